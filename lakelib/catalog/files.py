@@ -1,0 +1,129 @@
+"""Partitions and files of a snapshot, pruned in SQL."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg import sql
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.pruning import YES, Condition, file_condition, partition_condition, prefix_condition
+from lakelib.catalog.queries import query, query_text
+from lakelib.catalog.rows import Row, file_from_row, partition_from_row
+from lakelib.model.files import DataFile, Partition
+from lakelib.model.predicate import Predicate
+from lakelib.model.schema import Column
+
+_PLAN_COLUMNS = (
+    "f.id, f.path, f.partition_id, f.depth, f.prefix, f.run, f.level, f.row_count, f.delete_count, f.size_bytes,"
+    " f.schema_id, f.sequence, f.added_snapshot, f.removed_snapshot"
+)
+_BOUNDS_COLUMNS = _PLAN_COLUMNS + ", f.lower_bounds, f.upper_bounds, f.null_counts"
+_STREAM_ROWS = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileQuery:
+    """Which files: those of a snapshot, or of a staged commit, or of the snapshot as the commit would leave it."""
+
+    table_id: int
+    snapshot_id: int
+    commit_id: UUID | None = None
+    staged_only: bool = False
+    partition_by: tuple[Column, ...] = ()
+    partition_predicate: Predicate | None = None
+    """Judged by partition columns alone."""
+    file_predicate: Predicate | None = None
+    usable_ids: frozenset[int] = frozenset()
+    """The columns whose file bounds may rule a file out."""
+    hash_prefixes: tuple[int, ...] | None = None
+    with_bounds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFiles:
+    files: tuple[DataFile, ...]
+    partitions: dict[int, Partition]
+
+
+def load_files(catalog: Catalog, wanted: FileQuery) -> FoundFiles:
+    """Files that may hold matching rows, from oldest to newest within a partition, and their partitions."""
+    return catalog.run(lambda db: _load_files(db, wanted))
+
+
+@contextmanager
+def stream_files(catalog: Catalog, wanted: FileQuery) -> Iterator[Iterator[DataFile]]:
+    """Every file, bounds included, without holding them all."""
+    statement, parameters = _statement(wanted, YES, _BOUNDS_COLUMNS)
+    with catalog.stream(statement, parameters, rows_at_once=_STREAM_ROWS) as rows:
+        yield (file_from_row(row) for row in rows)
+
+
+def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:
+    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
+    row = catalog.run(lambda db: db.execute(query("count_files"), parameters).fetchone())
+    return 0 if row is None else int(row["files"])
+
+
+def load_partitions(catalog: Catalog, ids: Sequence[int]) -> dict[int, Partition]:
+    return catalog.run(lambda db: _partitions_by_id(db, ids))
+
+
+def summarise_partitions(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Row]:
+    """One row a partition: id, key, path, files, stored_rows, size_bytes, newest_snapshot."""
+    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
+    return list(catalog.run(lambda db: db.execute(query("summarise_partitions"), parameters).fetchall()))
+
+
+def _load_files(db: Connection, wanted: FileQuery) -> FoundFiles:
+    partitions: dict[int, Partition] | None = None
+    if wanted.partition_predicate is not None:
+        partitions = _matching_partitions(db, wanted)
+        if not partitions:
+            return FoundFiles(files=(), partitions={})
+    in_partitions = YES if partitions is None else "f.partition_id = any(%(partition_ids)s::bigint[])"
+    statement, parameters = _statement(wanted, in_partitions, _BOUNDS_COLUMNS if wanted.with_bounds else _PLAN_COLUMNS)
+    parameters["partition_ids"] = list(partitions or ())
+    with db.cursor(binary=True) as cursor:
+        files = tuple(file_from_row(row) for row in cursor.execute(statement, parameters))
+    if partitions is None:
+        partitions = _partitions_by_id(db, sorted({file.partition_id for file in files}))
+    return FoundFiles(files=files, partitions=partitions)
+
+
+def _statement(wanted: FileQuery, in_partitions: str, columns: str) -> tuple[sql.SQL, dict[str, Any]]:
+    conditions = (
+        Condition(text=in_partitions, parameters={}),
+        file_condition(wanted.file_predicate, wanted.usable_ids),
+        prefix_condition(wanted.hash_prefixes),
+    )
+    if wanted.commit_id is None:
+        name = "load_files"
+    else:
+        name = "load_commit_files" if wanted.staged_only else "load_merged_files"
+    condition = " and ".join(f"({part.text})" for part in conditions if part.text != YES) or YES
+    text = query_text(name).replace("{columns}", columns).replace("{condition}", condition)
+    parameters: dict[str, Any] = {
+        "table_id": wanted.table_id,
+        "snapshot_id": wanted.snapshot_id,
+        "commit_id": wanted.commit_id,
+    }
+    for part in conditions:
+        parameters |= part.parameters
+    return sql.SQL(text), parameters
+
+
+def _matching_partitions(db: Connection, wanted: FileQuery) -> dict[int, Partition]:
+    condition = partition_condition(wanted.partition_predicate, wanted.partition_by)
+    text = query_text("find_partitions").replace("{condition}", condition.text)
+    rows = db.execute(sql.SQL(text), condition.parameters | {"table_id": wanted.table_id})
+    return {row["id"]: partition_from_row(row) for row in rows}
+
+
+def _partitions_by_id(db: Connection, ids: Sequence[int]) -> dict[int, Partition]:
+    if not ids:
+        return {}
+    rows = db.execute(query("load_partitions"), {"ids": list(ids)})
+    return {row["id"]: partition_from_row(row) for row in rows}

@@ -1,0 +1,171 @@
+"""Predicates as SQL conditions over partitions and over the bounds of files.
+
+A condition is TRUE wherever a matching row may be. It follows the predicate by two questions, "may it be TRUE?" and
+"may it be FALSE?", so that NOT only swaps them; what the bounds cannot tell is answered with yes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakelib.model import sortable
+from lakelib.model.predicate import And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate
+from lakelib.model.schema import Column
+from lakelib.model.table import MAX_DEPTH
+
+YES = "true"
+NO = "false"
+_MOST_VALUES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """SQL text with named parameters."""
+
+    text: str
+    parameters: dict[str, Any]
+
+
+def partition_condition(predicate: Predicate | None, partition_by: Sequence[Column]) -> Condition:
+    """Over `lake.partition p`: partitions that may hold a matching row."""
+    positions = {column.id: position for position, column in enumerate(partition_by, start=1)}
+    return _condition(predicate, _PartitionValues(positions=positions))
+
+
+def file_condition(predicate: Predicate | None, usable_ids: frozenset[int]) -> Condition:
+    """Over `lake.data_file f`: files that may hold a matching row, judged by columns of `usable_ids` alone."""
+    return _condition(predicate, _FileBounds(usable_ids=usable_ids))
+
+
+def prefix_condition(hash_prefixes: Sequence[int] | None) -> Condition:
+    """Over `lake.data_file f`: files that may hold a key, given the first MAX_DEPTH bits of the hash of each key."""
+    if hash_prefixes is None:
+        return Condition(text=YES, parameters={})
+    text = f"f.prefix = any (select h >> ({MAX_DEPTH} - f.depth) from unnest(%(hash_prefixes)s::bigint[]) h)"
+    return Condition(text=text, parameters={"hash_prefixes": list(hash_prefixes)})
+
+
+class _PartitionValues:
+    """A partition column has one value in all rows: both its bounds."""
+
+    def __init__(self, *, positions: dict[int, int]) -> None:
+        self._positions = positions
+
+    def knows(self, column: Column) -> bool:
+        return column.id in self._positions
+
+    def lower(self, column: Column) -> str:
+        return f"p.key[{self._positions[column.id]}]"
+
+    upper = lower
+
+    def may_be_null(self, column: Column) -> str:
+        return f"{self.lower(column)} is null"
+
+    def may_be_set(self, column: Column) -> str:
+        return f"{self.lower(column)} is not null"
+
+
+class _FileBounds:
+    """Bounds of a file's column are unknown where the array has no entry."""
+
+    def __init__(self, *, usable_ids: frozenset[int]) -> None:
+        self._usable_ids = usable_ids
+
+    def knows(self, column: Column) -> bool:
+        return column.id in self._usable_ids and sortable.is_sortable(column.type)
+
+    def lower(self, column: Column) -> str:
+        return f"f.lower_bounds[{column.id}]"
+
+    def upper(self, column: Column) -> str:
+        return f"f.upper_bounds[{column.id}]"
+
+    def may_be_null(self, column: Column) -> str:
+        return f"coalesce(f.null_counts[{column.id}] > 0, true)"
+
+    def may_be_set(self, column: Column) -> str:
+        return f"coalesce(f.null_counts[{column.id}] < f.row_count, true)"
+
+
+_Bounds = _PartitionValues | _FileBounds
+
+
+@dataclass(slots=True)
+class _Parameters:
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, value: Any) -> str:
+        name = f"v{len(self.values)}"
+        self.values[name] = value
+        return f"%({name})s"
+
+
+def _condition(predicate: Predicate | None, bounds: _Bounds) -> Condition:
+    parameters = _Parameters()
+    text = YES if predicate is None else _may_be(True, predicate, bounds, parameters)
+    return Condition(text=text, parameters=parameters.values)
+
+
+def _may_be(wanted: bool, predicate: Predicate, bounds: _Bounds, parameters: _Parameters) -> str:
+    match predicate:
+        case Constant(value=value):
+            return YES if value is wanted else NO
+        case Not(part=part):
+            return _may_be(not wanted, part, bounds, parameters)
+        case And(parts=parts):
+            return _joined("and" if wanted else "or", [_may_be(wanted, part, bounds, parameters) for part in parts])
+        case Or(parts=parts):
+            return _joined("or" if wanted else "and", [_may_be(wanted, part, bounds, parameters) for part in parts])
+        case IsNull(column=column) if bounds.knows(column):
+            return bounds.may_be_null(column) if wanted else bounds.may_be_set(column)
+        case Compare(column=column, op=op, value=value) if bounds.knows(column):
+            encoded = parameters.add(sortable.encode(column.type, value))
+            return _set_and(column, bounds, _compare(op if wanted else _OPPOSITE[op], column, bounds, encoded))
+        case In(column=column, values=values) if bounds.knows(column) and len(values) <= _MOST_VALUES:
+            encoded = parameters.add([sortable.encode(column.type, value) for value in values])
+            return _set_and(column, bounds, _membership(wanted, column, bounds, f"{encoded}::bytea[]"))
+        case _:
+            return YES
+
+
+_OPPOSITE = {
+    Comparison.EQ: Comparison.NE,
+    Comparison.NE: Comparison.EQ,
+    Comparison.LT: Comparison.GE,
+    Comparison.GE: Comparison.LT,
+    Comparison.GT: Comparison.LE,
+    Comparison.LE: Comparison.GT,
+}
+
+
+def _compare(op: Comparison, column: Column, bounds: _Bounds, value: str) -> str:
+    lower, upper = bounds.lower(column), bounds.upper(column)
+    match op:
+        case Comparison.EQ:
+            return f"coalesce({lower} <= {value}, true) and coalesce({upper} >= {value}, true)"
+        case Comparison.NE:
+            return f"not coalesce({lower} = {value} and {upper} = {value}, false)"
+        case Comparison.LT | Comparison.LE:
+            return f"coalesce({lower} {op.value} {value}, true)"
+        case Comparison.GT | Comparison.GE:
+            return f"coalesce({upper} {op.value} {value}, true)"
+
+
+def _membership(wanted: bool, column: Column, bounds: _Bounds, values: str) -> str:
+    lower, upper = bounds.lower(column), bounds.upper(column)
+    if wanted:
+        inside = f"coalesce({lower} <= v, true) and coalesce({upper} >= v, true)"
+        return f"exists (select from unnest({values}) v where {inside})"
+    return f"not coalesce({lower} = {upper} and {lower} = any({values}), false)"
+
+
+def _set_and(column: Column, bounds: _Bounds, condition: str) -> str:
+    """A comparison is neither TRUE nor FALSE for NULL."""
+    return f"({bounds.may_be_set(column)} and {condition})"
+
+
+def _joined(word: str, conditions: list[str]) -> str:
+    if not conditions:
+        return YES if word == "and" else NO
+    return "(" + f" {word} ".join(conditions) + ")"

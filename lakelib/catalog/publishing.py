@@ -1,0 +1,186 @@
+"""Publishing: the one transaction in which commits become snapshots, or nothing changes."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row, snapshot_from_row
+from lakelib.catalog.tables import table_missing
+from lakelib.errors import ConflictError, NotFoundError, RejectedError
+from lakelib.model.table import CommitKind, CommitState, Conflict, IdempotencyKey, Published, Snapshot, TableInfo
+
+_PASSING_VERDICTS = ("accept", "warn")
+
+
+class _AbandonedError(Exception):
+    """Ends the transaction without a change."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        self.conflict = conflict
+
+
+def publish(
+    catalog: Catalog, commit_ids: Sequence[UUID], *, rebase_overwrites: bool = False
+) -> list[Published] | Conflict:
+    """All commits become snapshots in one instant, or none does.
+
+    Safe to repeat: a commit that was published already gives the snapshot it became, and so does one whose work another
+    attempt has published. Raises ConflictError when a newer attempt took over, RejectedError for a rejected commit and
+    for one without the verdict that its table requires. With `rebase_overwrites` an overwrite replaces what is in its
+    target at this moment; without, what was added there since it was staged is a conflict.
+    """
+    try:
+        return catalog.run(lambda db: _publish_all(db, list(commit_ids), rebase_overwrites))
+    except _AbandonedError as abandoned:
+        return abandoned.conflict
+
+
+def decide(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> None:
+    """Ends a staged commit without publishing it. Raises RejectedError or ConflictError if it was decided otherwise."""
+
+    def work(db: Connection) -> None:
+        parameters = {"commit_id": commit_id, "state": state.value, "reason": reason}
+        if db.execute(query("decide_commit"), parameters).fetchone() is None:
+            commit = _load_commit(db, commit_id)
+            if commit["state"] != state.value:
+                raise ConflictError(
+                    f"Commit {commit_id} of {commit['table_name']} is {commit['state']}; it cannot be {state.value}.",
+                    kind="commit_decided",
+                    remedy="A commit is decided once; undo a published one with a new commit.",
+                )
+
+    catalog.run(work)
+
+
+def find_published(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Snapshot | None:
+    """The snapshot that did this work already, if one has."""
+    parameters = {"table_id": table.id, "application": key.application, "version": key.version}
+    row = catalog.run(lambda db: db.execute(query("find_published"), parameters).fetchone())
+    return None if row is None else snapshot_from_row(row)
+
+
+def store_verdict(
+    catalog: Catalog, commit_id: UUID, *, gate: str, outcome: str, base_snapshot_id: int, evidence: dict[str, Any]
+) -> None:
+    """Stores a gate's verdict: "accept", "warn", "reject" or "errored". The newest verdict of a gate counts."""
+    parameters = {
+        "commit_id": commit_id,
+        "gate": gate,
+        "outcome": outcome,
+        "base_snapshot_id": base_snapshot_id,
+        "evidence": Jsonb(evidence),
+    }
+    catalog.run(lambda db: db.execute(query("insert_verdict"), parameters))
+
+
+def _publish_all(db: Connection, commit_ids: list[UUID], rebase_overwrites: bool) -> list[Published]:
+    commits = db.execute(query("lock_commits"), {"commit_ids": commit_ids}).fetchall()
+    _check_known(commit_ids, commits)
+    published = {commit["id"]: _publish_one(db, commit, rebase_overwrites) for commit in commits}
+    return [published[commit_id] for commit_id in commit_ids]
+
+
+def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Published:
+    if commit["state"] == CommitState.PUBLISHED.value:
+        return _published(commit, db.execute(query("find_snapshot_of_commit"), {"commit_id": commit["id"]}).fetchone())
+    if commit["dropped_at"] is not None:
+        raise table_missing(commit["table_name"])
+    checks = db.execute(
+        query("check_commit"), {"commit_id": commit["id"], "required_gate": commit["required_gate"]}
+    ).fetchone()
+    assert checks is not None
+    if checks["done_version"] is not None:
+        return _adopt_earlier(db, commit)
+    _check_state(commit)
+    _check_verdict(commit, checks["verdict"])
+    _check_schema(commit)
+    if (
+        rebase_overwrites
+        and commit["kind"] == CommitKind.OVERWRITE.value
+        and commit["base_snapshot_id"] < commit["head_id"]
+    ):
+        for step in ("forget_removals", "insert_removals_of_target", "rebase_commit"):
+            db.execute(query(step), {"commit_id": commit["id"]})
+    else:
+        _check_conflicts(commit, checks)
+    return _published(commit, db.execute(query("publish_commit"), {"commit_id": commit["id"]}).fetchone())
+
+
+def _adopt_earlier(db: Connection, commit: Row) -> Published:
+    """The work was done by another attempt: this one ends, its caller gets the other's snapshot."""
+    done = {"commit_id": commit["id"], "state": CommitState.EXPIRED.value, "reason": "the work was published already"}
+    db.execute(query("decide_commit"), done)
+    key = {"table_id": commit["table_id"], "application": commit["application"], "version": commit["version"]}
+    return _published(commit, db.execute(query("find_published"), key).fetchone())
+
+
+def _published(commit: Row, snapshot: Row | None) -> Published:
+    assert snapshot is not None
+    return Published(snapshot=snapshot_from_row(snapshot), table_id=commit["table_id"])
+
+
+def _check_known(commit_ids: list[UUID], commits: Sequence[Row]) -> None:
+    missing = set(commit_ids) - {commit["id"] for commit in commits}
+    if missing:
+        raise commit_missing(missing.pop())
+
+
+def _check_state(commit: Row) -> None:
+    if commit["state"] == CommitState.STAGED.value:
+        return
+    what = f"Commit {commit['id']} of {commit['table_name']} is {commit['state']} ({commit['reason']})."
+    if commit["state"] == CommitState.REJECTED.value:
+        raise RejectedError(what, kind="commit_rejected", remedy="Stage the corrected data as a new commit.")
+    raise ConflictError(what, kind="fenced", remedy="Look for the newer attempt's snapshot, or stage the work again.")
+
+
+def _check_verdict(commit: Row, verdict: str | None) -> None:
+    gate = commit["required_gate"]
+    if gate and verdict not in _PASSING_VERDICTS:
+        found = f"its verdict is {verdict}" if verdict else "it has none"
+        raise RejectedError(
+            f"Table {commit['table_name']} requires that gate {gate!r} has passed commit {commit['id']}; {found}.",
+            kind="verdict_missing",
+            remedy="Judge the commit first.",
+        )
+
+
+def _check_schema(commit: Row) -> None:
+    """A commit that leaves the schema alone fits every later one: readers map its columns by id."""
+    if commit["schema_id"] != commit["base_schema_id"] and commit["head_schema_id"] != commit["base_schema_id"]:
+        raise _abandoned(commit, "schema_changed", "another commit changed the table's schema")
+
+
+def _check_conflicts(commit: Row, checks: Row) -> None:
+    base = commit["base_snapshot_id"]
+    if checks["input_gone"]:
+        raise _abandoned(commit, "input_gone", f"files that it replaces were removed since snapshot {base}")
+    if checks["rows_added"]:
+        raise _abandoned(commit, "rows_added", f"rows were added where it read since snapshot {base}")
+
+
+def _abandoned(commit: Row, reason: str, detail: str) -> _AbandonedError:
+    detail = f"Commit {commit['id']} of {commit['table_name']} cannot be published: {detail}."
+    return _AbandonedError(Conflict(commit_id=commit["id"], head_id=commit["head_id"], reason=reason, detail=detail))
+
+
+def _load_commit(db: Connection, commit_id: UUID) -> Row:
+    row = db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone()
+    if row is None:
+        raise commit_missing(commit_id)
+    return row
+
+
+def commit_missing(commit_id: UUID) -> NotFoundError:
+    return NotFoundError(
+        f"There is no commit {commit_id}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
+    )
+
+
+def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
+    """A commit as it stands. Raises NotFoundError."""
+    return catalog.run(lambda db: _load_commit(db, commit_id))

@@ -1,0 +1,104 @@
+"""Catalog rows to frozen values and back. Nothing here talks to the database."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
+from lakelib.model.options import parse_options
+from lakelib.model.schema import Column, TableSchema
+from lakelib.model.table import Buckets, Snapshot, TableInfo
+
+Row = Mapping[str, Any]
+
+
+def schema_from_columns(schema_id: int, columns: list[dict[str, Any]]) -> TableSchema:
+    return TableSchema(id=schema_id, columns=tuple(Column(**column) for column in columns))
+
+
+def columns_to_json(schema: TableSchema) -> str:
+    return json.dumps(
+        [
+            {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
+            for column in schema.columns
+        ]
+    )
+
+
+def table_from_row(row: Row) -> TableInfo:
+    return TableInfo(
+        id=row["id"],
+        namespace=row["namespace"],
+        name=row["name"],
+        location=row["location"],
+        schema=schema_from_columns(row["schema_id"], row["columns"]),
+        primary_key_ids=tuple(row["primary_key"]),
+        partition_ids=tuple(row["partition_by"]),
+        sequence_ids=tuple(row["sequence_by"]),
+        buckets=Buckets(mode=row["bucket_mode"], fixed_depth=row["bucket_depth"]),
+        merge=row["merge"],
+        options=parse_options(row["options"]),
+        head_id=row["head_id"],
+    )
+
+
+def snapshot_from_row(row: Row) -> Snapshot:
+    return Snapshot(
+        id=row["id"],
+        kind=row["kind"],
+        committed_at=row["committed_at"],
+        schema_id=row["schema_id"],
+        commit_id=row["commit_id"],
+        summary=row["summary"],
+        properties=row["properties"],
+    )
+
+
+def partition_from_row(row: Row) -> Partition:
+    return Partition(id=row["id"], key=tuple(row["key"]), path=row["path"])
+
+
+def file_from_row(row: Row) -> DataFile:
+    """A row without the bounds columns gives a file of unknown bounds."""
+    bounds = ColumnBounds()
+    if "lower_bounds" in row:
+        bounds = ColumnBounds(
+            lower=tuple(row["lower_bounds"]), upper=tuple(row["upper_bounds"]), null_counts=tuple(row["null_counts"])
+        )
+    return DataFile(
+        id=row["id"],
+        path=row["path"],
+        partition_id=row["partition_id"],
+        depth=row["depth"],
+        prefix=row["prefix"],
+        run=row["run"],
+        level=row["level"],
+        row_count=row["row_count"],
+        delete_count=row["delete_count"],
+        size_bytes=row["size_bytes"],
+        schema_id=row["schema_id"],
+        sequence=row["sequence"],
+        added_snapshot=row["added_snapshot"],
+        removed_snapshot=row["removed_snapshot"],
+        bounds=bounds,
+    )
+
+
+def file_to_row(file: NewFile, *, table_id: int, partition_id: int, commit_id: Any, schema_id: int) -> dict[str, Any]:
+    return {
+        "table_id": table_id,
+        "commit_id": commit_id,
+        "partition_id": partition_id,
+        "path": file.path,
+        "depth": file.depth,
+        "prefix": file.prefix,
+        "run": file.run,
+        "level": file.level,
+        "row_count": file.row_count,
+        "delete_count": file.delete_count,
+        "size_bytes": file.size_bytes,
+        "schema_id": schema_id,
+        "lower_bounds": list(file.bounds.lower),
+        "upper_bounds": list(file.bounds.upper),
+        "null_counts": list(file.bounds.null_counts),
+    }

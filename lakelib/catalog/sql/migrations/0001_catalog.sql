@@ -1,0 +1,200 @@
+-- The first catalog.
+create schema lake;
+
+create table lake.migration (
+    version integer primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default clock_timestamp()
+);
+
+create table lake.namespace (
+    name text primary key,
+    created_at timestamptz not null default clock_timestamp()
+);
+
+-- One row a table; its row lock orders the table's publishes. Columns are named by id.
+create table lake."table" (
+    id bigint generated always as identity primary key,
+    namespace text not null references lake.namespace (name),
+    name text not null,
+    location text not null,
+    schema_id integer not null,
+    last_schema_id integer not null,
+    last_column_id integer not null,
+    primary_key integer[] not null,
+    partition_by integer[] not null,
+    sequence_by integer[] not null,
+    bucket_mode text not null check (bucket_mode in ('fixed', 'dynamic', 'postpone', 'none')),
+    bucket_depth integer check (bucket_depth between 0 and 16),
+    merge text not null,
+    options jsonb not null default '{}',
+    head_id bigint not null default 0,
+    created_at timestamptz not null default clock_timestamp(),
+    dropped_at timestamptz,
+    check ((bucket_mode = 'fixed') = (bucket_depth is not null)),
+    check ((bucket_mode = 'none') = (cardinality(primary_key) = 0))
+) with (fillfactor = 50);
+
+create unique index table_name on lake."table" (namespace, name) where dropped_at is null;
+
+-- Schema versions, proposed ones too: a version counts once a table or a snapshot names it.
+create table lake.table_schema (
+    table_id bigint not null references lake."table" (id),
+    id integer not null,
+    columns jsonb not null,
+    created_at timestamptz not null default clock_timestamp(),
+    primary key (table_id, id)
+);
+
+alter table lake."table"
+    add foreign key (id, schema_id) references lake.table_schema (table_id, id) deferrable initially deferred;
+
+-- A partition is its key: one sortable encoding a partition column, null for NULL.
+create table lake.partition (
+    id bigint generated always as identity primary key,
+    table_id bigint not null references lake."table" (id),
+    key bytea[] not null,
+    path text not null,
+    unique (table_id, key)
+);
+
+create table lake.commit (
+    id uuid primary key,
+    table_id bigint not null references lake."table" (id),
+    kind text not null,
+    state text not null check (state in ('staged', 'published', 'rejected', 'expired')),
+    base_snapshot_id bigint not null,
+    base_schema_id integer not null,
+    schema_id integer not null,
+    reads_whole_table boolean not null,
+    application text,
+    version bigint,
+    attempt integer not null default 1,
+    summary jsonb not null default '{}',
+    properties jsonb not null default '{}',
+    staged_at timestamptz not null default clock_timestamp(),
+    decided_at timestamptz,
+    reason text,
+    snapshot_id bigint,
+    check ((application is null) = (version is null)),
+    check ((state = 'published') = (snapshot_id is not null)),
+    check ((state = 'staged') = (decided_at is null)),
+    foreign key (table_id, base_schema_id) references lake.table_schema (table_id, id),
+    foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
+);
+
+create unique index commit_published_once on lake.commit (table_id, application, version) where state = 'published';
+create index commit_staged on lake.commit (table_id, application, version) where state = 'staged';
+
+create table lake.snapshot (
+    table_id bigint not null references lake."table" (id),
+    id bigint not null check (id > 0),
+    commit_id uuid not null unique references lake.commit (id),
+    kind text not null,
+    schema_id integer not null,
+    committed_at timestamptz not null,
+    summary jsonb not null,
+    properties jsonb not null,
+    primary key (table_id, id),
+    unique (table_id, committed_at),
+    foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
+);
+
+-- A file is live in snapshot s when added_snapshot <= s and (removed_snapshot is null or removed_snapshot > s).
+-- Bounds are arrays indexed by column id; null is unknown.
+create table lake.data_file (
+    id bigint generated always as identity primary key,
+    table_id bigint not null,
+    commit_id uuid not null references lake.commit (id),
+    partition_id bigint not null references lake.partition (id),
+    path text not null,
+    depth integer not null check (depth between 0 and 16),
+    prefix bigint not null check (prefix >= 0 and prefix < (1::bigint << depth)),
+    run integer not null,
+    level integer not null,
+    row_count bigint not null check (row_count > 0),
+    delete_count bigint not null check (delete_count between 0 and row_count),
+    size_bytes bigint not null,
+    schema_id integer not null,
+    lower_bounds bytea[] not null,
+    upper_bounds bytea[] not null,
+    null_counts bigint[] not null,
+    sequence bigint,
+    added_snapshot bigint,
+    removed_snapshot bigint,
+    unique (table_id, path),
+    check (removed_snapshot > added_snapshot)
+);
+
+create index data_file_partition on lake.data_file (partition_id, added_snapshot);
+create index data_file_live
+    on lake.data_file (table_id, partition_id, (coalesce(removed_snapshot, 9223372036854775807)));
+create index data_file_added on lake.data_file (table_id, added_snapshot);
+create index data_file_commit on lake.data_file (commit_id);
+
+-- The partitions whose rows a commit's content depends on.
+create table lake.commit_read (
+    commit_id uuid not null references lake.commit (id),
+    partition_id bigint not null references lake.partition (id),
+    primary key (commit_id, partition_id)
+);
+
+-- The files that publishing a commit takes out of the table.
+create table lake.commit_removal (
+    commit_id uuid not null references lake.commit (id),
+    file_id bigint not null references lake.data_file (id),
+    primary key (commit_id, file_id)
+);
+
+-- How far each application has come on each table.
+create table lake.writer_progress (
+    table_id bigint not null references lake."table" (id),
+    application text not null,
+    version bigint not null,
+    snapshot_id bigint not null,
+    primary key (table_id, application),
+    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
+);
+
+create table lake.verdict (
+    id bigint generated always as identity primary key,
+    commit_id uuid not null references lake.commit (id),
+    gate text not null,
+    outcome text not null check (outcome in ('accept', 'warn', 'reject', 'errored')),
+    base_snapshot_id bigint not null,
+    evidence jsonb not null default '{}',
+    judged_at timestamptz not null default clock_timestamp()
+);
+
+create index verdict_commit on lake.verdict (commit_id, gate, id);
+
+-- A reader's hold on a snapshot. The foreign key keeps the snapshot while the lease is there.
+create table lake.lease (
+    id uuid primary key,
+    table_id bigint not null,
+    snapshot_id bigint not null,
+    holder text not null,
+    expires_at timestamptz not null,
+    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
+);
+
+create index lease_snapshot on lake.lease (table_id, snapshot_id);
+
+create table lake.tag (
+    table_id bigint not null,
+    name text not null,
+    snapshot_id bigint not null,
+    created_at timestamptz not null default clock_timestamp(),
+    primary key (table_id, name),
+    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
+);
+
+-- Files that nothing names any more, to be deleted once `not_before` has passed.
+create table lake.deletion_queue (
+    id bigint generated always as identity primary key,
+    table_id bigint not null references lake."table" (id),
+    path text not null,
+    not_before timestamptz not null,
+    unique (table_id, path)
+);

@@ -1,0 +1,148 @@
+-- Attempts at the same work on the same table queue up here until the transaction's end.
+-- name: lock_attempts
+select pg_advisory_xact_lock(hashtextextended(%(table_id)s::text || ' ' || %(application)s, 0));
+
+-- A newer attempt takes the place of the older ones, which can no longer publish; returns the highest attempt so far.
+-- name: take_over_attempts
+with replaced as (
+    update lake.commit
+    set state = 'expired', decided_at = clock_timestamp(), reason = 'a newer attempt took over'
+    where table_id = %(table_id)s and application = %(application)s and version = %(version)s and state = 'staged'
+    returning attempt
+)
+select coalesce(max(attempt), 0) as attempt from replaced;
+
+-- The table's head as it is now, if the table is still there.
+-- name: find_head
+select head_id, schema_id from lake."table" where id = %(table_id)s and dropped_at is null;
+
+-- Partitions that are not there yet.
+-- name: insert_partition
+insert into lake.partition (table_id, key, path) values (%(table_id)s, %(key)s::bytea[], %(path)s)
+on conflict (table_id, key) do nothing;
+
+-- The id of a partition.
+-- name: find_partition
+select id from lake.partition where table_id = %(table_id)s and key = %(key)s::bytea[];
+
+-- The commit itself, staged.
+-- name: insert_commit
+insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
+                         application, version, attempt, summary, properties)
+values (%(id)s, %(table_id)s, %(kind)s, 'staged', %(base_snapshot_id)s, %(base_schema_id)s, %(schema_id)s,
+        %(reads_whole_table)s, %(application)s, %(version)s, %(attempt)s, %(summary)s, %(properties)s);
+
+-- A file that the commit will add.
+-- name: insert_file
+insert into lake.data_file (table_id, commit_id, partition_id, path, depth, prefix, run, level, row_count, delete_count,
+                            size_bytes, schema_id, lower_bounds, upper_bounds, null_counts)
+values (%(table_id)s, %(commit_id)s, %(partition_id)s, %(path)s, %(depth)s, %(prefix)s, %(run)s, %(level)s, %(row_count)s,
+        %(delete_count)s, %(size_bytes)s, %(schema_id)s, %(lower_bounds)s::bytea[], %(upper_bounds)s::bytea[],
+        %(null_counts)s::bigint[]);
+
+-- The files that the commit will take out.
+-- name: insert_removals
+insert into lake.commit_removal (commit_id, file_id) select %(commit_id)s, unnest(%(file_ids)s::bigint[]);
+
+-- The partitions that the commit's content depends on.
+-- name: insert_reads
+insert into lake.commit_read (commit_id, partition_id) select %(commit_id)s, unnest(%(partition_ids)s::bigint[]);
+
+-- The commits to publish with their tables, locked in the order of table ids so that no two publishers wait for each other.
+-- name: lock_commits
+select c.id, c.table_id, c.kind, c.state, c.base_snapshot_id, c.base_schema_id, c.schema_id, c.reads_whole_table,
+       c.application, c.version, c.reason, t.head_id, t.schema_id as head_schema_id, t.dropped_at,
+       t.namespace || '.' || t.name as table_name, coalesce(t.options ->> 'required_gate', '') as required_gate
+from lake.commit c join lake."table" t on t.id = c.table_id
+where c.id = any(%(commit_ids)s)
+order by t.id, c.staged_at, c.id
+for update of t, c;
+
+-- What stands against publishing a commit, seen under the table's lock.
+-- name: check_commit
+select
+    (select p.version from lake.writer_progress p
+     where p.table_id = c.table_id and p.application = c.application and p.version >= c.version) as done_version,
+    exists (select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+            where r.commit_id = c.id and f.removed_snapshot is not null) as input_gone,
+    (c.reads_whole_table and exists (
+        select from lake.data_file f where f.table_id = c.table_id and f.added_snapshot > c.base_snapshot_id))
+    or exists (
+        select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
+        where r.commit_id = c.id and f.added_snapshot > c.base_snapshot_id) as rows_added,
+    (select v.outcome from lake.verdict v where v.commit_id = c.id and v.gate = %(required_gate)s
+     order by v.id desc limit 1) as verdict
+from lake.commit c where c.id = %(commit_id)s;
+
+-- What an overwrite was to take out, to be found anew.
+-- name: forget_removals
+delete from lake.commit_removal where commit_id = %(commit_id)s;
+
+-- All that is live in an overwrite's target.
+-- name: insert_removals_of_target
+insert into lake.commit_removal (commit_id, file_id)
+select c.id, f.id from lake.commit c join lake.data_file f on f.table_id = c.table_id
+where c.id = %(commit_id)s and f.added_snapshot is not null and f.removed_snapshot is null
+  and (c.reads_whole_table or f.partition_id in (select partition_id from lake.commit_read where commit_id = c.id));
+
+-- The commit is made from the head as it is now.
+-- name: rebase_commit
+update lake.commit c set base_snapshot_id = t.head_id from lake."table" t
+where c.id = %(commit_id)s and t.id = c.table_id;
+
+-- The publish itself: the next snapshot of the table, its files stamped, the head moved.
+-- name: publish_commit
+with published as (
+    insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
+    select c.table_id, t.head_id + 1, c.id, c.kind,
+           case when c.schema_id <> c.base_schema_id then c.schema_id else t.schema_id end,
+           greatest(clock_timestamp(), h.committed_at + interval '1 microsecond'), c.summary, c.properties
+    from lake.commit c
+    join lake."table" t on t.id = c.table_id
+    left join lake.snapshot h on h.table_id = t.id and h.id = t.head_id
+    where c.id = %(commit_id)s
+    returning *
+), added as (
+    update lake.data_file f set added_snapshot = p.id, sequence = coalesce(f.sequence, p.id)
+    from published p where f.commit_id = p.commit_id
+), removed as (
+    update lake.data_file f set removed_snapshot = p.id
+    from lake.commit_removal r, published p where r.commit_id = p.commit_id and f.id = r.file_id
+), decided as (
+    update lake.commit c set state = 'published', snapshot_id = p.id, decided_at = p.committed_at
+    from published p where c.id = p.commit_id
+), moved as (
+    update lake."table" t set head_id = p.id, schema_id = p.schema_id from published p where t.id = p.table_id
+), progressed as (
+    insert into lake.writer_progress (table_id, application, version, snapshot_id)
+    select c.table_id, c.application, c.version, p.id from published p join lake.commit c on c.id = p.commit_id
+    where c.application is not null
+    on conflict (table_id, application) do update set version = excluded.version, snapshot_id = excluded.snapshot_id
+)
+select * from published;
+
+-- A staged commit's end without publishing; nothing if it was decided already.
+-- name: decide_commit
+update lake.commit set state = %(state)s, decided_at = clock_timestamp(), reason = %(reason)s
+where id = %(commit_id)s and state = 'staged'
+returning id;
+
+-- A commit as it stands.
+-- name: load_commit
+select c.*, t.namespace || '.' || t.name as table_name
+from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
+
+-- The snapshot that a commit became.
+-- name: find_snapshot_of_commit
+select * from lake.snapshot where commit_id = %(commit_id)s;
+
+-- The snapshot that did an application's work of this version: its own, or the first later one that made it obsolete.
+-- name: find_published
+select s.* from lake.commit c join lake.snapshot s on s.commit_id = c.id
+where c.table_id = %(table_id)s and c.application = %(application)s and c.version >= %(version)s and c.state = 'published'
+order by c.version limit 1;
+
+-- A gate's verdict on a staged commit.
+-- name: insert_verdict
+insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence)
+values (%(commit_id)s, %(gate)s, %(outcome)s, %(base_snapshot_id)s, %(evidence)s);

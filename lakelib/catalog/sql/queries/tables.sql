@@ -1,0 +1,54 @@
+-- The namespace is there afterwards, whoever made it; returns its name if this call did.
+-- name: create_namespace
+insert into lake.namespace (name) values (%(name)s) on conflict do nothing returning name;
+
+-- Is there such a namespace?
+-- name: find_namespace
+select name from lake.namespace where name = %(name)s;
+
+-- All namespaces by name.
+-- name: list_namespaces
+select name from lake.namespace order by name;
+
+-- The tables of a namespace by name.
+-- name: list_tables
+select name from lake."table" where namespace = %(namespace)s and dropped_at is null order by name;
+
+-- A new table with its first schema version to come; nothing if the name is taken.
+-- name: insert_table
+insert into lake."table" (namespace, name, location, schema_id, last_schema_id, last_column_id, primary_key,
+                          partition_by, sequence_by, bucket_mode, bucket_depth, merge, options)
+values (%(namespace)s, %(name)s, %(location)s, 1, 1, %(last_column_id)s, %(primary_key)s::int[], %(partition_by)s::int[],
+        %(sequence_by)s::int[], %(bucket_mode)s, %(bucket_depth)s, %(merge)s, %(options)s)
+on conflict (namespace, name) where dropped_at is null do nothing
+returning id;
+
+-- A schema version, proposed or real.
+-- name: insert_schema
+insert into lake.table_schema (table_id, id, columns) values (%(table_id)s, %(id)s, %(columns)s);
+
+-- A table at its head, by name.
+-- name: load_table_by_name
+select t.*, s.columns from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
+
+-- A table at its head, by id.
+-- name: load_table_by_id
+select t.*, s.columns from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+where t.id = %(table_id)s and t.dropped_at is null;
+
+-- Schema versions of a table.
+-- name: load_schemas
+select id, columns from lake.table_schema where table_id = %(table_id)s and id = any(%(ids)s);
+
+-- The name is free from now on; the table's rows stay for whoever reclaims its files.
+-- name: drop_table
+update lake."table" set dropped_at = clock_timestamp()
+where namespace = %(namespace)s and name = %(name)s and dropped_at is null
+returning id;
+
+-- A schema id and column ids that nobody else will ever get on this table.
+-- name: reserve_schema
+update lake."table" set last_schema_id = last_schema_id + 1, last_column_id = last_column_id + %(column_count)s
+where id = %(table_id)s and dropped_at is null
+returning last_schema_id as schema_id, last_column_id - %(column_count)s + 1 as first_column_id;

@@ -1,0 +1,133 @@
+"""Staging: a proposal and its files enter the catalog, visible to nobody but those who ask for it."""
+
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import columns_to_json, file_to_row
+from lakelib.catalog.tables import table_missing
+from lakelib.errors import InvalidInputError
+from lakelib.model.files import NewFile, PartitionKey
+from lakelib.model.table import Proposal
+
+MAX_PARTITION_KEY_BYTES = 2000
+"""What PostgreSQL's index over partition keys holds with room to spare."""
+
+
+def stage(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
+    """The proposal is staged afterwards. An older attempt at the same work can no longer publish."""
+    _check_partition_keys(proposal.files)
+    catalog.run(lambda db: _stage(db, proposal, table_name))
+
+
+def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
+    if _is_staged(db, proposal.commit_id):
+        return
+    attempt = _take_over(db, proposal)
+    if db.execute(query("find_head"), {"table_id": proposal.table_id}).fetchone() is None:
+        raise table_missing(table_name)
+    if proposal.new_schema is not None:
+        columns = columns_to_json(proposal.new_schema)
+        db.execute(
+            query("insert_schema"),
+            {"table_id": proposal.table_id, "id": proposal.new_schema.id, "columns": columns},
+        )
+    db.execute(query("insert_commit"), _commit_row(proposal, attempt))
+    own_partition_ids = _insert_files(db, proposal)
+    _insert_dependencies(db, proposal, own_partition_ids)
+
+
+def _is_staged(db: Connection, commit_id: UUID) -> bool:
+    return db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone() is not None
+
+
+def _take_over(db: Connection, proposal: Proposal) -> int:
+    key = proposal.idempotency_key
+    if key is None:
+        return 1
+    work = {"table_id": proposal.table_id, "application": key.application, "version": key.version}
+    db.execute(query("lock_attempts"), work)
+    row = db.execute(query("take_over_attempts"), work).fetchone()
+    return 1 + (row["attempt"] if row else 0)
+
+
+def _commit_row(proposal: Proposal, attempt: int) -> dict[str, object]:
+    key = proposal.idempotency_key
+    schema = proposal.new_schema or proposal.schema
+    return {
+        "id": proposal.commit_id,
+        "table_id": proposal.table_id,
+        "kind": proposal.kind.value,
+        "base_snapshot_id": proposal.base_snapshot_id,
+        "base_schema_id": proposal.schema.id,
+        "schema_id": schema.id,
+        "reads_whole_table": proposal.read_scope.whole_table,
+        "application": key.application if key else None,
+        "version": key.version if key else None,
+        "attempt": attempt,
+        "summary": Jsonb(dict(proposal.summary)),
+        "properties": Jsonb(dict(proposal.properties)),
+    }
+
+
+def _insert_files(db: Connection, proposal: Proposal) -> set[int]:
+    """Enters the files; the ids of their partitions."""
+    if not proposal.files:
+        return set()
+    partition_ids = _ensure_partitions(db, proposal)
+    schema_id = (proposal.new_schema or proposal.schema).id
+    rows = [
+        file_to_row(
+            file,
+            table_id=proposal.table_id,
+            partition_id=partition_ids[file.partition_key],
+            commit_id=proposal.commit_id,
+            schema_id=schema_id,
+        )
+        for file in proposal.files
+    ]
+    if len(rows) == 1:
+        db.execute(query("insert_file"), rows[0])
+    else:
+        with db.cursor() as cursor:
+            cursor.executemany(query("insert_file"), rows)
+    return set(partition_ids.values())
+
+
+def _ensure_partitions(db: Connection, proposal: Proposal) -> dict[PartitionKey, int]:
+    """Ids of the files' partitions. New ones enter in the order of their keys, lest two writers wait for each other."""
+    paths = {file.partition_key: file.partition_path for file in proposal.files}
+    ids = {}
+    for key in sorted(paths, key=lambda key: tuple((part is None, part or b"") for part in key)):
+        parameters = {"table_id": proposal.table_id, "key": list(key), "path": paths[key]}
+        row = db.execute(query("find_partition"), parameters).fetchone()
+        if row is None:
+            db.execute(query("insert_partition"), parameters)
+            row = db.execute(query("find_partition"), parameters).fetchone()
+        assert row is not None
+        ids[key] = row["id"]
+    return ids
+
+
+def _insert_dependencies(db: Connection, proposal: Proposal, own_partition_ids: set[int]) -> None:
+    scope = proposal.read_scope
+    read_ids = set(scope.partition_ids) | (own_partition_ids if scope.own_partitions else set())
+    if proposal.removed_file_ids:
+        db.execute(
+            query("insert_removals"), {"commit_id": proposal.commit_id, "file_ids": list(proposal.removed_file_ids)}
+        )
+    if read_ids:
+        db.execute(query("insert_reads"), {"commit_id": proposal.commit_id, "partition_ids": sorted(read_ids)})
+
+
+def _check_partition_keys(files: tuple[NewFile, ...]) -> None:
+    for key in {file.partition_key for file in files}:
+        size_bytes = sum(len(part) for part in key if part is not None)
+        if size_bytes > MAX_PARTITION_KEY_BYTES:
+            raise InvalidInputError(
+                f"A partition's values take {size_bytes} bytes, at most {MAX_PARTITION_KEY_BYTES} are possible.",
+                kind="partition_key_too_long",
+                remedy="Partition by a shorter column.",
+            )

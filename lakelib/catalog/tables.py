@@ -1,0 +1,138 @@
+"""Namespaces, tables and their schema versions."""
+
+from dataclasses import dataclass
+
+from psycopg.types.json import Jsonb
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import columns_to_json, schema_from_columns, table_from_row
+from lakelib.errors import NotFoundError
+from lakelib.model.options import TableOptions
+from lakelib.model.schema import TableSchema
+from lakelib.model.table import Buckets, TableInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTable:
+    """A table to be created. Columns are named by id."""
+
+    namespace: str
+    name: str
+    location: str
+    schema: TableSchema
+    primary_key_ids: tuple[int, ...]
+    partition_ids: tuple[int, ...]
+    sequence_ids: tuple[int, ...]
+    buckets: Buckets
+    merge: str
+    options: TableOptions
+
+
+def create_namespace(catalog: Catalog, name: str) -> bool:
+    """The namespace exists afterwards; says whether it is new."""
+    return catalog.run(lambda db: db.execute(query("create_namespace"), {"name": name}).fetchone() is not None)
+
+
+def list_namespaces(catalog: Catalog) -> list[str]:
+    return catalog.run(lambda db: [row["name"] for row in db.execute(query("list_namespaces"))])
+
+
+def list_tables(catalog: Catalog, namespace: str) -> list[str]:
+    """Names of the namespace's tables. Raises NotFoundError if there is no such namespace."""
+
+    def work(db: Connection) -> list[str]:
+        _check_namespace(db, namespace)
+        return [row["name"] for row in db.execute(query("list_tables"), {"namespace": namespace})]
+
+    return catalog.run(work)
+
+
+def create_table(catalog: Catalog, table: NewTable) -> int | None:
+    """The id of the new table, or None if the name is taken. Raises NotFoundError if there is no such namespace."""
+
+    def work(db: Connection) -> int | None:
+        _check_namespace(db, table.namespace)
+        row = db.execute(query("insert_table"), _table_row(table)).fetchone()
+        if row is None:
+            return None
+        _insert_schema(db, row["id"], table.schema)
+        return int(row["id"])
+
+    return catalog.run(work)
+
+
+def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:
+    row = catalog.run(
+        lambda db: db.execute(query("load_table_by_name"), {"namespace": namespace, "name": name}).fetchone()
+    )
+    return None if row is None else table_from_row(row)
+
+
+def load_table(catalog: Catalog, table_id: int, name: str) -> TableInfo:
+    """The table at its head. Raises NotFoundError once it was dropped; `name` is for the message."""
+    row = catalog.run(lambda db: db.execute(query("load_table_by_id"), {"table_id": table_id}).fetchone())
+    if row is None:
+        raise table_missing(name)
+    return table_from_row(row)
+
+
+def load_schemas(catalog: Catalog, table_id: int, ids: set[int]) -> dict[int, TableSchema]:
+    """Schema versions of a table by id."""
+    rows = catalog.run(
+        lambda db: db.execute(query("load_schemas"), {"table_id": table_id, "ids": sorted(ids)}).fetchall()
+    )
+    return {row["id"]: schema_from_columns(row["id"], row["columns"]) for row in rows}
+
+
+def drop_table(catalog: Catalog, namespace: str, name: str) -> bool:
+    """The name is free afterwards; says whether there was such a table."""
+    row = catalog.run(lambda db: db.execute(query("drop_table"), {"namespace": namespace, "name": name}).fetchone())
+    return row is not None
+
+
+def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tuple[int, int]:
+    """A schema id and the first of `column_count` column ids, given to nobody else."""
+    row = catalog.run(
+        lambda db: db.execute(query("reserve_schema"), {"table_id": table.id, "column_count": column_count}).fetchone()
+    )
+    if row is None:
+        raise table_missing(table.full_name)
+    return row["schema_id"], row["first_column_id"]
+
+
+def table_missing(name: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no table {name}.",
+        kind="table_not_found",
+        remedy="lake.tables(namespace) lists the tables; a dropped and re-created table needs a new handle.",
+    )
+
+
+def _check_namespace(db: Connection, name: str) -> None:
+    if db.execute(query("find_namespace"), {"name": name}).fetchone() is None:
+        raise NotFoundError(
+            f"There is no namespace {name!r}.",
+            kind="namespace_not_found",
+            remedy=f"Create it with lake.create_namespace({name!r}).",
+        )
+
+
+def _insert_schema(db: Connection, table_id: int, schema: TableSchema) -> None:
+    db.execute(query("insert_schema"), {"table_id": table_id, "id": schema.id, "columns": columns_to_json(schema)})
+
+
+def _table_row(table: NewTable) -> dict[str, object]:
+    return {
+        "namespace": table.namespace,
+        "name": table.name,
+        "location": table.location,
+        "last_column_id": max(column.id for column in table.schema.columns),
+        "primary_key": list(table.primary_key_ids),
+        "partition_by": list(table.partition_ids),
+        "sequence_by": list(table.sequence_ids),
+        "bucket_mode": table.buckets.mode,
+        "bucket_depth": table.buckets.fixed_depth,
+        "merge": table.merge,
+        "options": Jsonb(table.options.as_mapping()),
+    }

@@ -1,0 +1,53 @@
+"""The error tree. Grouped by what a caller does about an error, not by where it arose.
+
+Every error carries a stable `kind` (for programs), what was attempted, and what to do about it (for people).
+"""
+
+
+class LakeError(Exception):
+    """Base of every error that lakelib raises on purpose."""
+
+    default_kind = "lake_error"
+
+    def __init__(self, message: str, *, kind: str | None = None, remedy: str = "") -> None:
+        """`message` says what was attempted and what went wrong; `remedy` says what to do."""
+        super().__init__(f"{message} {remedy}".rstrip())
+        self.message = message
+        self.kind = kind or self.default_kind
+        self.remedy = remedy
+
+
+class InvalidInputError(LakeError):
+    """The request or the data is wrong. Nothing was changed; correct the input and call again."""
+
+    default_kind = "invalid_input"
+
+
+class NotFoundError(LakeError):
+    """A namespace, table, snapshot, tag or commit does not exist."""
+
+    default_kind = "not_found"
+
+
+class ConflictError(LakeError):
+    """Somebody else's commit made this one impossible. Nothing was published; look at the new state and decide."""
+
+    default_kind = "conflict"
+
+
+class RejectedError(LakeError):
+    """The commit was refused by its gate, by a person, or for want of a verdict. It stays inspectable."""
+
+    default_kind = "rejected"
+
+
+class RetryableError(LakeError):
+    """A service could not be reached in time. The same call, repeated with the same idempotency key, is safe."""
+
+    default_kind = "retryable"
+
+
+class CorruptionError(LakeError):
+    """Stored data or metadata is not what the catalog says it is. Needs a person."""
+
+    default_kind = "corruption"

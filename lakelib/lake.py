@@ -1,0 +1,152 @@
+"""The public API: connect, Lake, Transaction."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lakelib.catalog import tables
+from lakelib.catalog.connect import Catalog, check_url
+from lakelib.catalog.embedded import EmbeddedServer
+from lakelib.catalog.migrate import migrate
+from lakelib.errors import InvalidInputError
+from lakelib.model.table import Snapshot
+from lakelib.ops import create, publish
+from lakelib.ops.runtime import Runtime
+from lakelib.settings import Settings, load_settings
+from lakelib.storage.filesystem import open_storage
+from lakelib.storage.paths import complete_uri
+from lakelib.table import StagedCommit, Table
+
+
+def connect(warehouse: str | None = None, catalog: str | None = None, **settings: str | None) -> "Lake":
+    """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
+
+    With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. Brings the catalog to the present
+    schema. Raises InvalidInputError naming a wrong setting and where it came from.
+    """
+    return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
+
+
+class Lake:
+    """A catalog and a warehouse. Threads may share it; a context manager that closes it."""
+
+    def __init__(self, settings: Settings) -> None:
+        location = complete_uri(settings.warehouse, settings.storage.default_fs)
+        storage = open_storage(location, settings.storage)
+        self._runtime = Runtime(
+            catalog=_open_catalog(settings), storage=storage, warehouse=location, threads=os.cpu_count() or 1
+        )
+
+    @property
+    def warehouse(self) -> str:
+        return self._runtime.warehouse
+
+    def create_namespace(self, name: str) -> None:
+        """The namespace exists afterwards."""
+        create.create_namespace(self._runtime, name)
+
+    def namespaces(self) -> list[str]:
+        return tables.list_namespaces(self._runtime.catalog)
+
+    def tables(self, namespace: str) -> list[str]:
+        """The names of the namespace's tables."""
+        return tables.list_tables(self._runtime.catalog, namespace)
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        buckets: int | str | None = None,
+        sequence_by: Sequence[str] = (),
+        merge: str = "deduplicate",
+        options: Mapping[str, Any] | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """A new table. `schema` is a pyarrow Schema, a Spark StructType or DDL text.
+
+        With a primary key, which is unique within a partition, rows are upserted by it; `buckets` is then a power of
+        two, "dynamic" (the default) or "postpone". Without one, rows are only appended. Of two rows of a key the one
+        with the higher `sequence_by` columns is newer; among equals, the later commit's.
+        """
+        info = create.create_table(
+            self._runtime,
+            name,
+            schema,
+            primary_key=primary_key,
+            partition_by=partition_by,
+            buckets=buckets,
+            sequence_by=sequence_by,
+            merge=merge,
+            options=options or {},
+            if_not_exists=if_not_exists,
+        )
+        return Table(self._runtime, info)
+
+    def table(self, name: str) -> Table:
+        """The table of that name. Raises NotFoundError."""
+        return Table(self._runtime, create.find_table(self._runtime, name))
+
+    def drop_table(self, name: str) -> None:
+        """The table is gone, and its name free. Raises NotFoundError."""
+        create.drop_table(self._runtime, name)
+
+    def transaction(self) -> "Transaction":
+        """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
+        return Transaction(self._runtime)
+
+    def close(self) -> None:
+        """Gives the catalog's connections back."""
+        self._runtime.catalog.close()
+
+    def __enter__(self) -> "Lake":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Lake at {self.warehouse}>"
+
+
+class Transaction:
+    """Staged commits that become visible in one instant, or not at all."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._staged: list[StagedCommit] = []
+        self.snapshots: list[Snapshot] = []
+        """The snapshots that the commits became, in the order in which they were added."""
+
+    def add(self, staged: StagedCommit) -> None:
+        if any(each.id == staged.id for each in self._staged):
+            raise InvalidInputError(
+                f"Commit {staged.id} was added to the transaction before.", kind="added_twice", remedy="Add it once."
+            )
+        self._staged.append(staged)
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._staged:
+            self.snapshots = publish.publish_staged(self._runtime, [each.id for each in self._staged])
+
+
+def _open_catalog(settings: Settings) -> Catalog:
+    if settings.catalog is None:
+        server = EmbeddedServer(Path(settings.embedded_catalog).absolute())
+        catalog = Catalog(server.url, revive=server.ensure_running)
+    else:
+        check_url(settings.catalog)
+        catalog = Catalog(settings.catalog)
+    migrate(catalog)
+    return catalog

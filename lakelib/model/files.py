@@ -1,0 +1,83 @@
+"""Frozen values: partitions, files and splits."""
+
+from dataclasses import dataclass
+
+PartitionKey = tuple[bytes | None, ...]
+"""One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    id: int
+    key: PartitionKey
+    path: str
+    """Relative to the table's location; '' for a table without partitions. For people: never parsed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnBounds:
+    """What is known of each column of a file, indexed by column id - 1. None is unknown.
+
+    Bounds are sortable encodings and may be wider than the data (long values are cut), never narrower.
+    """
+
+    lower: tuple[bytes | None, ...] = ()
+    upper: tuple[bytes | None, ...] = ()
+    null_counts: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file that a writer has finished: the message a task returns. It is in no commit yet."""
+
+    path: str
+    """Relative to the table's location."""
+    partition_key: PartitionKey
+    partition_path: str
+    depth: int
+    prefix: int
+    """All keys of the file share the first `depth` bits of their hash, and those bits are `prefix`."""
+    run: int
+    """Order among the files of one commit: of two rows of one key the one in the higher run is newer."""
+    level: int
+    row_count: int
+    delete_count: int
+    size_bytes: int
+    bounds: ColumnBounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file as the catalog knows it. Files of one split are ordered by (sequence, run)."""
+
+    id: int
+    path: str
+    partition_id: int
+    depth: int
+    prefix: int
+    run: int
+    level: int
+    row_count: int
+    delete_count: int
+    size_bytes: int
+    schema_id: int
+    sequence: int | None
+    """Commit order of its rows: the snapshot that published it, or of a compaction the newest it took in.
+    None while it is staged."""
+    added_snapshot: int | None
+    removed_snapshot: int | None
+    bounds: ColumnBounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """What one task reads: the keys under one hash prefix of one partition. `files` run from oldest to newest."""
+
+    partition: Partition
+    depth: int
+    prefix: int
+    files: tuple[DataFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)

@@ -1,0 +1,91 @@
+"""Frozen values: a table's options. Each has a name, a type, a default and limits; an unknown name is an error."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lakelib.errors import InvalidInputError
+
+KIB = 1024
+MIB = 1024 * KIB
+
+COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """How a table's files are written and read. None of it changes what the table means."""
+
+    compression: str = "zstd"
+    compression_level: int = 1
+    row_group_rows: int = 131_072
+    """Rows a row group: what a reader holds of one file at a time, and the grain of pruning inside a file."""
+    write_buffer_bytes: int = 128 * MIB
+    """What a writer collects before it sorts and writes a run."""
+    target_file_bytes: int = 256 * MIB
+    """A run of one bucket is cut into files of about this size."""
+    min_bucket_file_bytes: int = 512 * KIB
+    """A write splits a partition by bucket only as deep as its files stay above this size."""
+    read_batch_rows: int = 131_072
+    """Most rows in a batch that a scan hands out."""
+    required_gate: str = ""
+    """Name of the gate that must have passed a commit before it may be published; '' for none."""
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Only what differs from the default: what the catalog stores and people see."""
+        return {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if getattr(self, option.name) != option.default
+        }
+
+
+_LEAST = {
+    "compression_level": 1,
+    "row_group_rows": 1,
+    "write_buffer_bytes": 64 * KIB,
+    "target_file_bytes": 64 * KIB,
+    "min_bucket_file_bytes": 0,
+    "read_batch_rows": 1,
+}
+
+
+def parse_options(given: Mapping[str, Any]) -> TableOptions:
+    """Options from names and values (text is converted). Raises InvalidInputError on an unknown name or a wrong value."""
+    known = {option.name: option for option in fields(TableOptions)}
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise InvalidInputError(
+                f"Unknown table option {name!r}.",
+                kind="unknown_option",
+                remedy=f"Known options: {', '.join(sorted(known))}.",
+            )
+        values[name] = _convert(name, value, type(known[name].default))
+    return TableOptions(**values)
+
+
+def _convert(name: str, value: Any, wanted: type) -> Any:
+    if wanted is str:
+        return _checked_text(name, value)
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        number = int(value)
+    except (TypeError, ValueError):
+        raise _wrong(name, value, "a whole number") from None
+    if number < _LEAST[name]:
+        raise _wrong(name, value, f"at least {_LEAST[name]}")
+    return number
+
+
+def _checked_text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, "text")
+    if name == "compression" and value not in COMPRESSIONS:
+        raise _wrong(name, value, f"one of {', '.join(COMPRESSIONS)}")
+    return value
+
+
+def _wrong(name: str, value: Any, expected: str) -> InvalidInputError:
+    return InvalidInputError(f"Table option {name} is {value!r}.", kind="invalid_option", remedy=f"Give {expected}.")

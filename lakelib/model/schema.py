@@ -1,0 +1,52 @@
+"""Frozen values: columns and schemas. A column keeps its id for life; its name may change.
+
+A column's type is Spark's type text, the one spelling used in the catalog, in messages and in DDL:
+`boolean tinyint smallint int bigint float double decimal(p,s) string binary date timestamp timestamp_ntz
+array<…> map<…,…> struct<name:type,…>`. Inside a struct a name that is not a plain identifier is quoted with backticks.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+COMMIT_COLUMN = "_commit"
+"""Hidden column of every file: the snapshot that made the row; null means the file's own sequence."""
+
+OP_COLUMN = "_op"
+"""Hidden column of files that hold deletes: 0 for a row, 1 for a delete mark."""
+
+HIDDEN_COLUMNS = (COMMIT_COLUMN, OP_COLUMN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table. `id` is dense from 1, never reused within a table."""
+
+    id: int
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """The columns of a table at one schema version. Names are unique without regard to case."""
+
+    id: int
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def find(self, name: str) -> Column | None:
+        """The column of that name, without regard to case."""
+        wanted = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == wanted), None)
+
+    def by_id(self, column_id: int) -> Column | None:
+        return next((column for column in self.columns if column.id == column_id), None)
+
+    def select(self, column_ids: Iterable[int]) -> tuple[Column, ...]:
+        """The columns of those ids, in the order of the ids."""
+        known = {column.id: column for column in self.columns}
+        return tuple(known[column_id] for column_id in column_ids)

@@ -1,0 +1,147 @@
+"""Frozen values: tables, snapshots and commits as the catalog knows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from lakelib.model.files import NewFile
+from lakelib.model.options import TableOptions
+from lakelib.model.schema import Column, TableSchema
+
+MAX_DEPTH = 16
+"""The deepest split of a table's keys: 65,536 buckets a partition."""
+
+
+class CommitKind(Enum):
+    APPEND = "append"
+    UPSERT = "upsert"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    EVOLVE = "evolve"
+
+
+class CommitState(Enum):
+    STAGED = "staged"
+    PUBLISHED = "published"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets:
+    """How deep writers split a partition's keys. `fixed_depth` is None for dynamic and postpone."""
+
+    mode: str
+    """"fixed", "dynamic", "postpone", or "none" for an append table."""
+    fixed_depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableInfo:
+    """A table at its head: what a use case needs to know of it. Columns are named by id."""
+
+    id: int
+    namespace: str
+    name: str
+    location: str
+    schema: TableSchema
+    primary_key_ids: tuple[int, ...]
+    partition_ids: tuple[int, ...]
+    sequence_ids: tuple[int, ...]
+    buckets: Buckets
+    merge: str
+    options: TableOptions
+    head_id: int
+    """0 for a table without a snapshot."""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}.{self.name}"
+
+    @property
+    def primary_key(self) -> tuple[Column, ...]:
+        return self.schema.select(self.primary_key_ids)
+
+    @property
+    def partition_by(self) -> tuple[Column, ...]:
+        return self.schema.select(self.partition_ids)
+
+    @property
+    def sequence_by(self) -> tuple[Column, ...]:
+        return self.schema.select(self.sequence_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One published version of a table."""
+
+    id: int
+    kind: str
+    committed_at: datetime
+    schema_id: int
+    commit_id: UUID
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencyKey:
+    """An application and the version of its work: of one application a version is committed once, in rising order."""
+
+    application: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A commit to be staged: everything that publishing it will change."""
+
+    commit_id: UUID
+    table_id: int
+    kind: CommitKind
+    base_snapshot_id: int
+    """The head that the proposal was made from; 0 for none."""
+    schema: TableSchema
+    new_schema: TableSchema | None = None
+    """What the table's schema becomes, if the commit changes it; `schema` is then what it was made from."""
+    files: tuple[NewFile, ...] = ()
+    removed_file_ids: tuple[int, ...] = ()
+    read_scope: "ReadScope"
+    idempotency_key: IdempotencyKey | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadScope:
+    """What the commit's content depends on: it conflicts with rows added there since its base."""
+
+    whole_table: bool = False
+    partition_ids: tuple[int, ...] = ()
+    own_partitions: bool = False
+    """Also the partitions of the commit's own files, new ones too."""
+
+
+NO_READ = ReadScope()
+WHOLE_TABLE = ReadScope(whole_table=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Publishing succeeded, now or earlier."""
+
+    snapshot: Snapshot
+    table_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Publishing changed nothing: `reason` is a stable word, `detail` a sentence."""
+
+    commit_id: UUID
+    head_id: int
+    reason: str
+    detail: str

@@ -1,0 +1,209 @@
+"""Use case: a table is created. Everything that can be wrong with a definition is said before anything is made."""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakelib.catalog import tables
+from lakelib.errors import InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.options import parse_options
+from lakelib.model.schema import Column, TableSchema
+from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.declare import declare_schema
+
+_PART = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$")
+_MERGES = ("deduplicate",)
+
+
+def create_namespace(runtime: Runtime, name: str) -> None:
+    """The namespace exists afterwards."""
+    _check_part(name, "namespace")
+    tables.create_namespace(runtime.catalog, name)
+
+
+def create_table(
+    runtime: Runtime,
+    full_name: str,
+    schema: Any,
+    *,
+    primary_key: Sequence[str],
+    partition_by: Sequence[str],
+    buckets: int | str | None,
+    sequence_by: Sequence[str],
+    merge: str,
+    options: Mapping[str, Any],
+    if_not_exists: bool,
+) -> TableInfo:
+    """The new table, or with `if_not_exists` the one of that name. Raises InvalidInputError for a wrong definition."""
+    namespace, name = split_name(full_name)
+    new = _define(
+        runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
+    )
+    if tables.create_table(runtime.catalog, new) is None and not if_not_exists:
+        raise InvalidInputError(
+            f"There is a table {full_name} already.",
+            kind="table_exists",
+            remedy="Give another name, or if_not_exists=True to take the table as it is.",
+        )
+    return find_table(runtime, full_name)
+
+
+def find_table(runtime: Runtime, full_name: str) -> TableInfo:
+    """The table at its head. Raises NotFoundError."""
+    namespace, name = split_name(full_name)
+    found = tables.find_table(runtime.catalog, namespace, name)
+    if found is None:
+        raise tables.table_missing(full_name)
+    return found
+
+
+def drop_table(runtime: Runtime, full_name: str) -> None:
+    """The name is free afterwards; the files stay until they are reclaimed. Raises NotFoundError."""
+    namespace, name = split_name(full_name)
+    if not tables.drop_table(runtime.catalog, namespace, name):
+        raise tables.table_missing(full_name)
+
+
+def split_name(full_name: str) -> tuple[str, str]:
+    """Namespace and name of "shop.orders"."""
+    parts = full_name.split(".") if isinstance(full_name, str) else []
+    if len(parts) != 2:
+        raise InvalidInputError(
+            f"{full_name!r} is not a table's name.",
+            kind="invalid_name",
+            remedy='Give namespace and name: "shop.orders".',
+        )
+    _check_part(parts[0], "namespace")
+    _check_part(parts[1], "table")
+    return parts[0], parts[1]
+
+
+def _check_part(part: str, what: str) -> None:
+    if not isinstance(part, str) or not _PART.match(part):
+        raise InvalidInputError(
+            f"{part!r} is not a name for a {what}.",
+            kind="invalid_name",
+            remedy="Use up to 128 letters, digits, _ and -, not beginning with -.",
+        )
+
+
+def _define(
+    runtime: Runtime,
+    namespace: str,
+    name: str,
+    schema: Any,
+    primary_key: Sequence[str],
+    partition_by: Sequence[str],
+    buckets: int | str | None,
+    sequence_by: Sequence[str],
+    merge: str,
+    options: Any,
+) -> tables.NewTable:
+    declared = TableSchema(id=1, columns=declare_schema(schema))
+    keys = _named(declared, primary_key, "primary_key")
+    for column in keys:
+        _check_exact(column, "primary_key")
+    partitions = _named(declared, partition_by, "partition_by")
+    for column in partitions:
+        _check_exact(column, "partition_by")
+    sequence = _named(declared, sequence_by, "sequence_by")
+    _check_sequence(keys, sequence)
+    if merge not in _MERGES:
+        raise InvalidInputError(
+            f"merge is {merge!r}.", kind="invalid_merge", remedy=f"Known merge engines: {', '.join(_MERGES)}."
+        )
+    key_ids = tuple(column.id for column in keys)
+    return tables.NewTable(
+        namespace=namespace,
+        name=name,
+        location=f"{runtime.warehouse.rstrip('/')}/{namespace}/{name}-{secrets.token_hex(4)}",
+        schema=TableSchema(id=1, columns=tuple(_required(column, key_ids) for column in declared.columns)),
+        primary_key_ids=key_ids,
+        partition_ids=tuple(column.id for column in partitions),
+        sequence_ids=tuple(column.id for column in sequence),
+        buckets=parse_buckets(buckets, has_key=bool(keys)),
+        merge=merge,
+        options=options,
+    )
+
+
+def parse_buckets(given: int | str | None, *, has_key: bool) -> Buckets:
+    """Raises InvalidInputError unless `given` is a power of two, "dynamic" or "postpone", and the table has a key."""
+    if not has_key:
+        if given is not None:
+            raise InvalidInputError(
+                f"buckets is {given!r}, but the table has no primary key to spread over buckets.",
+                kind="invalid_buckets",
+                remedy="Leave buckets out, or name a primary_key.",
+            )
+        return Buckets(mode="none")
+    if given is None or given == "dynamic":
+        return Buckets(mode="dynamic")
+    if given == "postpone":
+        return Buckets(mode="postpone")
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        depth = given.bit_length() - 1
+        if given == 1 << depth and depth <= MAX_DEPTH:
+            return Buckets(mode="fixed", fixed_depth=depth)
+    raise InvalidInputError(
+        f"buckets is {given!r}.",
+        kind="invalid_buckets",
+        remedy=f'Give a power of two up to {1 << MAX_DEPTH}, "dynamic" or "postpone".',
+    )
+
+
+def _named(schema: TableSchema, names: Sequence[str], argument: str) -> tuple[Column, ...]:
+    if isinstance(names, str):
+        raise InvalidInputError(
+            f"{argument} is the text {names!r}.", kind="invalid_columns", remedy=f"Give a list: {argument}=[{names!r}]."
+        )
+    columns = []
+    for name in names:
+        column = schema.find(name)
+        if column is None:
+            raise InvalidInputError(
+                f"{argument} names the column {name!r}, which the schema does not have.",
+                kind="unknown_column",
+                remedy=f"Its columns: {', '.join(schema.names)}.",
+            )
+        if column in columns:
+            raise InvalidInputError(
+                f"{argument} names the column {column.name!r} twice.", kind="invalid_columns", remedy="Name it once."
+            )
+        columns.append(column)
+    return tuple(columns)
+
+
+def _check_exact(column: Column, argument: str) -> None:
+    """Keys are compared by hash and by bytes: a type must have one encoding a value."""
+    if column.type in ("float", "double") or not sortable.is_sortable(column.type):
+        raise InvalidInputError(
+            f"{argument} names the column {column.name!r} of type {column.type}.",
+            kind="invalid_key_type",
+            remedy="Use an integer, decimal, string, binary, boolean, date or timestamp column.",
+        )
+
+
+def _check_sequence(keys: Sequence[Column], sequence: Sequence[Column]) -> None:
+    if sequence and not keys:
+        raise InvalidInputError(
+            "sequence_by is given, but the table has no primary key.",
+            kind="invalid_columns",
+            remedy="Name a primary_key, or leave sequence_by out.",
+        )
+    for column in sequence:
+        if not sortable.is_sortable(column.type):
+            raise InvalidInputError(
+                f"sequence_by names the column {column.name!r} of type {column.type}, which has no order.",
+                kind="invalid_columns",
+                remedy="Use a column that is not nested.",
+            )
+
+
+def _required(column: Column, key_ids: tuple[int, ...]) -> Column:
+    if column.id not in key_ids:
+        return column
+    return Column(id=column.id, name=column.name, type=column.type, nullable=False)

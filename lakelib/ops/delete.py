@@ -1,0 +1,248 @@
+"""Use cases: rows are deleted, by predicate or by key.
+
+Where rows are merged by key, a delete writes marks: rows of `_op` 1 that supersede what they name. Where they are not,
+the files that hold matching rows are replaced by files without them. A predicate over partition columns alone takes out
+whole partitions and reads nothing.
+"""
+
+import random
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.catalog import files, tables
+from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column
+from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.publish import abandon, publish_staged
+from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.source import RowSource, open_source
+from lakelib.ops.write import WrittenRows, find_done, publish_work, run_target, stage_commit
+from lakelib.plan.partitions import in_partition
+from lakelib.plan.where import bind_where
+from lakelib.rows.align import places_by_name, plan_alignment
+from lakelib.rows.arrange import arrange_rows
+from lakelib.rows.filter import matching_rows
+from lakelib.rows.types import arrow_type
+from lakelib.storage.run_writer import RunWriter
+from lakelib.storage.split_reader import read_split
+
+_MOST_TRIES = 10
+_LONGEST_PAUSE_SECONDS = 0.5
+_FILE_KIND = "delete"
+
+
+def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Snapshot:
+    """Deletes the rows for which the predicate is TRUE, and publishes. Looks again when rows were added meanwhile."""
+    for tries_left in reversed(range(_MOST_TRIES)):
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        done = find_done(runtime, table, request)
+        if done is not None:
+            return done
+        commit_id = _stage_where(runtime, table, where, request)
+        try:
+            return publish_staged(runtime, [commit_id])[0]
+        except ConflictError as conflict:
+            if not tries_left or conflict.kind not in ("rows_added", "input_gone"):
+                raise
+        abandon(runtime, commit_id, "the table changed meanwhile")
+        time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
+    raise AssertionError("the last try returns or raises")
+
+
+def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
+    """The delete as a staged commit. It conflicts with rows added, since now, to the partitions it looked at."""
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    return _stage_where(runtime, table, where, request)
+
+
+def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
+    """Deletes the rows of the given keys, and publishes."""
+    source = open_source(data)
+    return publish_work(runtime, handle, request, lambda table: _stage_keys(runtime, table, source, request))
+
+
+def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
+    """The delete as a staged commit."""
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    return _stage_keys(runtime, table, open_source(data), request)
+
+
+def _stage_where(runtime: Runtime, table: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
+    predicate = bind_where(where, table.schema)
+    if predicate is None:
+        raise InvalidInputError(
+            "The delete has no predicate.", kind="invalid_predicate", remedy='To empty the table, delete "true".'
+        )
+    if columns_of(predicate) <= set(table.partition_ids):
+        return _stage_drop(runtime, table, predicate, request)
+    if table.primary_key_ids:
+        return _stage_marks(runtime, table, predicate, request)
+    return _stage_rewrite(runtime, table, predicate, request)
+
+
+def _stage_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:
+    """Takes out all files of the partitions that match."""
+    query = files.FileQuery(
+        table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
+    )
+    found = files.load_files(runtime.catalog, query)
+    return stage_commit(
+        runtime,
+        table,
+        CommitKind.DELETE,
+        request,
+        WrittenRows(files=(), rows_in=0),
+        removed_file_ids=tuple(file.id for file in found.files),
+        read_scope=_scope(table, predicate, tuple(found.partitions)),
+    )
+
+
+def _stage_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:
+    """Writes a delete mark for each row that matches, with the row's own sequence: a newer version stays newer."""
+    names = tuple(column.name for column in _mark_columns(table))
+    plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
+    written = _write_marks(runtime, table, stream_batches(runtime, plan))
+    scope = _scope(table, predicate, plan.partition_ids)
+    return stage_commit(runtime, table, CommitKind.DELETE, request, written, read_scope=scope)
+
+
+def _stage_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:
+    """Replaces the files that hold matching rows. The rows that stay keep their commit."""
+    plan = plan_scan(runtime, table, ScanRequest(columns=(*table.schema.names, COMMIT_COLUMN), where=predicate))
+    with Held(runtime, plan) as held:
+        touched = [split for split in plan.splits if any(True for _ in read_split(runtime.storage, plan.target, split))]
+        whole = replace(plan, splits=tuple(touched))
+        written = _write_kept(runtime, whole, predicate, held)
+    return stage_commit(
+        runtime,
+        table,
+        CommitKind.DELETE,
+        request,
+        written,
+        removed_file_ids=tuple(file.id for split in touched for file in split.files),
+        read_scope=_scope(table, predicate, plan.partition_ids),
+    )
+
+
+def _write_kept(runtime: Runtime, plan: ScanPlan, predicate: Predicate, held: Held) -> WrittenRows:
+    """Writes the rows of the plan's files for which the predicate is not TRUE."""
+    table = plan.table
+    everything = replace(plan.target, predicate=None, asked_columns=())
+    target = run_target(table, table.schema, file_kind=_FILE_KIND, order_names=(), holds_commits=True)
+    rows_in = 0
+    with RunWriter(
+        runtime.storage, target, buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
+    ) as writer:
+        for split in plan.splits:
+            for rows in read_split(runtime.storage, everything, split):
+                held.keep()
+                kept = rows.filter(pc.invert(matching_rows(predicate, rows)))
+                rows_in += kept.num_rows
+                for batch in kept.to_batches():
+                    writer.write(batch)
+        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+
+
+def _stage_keys(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> UUID:
+    if not table.primary_key_ids:
+        raise InvalidInputError(
+            f"Table {table.full_name} has no primary key to delete by.",
+            kind="no_primary_key",
+            remedy="Delete by a predicate.",
+        )
+    wanted = _mark_columns(table)
+    places = places_by_name(source.schema)
+    knows_sequence = all(column.name.casefold() in places for column in table.sequence_by)
+    if not knows_sequence:
+        wanted = tuple(column for column in wanted if column.id not in table.sequence_ids)
+    alignment = plan_alignment(
+        source.schema,
+        table.schema,
+        required_ids=frozenset(table.primary_key_ids),
+        explicit_cast=request.explicit_cast,
+        only_ids=frozenset(column.id for column in wanted),
+    )
+    _check_partition_columns(table, places)
+    keys = (alignment.apply(batch) for batch in source.batches())
+    if knows_sequence:
+        written = _write_marks(runtime, table, keys)
+        return stage_commit(runtime, table, CommitKind.DELETE, request, written)
+    written = _write_marks(runtime, table, _rows_of_keys(runtime, table, keys))
+    scope = ReadScope(own_partitions=True)
+    return stage_commit(runtime, table, CommitKind.DELETE, request, written, read_scope=scope)
+
+
+def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:
+    """A key is unique within its partition only: without the partition it names nothing."""
+    for column in table.partition_by:
+        if column.name.casefold() not in places:
+            raise InvalidInputError(
+                f"The keys to delete from {table.full_name} lack the partition column {column.name!r}.",
+                kind="missing_column",
+                remedy="Add it, or delete by a predicate.",
+            )
+
+
+def _rows_of_keys(runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that the table has of these keys, with their sequence."""
+    names = tuple(column.name for column in _mark_columns(table))
+    key_names = [column.name for column in table.primary_key]
+    for batch in keys:
+        for piece in arrange_rows(batch, table.partition_by, table.primary_key, 0):
+            here = in_partition(table.partition_by, piece.partition_key) if table.partition_by else None
+            plan = plan_scan(runtime, table, ScanRequest(columns=names, where=here))
+            asked = pa.Table.from_batches([piece.rows]).select(key_names)
+            found = read_table(runtime, plan).join(asked, keys=key_names, join_type="left semi")
+            yield from found.select(list(names)).to_batches()
+
+
+def _write_marks(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
+    """A delete mark for each of the rows."""
+    target = run_target(
+        table,
+        table.schema,
+        file_kind=_FILE_KIND,
+        order_names=tuple(column.name for column in table.sequence_by),
+        holds_deletes=True,
+    )
+    rows_in = 0
+    with RunWriter(
+        runtime.storage, target, buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
+    ) as writer:
+        for batch in rows:
+            rows_in += batch.num_rows
+            writer.write(_as_marks(batch, table))
+        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+
+
+def _as_marks(rows: pa.RecordBatch, table: TableInfo) -> pa.RecordBatch:
+    present = set(rows.schema.names)
+    columns = {
+        column.name: rows.column(column.name)
+        if column.name in present
+        else pa.nulls(rows.num_rows, arrow_type(column.type))
+        for column in table.schema.columns
+    }
+    return pa.record_batch(columns | {OP_COLUMN: pa.repeat(pa.scalar(1, pa.int8()), rows.num_rows)})
+
+
+def _mark_columns(table: TableInfo) -> tuple[Column, ...]:
+    """What a delete mark says: the key, the partition, the sequence."""
+    ids = dict.fromkeys(table.primary_key_ids + table.partition_ids + table.sequence_ids)
+    return table.schema.select(ids)
+
+
+def _scope(table: TableInfo, predicate: Predicate, partition_ids: tuple[int, ...]) -> ReadScope:
+    """The partitions that the predicate lets one look at."""
+    if columns_of(predicate) & set(table.partition_ids):
+        return ReadScope(partition_ids=partition_ids, own_partitions=True)
+    return ReadScope(whole_table=True)

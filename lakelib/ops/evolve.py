@@ -1,0 +1,75 @@
+"""Use case: a table's schema evolves. Files stay as they are: readers map columns by id."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lakelib.catalog import tables
+from lakelib.errors import ConflictError
+from lakelib.model.schema import TableSchema
+from lakelib.model.table import CommitKind, Snapshot, TableInfo
+from lakelib.ops.publish import abandon, publish_staged
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.write import WrittenRows, find_done, stage_commit
+from lakelib.plan.evolve import evolve_schema
+
+_MOST_TRIES = 10
+
+
+def evolve(
+    runtime: Runtime,
+    handle: TableInfo,
+    *,
+    add: Sequence[Any] | str,
+    drop: Sequence[str],
+    rename: Mapping[str, str],
+    widen: Mapping[str, str],
+    request: WriteRequest,
+) -> Snapshot:
+    """Publishes the changed schema as a snapshot of its own. If another change came first, it is made again from that."""
+    for tries_left in reversed(range(_MOST_TRIES)):
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        done = find_done(runtime, table, request)
+        if done is not None:
+            return done
+        changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen)
+        written = WrittenRows(files=(), rows_in=0, new_schema=changed)
+        commit_id = stage_commit(runtime, table, CommitKind.EVOLVE, request, written)
+        try:
+            return publish_staged(runtime, [commit_id])[0]
+        except ConflictError as conflict:
+            if not tries_left or conflict.kind != "schema_changed":
+                raise
+        abandon(runtime, commit_id, "the schema changed meanwhile")
+    raise AssertionError("the last try returns or raises")
+
+
+def _change(
+    runtime: Runtime,
+    table: TableInfo,
+    *,
+    add: Sequence[Any] | str,
+    drop: Sequence[str],
+    rename: Mapping[str, str],
+    widen: Mapping[str, str],
+) -> TableSchema:
+    """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
+
+    def changed(next_id: int) -> TableSchema:
+        return evolve_schema(
+            table.schema,
+            next_id,
+            add=add,
+            drop=drop,
+            rename=rename,
+            widen=widen,
+            fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
+            kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
+        )
+
+    known = {column.id for column in table.schema.columns}
+    draft = changed(1 + max(known))
+    added = sum(column.id not in known for column in draft.columns)
+    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
+    return replace(changed(first_column_id), id=schema_id)

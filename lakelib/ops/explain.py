@@ -1,0 +1,88 @@
+"""Use case: a scan explains itself."""
+
+from dataclasses import dataclass, replace
+
+from lakelib.catalog import files
+from lakelib.model.predicate import Predicate
+from lakelib.ops.read import ScanPlan
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.describe import describe_predicate
+from lakelib.plan.scan import needs_merge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """What one rule left out."""
+
+    rule: str
+    files_pruned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What a scan reads. `str()` of it is for people."""
+
+    table: str
+    snapshot_id: int | None
+    columns: tuple[str, ...]
+    where: str
+    partitions: int
+    partitions_total: int
+    files: int
+    files_total: int
+    size_bytes: int
+    splits: int
+    splits_merged: int
+    pruned: tuple[Pruning, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"scan of {self.table} at snapshot {self.snapshot_id}",
+            f"  columns     {', '.join(self.columns)}",
+            f"  where       {self.where or '(all rows)'}",
+            f"  partitions  {self.partitions} of {self.partitions_total}",
+            f"  files       {self.files} of {self.files_total} ({self.size_bytes:,} bytes)",
+            f"  splits      {self.splits}, of which {self.splits_merged} merge several runs or deletes",
+        ]
+        lines += [f"  pruned      {pruning.files_pruned} files by {pruning.rule}" for pruning in self.pruned]
+        return "\n".join(lines)
+
+
+def explain_scan(runtime: Runtime, plan: ScanPlan) -> Explanation:
+    """Counts, rule by rule, the files that the scan leaves out."""
+    everything = replace(
+        plan.query, partition_predicate=None, file_predicate=None, hash_prefixes=None, with_bounds=False
+    )
+    steps = (
+        ("partition values", replace(everything, partition_predicate=plan.query.partition_predicate)),
+        ("key hash", replace(plan.query, file_predicate=None)),
+        ("column bounds", plan.query),
+    )
+    total = files.load_files(runtime.catalog, everything)
+    left = len(total.files)
+    pruned = []
+    for rule, query in steps:
+        found = len(files.load_files(runtime.catalog, query).files)
+        pruned.append(Pruning(rule=rule, files_pruned=left - found))
+        left = found
+    read = [file for split in plan.splits for file in split.files]
+    distinct = {file.id: file for file in read}
+    pruned.append(Pruning(rule="column bounds of files that need no merge", files_pruned=left - len(distinct)))
+    return Explanation(
+        table=plan.table.full_name,
+        snapshot_id=plan.snapshot_id or None,
+        columns=tuple(column.name for column in plan.target.columns),
+        where=_shown(plan.predicate),
+        partitions=len({split.partition.id for split in plan.splits}),
+        partitions_total=len(total.partitions),
+        files=len(distinct),
+        files_total=len(total.files),
+        size_bytes=sum(file.size_bytes for file in distinct.values()),
+        splits=len(plan.splits),
+        splits_merged=sum(needs_merge(split) for split in plan.splits),
+        pruned=tuple(pruning for pruning in pruned if pruning.files_pruned),
+    )
+
+
+def _shown(predicate: Predicate | None) -> str:
+    return "" if predicate is None else describe_predicate(predicate)

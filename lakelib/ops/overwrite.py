@@ -1,0 +1,177 @@
+"""Use case: overwrite. The rows take the place of all that is in their target: the whole table, the partitions that the
+rows are in ("dynamic"), or the partitions of given values (static).
+
+Called directly, an overwrite replaces what is there at the moment of publishing. Staged, it conflicts with whatever was
+added to its target since: nobody has judged that.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from lakelib.catalog import files, tables
+from lakelib.errors import InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.files import PartitionKey
+from lakelib.model.predicate import Predicate, Raw
+from lakelib.model.schema import Column
+from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.source import RowSource, open_source, with_constants
+from lakelib.ops.write import WrittenRows, publish_work, retry_schema_conflict, stage_commit, write_rows
+from lakelib.plan.partitions import all_equal, in_any_partition
+from lakelib.rows.arrange import partition_keys
+from lakelib.rows.raw_arrays import arrow_values
+from lakelib.rows.values import python_value, raw_value
+
+
+def overwrite(
+    runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+) -> Snapshot:
+    """Replaces the target's rows and publishes."""
+    source = open_source(data)
+    stage = _staging(runtime, source, partitions, request)
+    return retry_schema_conflict(
+        request, source, lambda: publish_work(runtime, handle, request, stage, rebase_overwrites=True)
+    )
+
+
+def stage_overwrite(
+    runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+) -> UUID:
+    """The replacement as a staged commit."""
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    return _staging(runtime, open_source(data), partitions, request)(table)
+
+
+def _staging(
+    runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
+) -> Callable[[TableInfo], UUID]:
+    def stage(table: TableInfo) -> UUID:
+        if partitions == "dynamic":
+            return _stage_dynamic(runtime, table, source, request)
+        return _stage_static(runtime, table, source, parse_target(table, partitions), request)
+
+    return stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticTarget:
+    """The partitions that have these values; without values the whole table."""
+
+    values: Mapping[Column, Raw | None]
+
+    @property
+    def predicate(self) -> Predicate | None:
+        return all_equal(self.values) if self.values else None
+
+    @property
+    def constants(self) -> dict[str, pa.Scalar]:
+        return {column.name: arrow_values(column.type, [raw])[0] for column, raw in self.values.items()}
+
+
+def parse_target(table: TableInfo, partitions: str | Mapping[str, Any]) -> StaticTarget:
+    """Raises InvalidInputError unless `partitions` is "all" or names partition columns with fitting values."""
+    if partitions == "all":
+        return StaticTarget(values={})
+    if not isinstance(partitions, Mapping) or not partitions:
+        raise InvalidInputError(
+            f"partitions is {partitions!r}.",
+            kind="invalid_partitions",
+            remedy='Give "all", "dynamic", or values of partition columns: {"dt": "2026-11-18"}.',
+        )
+    by_name = {column.name.casefold(): column for column in table.partition_by}
+    values: dict[Column, Raw | None] = {}
+    for name, value in partitions.items():
+        column = by_name.get(str(name).casefold())
+        if column is None:
+            raise InvalidInputError(
+                f"{name!r} is no partition column of {table.full_name}.",
+                kind="invalid_partitions",
+                remedy=f"Its partition columns: {', '.join(column.name for column in table.partition_by) or 'none'}.",
+            )
+        values[column] = None if value is None else raw_value(column.type, value)
+    return StaticTarget(values=values)
+
+
+def _stage_static(
+    runtime: Runtime, table: TableInfo, source: RowSource, target: StaticTarget, request: WriteRequest
+) -> UUID:
+    written = write_rows(
+        runtime,
+        table,
+        with_constants(source, target.constants),
+        request,
+        file_kind=CommitKind.OVERWRITE.value,
+        check=lambda batch: _check_inside(batch, table, target),
+    )
+    found = _find_files(runtime, table, target.predicate)
+    scope = ReadScope(whole_table=not target.values, partition_ids=tuple(found.partitions), own_partitions=True)
+    return _stage(runtime, table, request, written, found, scope)
+
+
+def _stage_dynamic(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> UUID:
+    written = write_rows(runtime, table, source, request, file_kind=CommitKind.OVERWRITE.value)
+    keys = {file.partition_key for file in written.files}
+    found = _find_files(runtime, table, in_any_partition(table.partition_by, keys))
+    kept = {partition.id for partition in found.partitions.values() if partition.key in keys}
+    found = files.FoundFiles(
+        files=tuple(file for file in found.files if file.partition_id in kept), partitions=found.partitions
+    )
+    return _stage(runtime, table, request, written, found, ReadScope(own_partitions=True))
+
+
+def _stage(
+    runtime: Runtime,
+    table: TableInfo,
+    request: WriteRequest,
+    written: WrittenRows,
+    found: files.FoundFiles,
+    scope: ReadScope,
+) -> UUID:
+    removed = tuple(file.id for file in found.files)
+    return stage_commit(
+        runtime, table, CommitKind.OVERWRITE, request, written, removed_file_ids=removed, read_scope=scope
+    )
+
+
+def _find_files(runtime: Runtime, table: TableInfo, predicate: Predicate | None) -> files.FoundFiles:
+    return files.load_files(
+        runtime.catalog,
+        files.FileQuery(
+            table_id=table.id,
+            snapshot_id=table.head_id,
+            partition_by=table.partition_by,
+            partition_predicate=predicate,
+        ),
+    )
+
+
+def _check_inside(batch: pa.RecordBatch, table: TableInfo, target: StaticTarget) -> None:
+    """Refuses rows that do not belong to the partitions being replaced."""
+    if not target.values or not batch.num_rows:
+        return
+    wanted = {
+        table.partition_by.index(column): None if raw is None else sortable.encode(column.type, raw)
+        for column, raw in target.values.items()
+    }
+    for key in partition_keys(batch, table.partition_by):
+        for position, encoded in wanted.items():
+            if key[position] != encoded:
+                raise _outside(table.partition_by[position], key, position, target)
+
+
+def _outside(column: Column, key: PartitionKey, position: int, target: StaticTarget) -> InvalidInputError:
+    encoded = key[position]
+    found = None if encoded is None else python_value(column.type, sortable.decode(column.type, encoded))
+    wanted = target.values[column]
+    shown = None if wanted is None else python_value(column.type, wanted)
+    return InvalidInputError(
+        f"A row has {column.name} = {found!s}, but the partition being overwritten is {column.name} = {shown!s}.",
+        kind="row_outside_partition",
+        remedy='Leave such rows out, or overwrite with partitions="dynamic".',
+    )

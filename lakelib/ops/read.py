@@ -1,0 +1,306 @@
+"""Use case: a table is read.
+
+Step by step: which snapshot is meant; what is asked for, in terms of the schema of that snapshot; the files that may
+hold it, pruned in SQL; splits; then, under a lease, the rows.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from lakelib.catalog import files, publishing, snapshots, tables
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.files import Split
+from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
+from lakelib.model.table import MAX_DEPTH, Snapshot, TableInfo
+from lakelib.ops.parallel import collect_in_order, stream_as_ready
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.prune import file_may_match, key_tuples
+from lakelib.plan.scan import arrange_splits, needs_merge
+from lakelib.plan.where import COMMIT, bind_where
+from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.raw_arrays import arrow_values
+from lakelib.storage.split_reader import ReadTarget, read_split
+
+At = None | int | str | datetime
+_TAG_PREFIX = "tag:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedView:
+    """A look at a staged commit: its own rows ("staged"), or the table as publishing it would leave it ("merged")."""
+
+    commit_id: UUID
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRequest:
+    columns: tuple[str, ...] | None = None
+    where: str | Predicate | None = None
+    at: At = None
+    staged: StagedView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPlan:
+    """What will be read. Pinned: running it twice gives the same rows."""
+
+    table: TableInfo
+    snapshot_id: int
+    """0 for a table without a snapshot."""
+    schema: TableSchema
+    predicate: Predicate | None
+    query: files.FileQuery
+    target: ReadTarget
+    splits: tuple[Split, ...]
+    partition_ids: tuple[int, ...]
+    """The partitions that may hold matching rows."""
+
+
+def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanPlan:
+    """Decides what to read; the head is that of `table`. Raises InvalidInputError for wrong columns or a wrong
+    predicate, NotFoundError for a snapshot that is not there."""
+    snapshot_id, schema = _resolve(runtime, table, request)
+    columns = _choose_columns(schema, request.columns)
+    predicate = bind_where(request.where, schema)
+    query = _file_query(table, schema, snapshot_id, predicate, request.staged)
+    found = files.load_files(runtime.catalog, query)
+    merges = bool(table.primary_key_ids)
+    splits = arrange_splits(found.files, found.partitions, merges=merges)
+    if query.with_bounds and predicate is not None:
+        splits = [split for split in splits if needs_merge(split) or file_may_match(predicate, split.files[0])]
+    schema_ids = {file.schema_id for split in splits for file in split.files}
+    target = ReadTarget(
+        location=table.location,
+        schemas=_load_schemas(runtime, table, schema, schema_ids),
+        columns=columns,
+        predicate=predicate,
+        asked_columns=_asked_columns(schema, predicate),
+        primary_key=schema.select(table.primary_key_ids),
+        partition_by=schema.select(table.partition_ids),
+        sequence_by=schema.select(table.sequence_ids),
+    )
+    return ScanPlan(
+        table=table,
+        snapshot_id=snapshot_id,
+        schema=schema,
+        predicate=predicate,
+        query=query,
+        target=target,
+        splits=tuple(splits),
+        partition_ids=tuple(found.partitions),
+    )
+
+
+def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
+    """All rows of the scan."""
+    schema = plan.target.output_schema
+    with Held(runtime, plan):
+        pieces = collect_in_order(
+            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.threads
+        )
+    return pa.concat_tables([schema.empty_table(), *pieces])
+
+
+def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
+    with Held(runtime, plan) as held:
+        for piece in stream_as_ready(
+            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.threads
+        ):
+            held.keep()
+            yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
+
+
+def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
+    """How many rows the scan has. Files whose rows all count are not opened."""
+    merges = bool(plan.table.primary_key_ids)
+    known = 0
+    splits = []
+    for split in plan.splits:
+        if plan.predicate is None and not (merges and needs_merge(split)):
+            known += sum(file.row_count for file in split.files)
+        else:
+            splits.append(split)
+    narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
+    counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
+    with Held(runtime, counted) as held:
+        for piece in stream_as_ready(
+            counted.splits, lambda split: read_split(runtime.storage, counted.target, split), runtime.threads
+        ):
+            held.keep()
+            known += piece.num_rows
+    return known
+
+
+class Held:
+    """A lease on the plan's snapshot for as long as its rows are being read."""
+
+    def __init__(self, runtime: Runtime, plan: ScanPlan) -> None:
+        self._runtime = runtime
+        self._plan = plan
+        self._lease: snapshots.Lease | None = None
+        self._renewed_at = time.monotonic()
+
+    def __enter__(self) -> "Held":
+        if self._plan.snapshot_id and self._plan.splits:
+            self._lease = snapshots.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
+        return self
+
+    def keep(self) -> None:
+        """Renews the lease once half of it is over."""
+        if self._lease and time.monotonic() - self._renewed_at > snapshots.LEASE_DURATION.total_seconds() / 2:
+            self._lease.renew()
+            self._renewed_at = time.monotonic()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._lease:
+            self._lease.release()
+
+
+def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
+    """The snapshot that `at` means: None is the head (None if the table has none), a number, "tag:…", or a moment.
+    Raises NotFoundError for one that is not there."""
+    catalog = runtime.catalog
+    match at:
+        case None:
+            return snapshots.find_snapshot(catalog, table.id, table.head_id)
+        case bool():
+            raise _wrong_at(at)
+        case int():
+            found = snapshots.find_snapshot(catalog, table.id, at) if 0 < at < 2**63 else None
+            if found is None:
+                raise snapshots.snapshot_missing(table.full_name, at)
+            return found
+        case str() if at.startswith(_TAG_PREFIX):
+            return _tagged(runtime, table, at.removeprefix(_TAG_PREFIX))
+        case datetime() if at.tzinfo is not None:
+            return _at_moment(runtime, table, at)
+        case _:
+            raise _wrong_at(at)
+
+
+def staged_view(commit_id: UUID, scope: str) -> StagedView:
+    """Raises InvalidInputError for an unknown scope."""
+    if scope not in ("merged", "staged"):
+        raise InvalidInputError(f"scope is {scope!r}.", kind="invalid_scope", remedy='Give "merged" or "staged".')
+    return StagedView(commit_id=commit_id, scope=scope)
+
+
+def _tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:
+    found = snapshots.find_tagged_snapshot(runtime.catalog, table.id, tag)
+    if found is None:
+        raise NotFoundError(
+            f"Table {table.full_name} has no tag {tag!r}.", kind="tag_not_found", remedy="Check its name."
+        )
+    return found
+
+
+def _at_moment(runtime: Runtime, table: TableInfo, moment: datetime) -> Snapshot:
+    found = snapshots.find_snapshot_at(runtime.catalog, table.id, moment)
+    if found is None:
+        oldest = snapshots.find_oldest_snapshot(runtime.catalog, table.id)
+        since = f"its oldest is of {oldest.committed_at.isoformat()}" if oldest else "it has none yet"
+        raise NotFoundError(
+            f"Table {table.full_name} has no snapshot at {moment.isoformat()}: {since}.",
+            kind="snapshot_not_found",
+            remedy="Ask for a later moment.",
+        )
+    return found
+
+
+def _wrong_at(at: object) -> InvalidInputError:
+    return InvalidInputError(
+        f"at is {at!r}.",
+        kind="invalid_at",
+        remedy='Give a snapshot id, "tag:name", or a datetime with a time zone.',
+    )
+
+
+def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:
+    """The snapshot to read and the schema to read it in: that of its own time."""
+    if request.staged is not None:
+        commit = publishing.load_commit(runtime.catalog, request.staged.commit_id)
+        changes_schema = commit["schema_id"] != commit["base_schema_id"]
+        return table.head_id, _schema(runtime, table, commit["schema_id"] if changes_schema else table.schema.id)
+    if request.at is None:
+        return table.head_id, table.schema
+    snapshot = resolve_snapshot(runtime, table, request.at)
+    assert snapshot is not None
+    return snapshot.id, _schema(runtime, table, snapshot.schema_id)
+
+
+def _schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:
+    if schema_id == table.schema.id:
+        return table.schema
+    return tables.load_schemas(runtime.catalog, table.id, {schema_id})[schema_id]
+
+
+def _load_schemas(runtime: Runtime, table: TableInfo, schema: TableSchema, ids: set[int]) -> dict[int, TableSchema]:
+    known = {schema.id: schema, table.schema.id: table.schema}
+    missing = ids - known.keys()
+    return known | (tables.load_schemas(runtime.catalog, table.id, missing) if missing else {})
+
+
+def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[Column, ...]:
+    if names is None:
+        return schema.columns
+    if isinstance(names, str) or not names:
+        raise InvalidInputError(f"columns is {names!r}.", kind="invalid_columns", remedy="Give a list of column names.")
+    chosen: list[Column] = []
+    for name in names:
+        column = COMMIT if name == COMMIT_COLUMN else schema.find(name)
+        if column is None:
+            raise InvalidInputError(
+                f"There is no column {name!r}.",
+                kind="unknown_column",
+                remedy=f"Columns: {', '.join((*schema.names, COMMIT_COLUMN))}.",
+            )
+        if column in chosen:
+            raise InvalidInputError(f"Column {name!r} is named twice.", kind="invalid_columns", remedy="Name it once.")
+        chosen.append(column)
+    return tuple(chosen)
+
+
+def _asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
+    ids = frozenset() if predicate is None else columns_of(predicate)
+    return tuple(column for column in (*schema.columns, COMMIT) if column.id in ids)
+
+
+def _file_query(
+    table: TableInfo, schema: TableSchema, snapshot_id: int, predicate: Predicate | None, staged: StagedView | None
+) -> files.FileQuery:
+    """All columns rule files out where rows are not merged; else only those that all versions of a row share."""
+    asked = frozenset() if predicate is None else columns_of(predicate)
+    shared = frozenset(table.primary_key_ids + table.partition_ids)
+    merges = bool(table.primary_key_ids)
+    return files.FileQuery(
+        table_id=table.id,
+        snapshot_id=snapshot_id,
+        commit_id=staged.commit_id if staged else None,
+        staged_only=staged is not None and staged.scope == "staged",
+        partition_by=schema.select(table.partition_ids),
+        partition_predicate=predicate if asked & set(table.partition_ids) else None,
+        file_predicate=predicate if not merges or asked & shared else None,
+        usable_ids=shared if merges else frozenset(column.id for column in schema.columns),
+        hash_prefixes=_hash_prefixes(schema.select(table.primary_key_ids), predicate) if merges else None,
+        with_bounds=merges and bool(asked - shared),
+    )
+
+
+def _hash_prefixes(primary_key: tuple[Column, ...], predicate: Predicate | None) -> tuple[int, ...] | None:
+    """Where the keys are that the predicate asks for, if it names them."""
+    keys = None if predicate is None else key_tuples(predicate, primary_key)
+    if keys is None:
+        return None
+    arrays: list[Any] = [
+        arrow_values(column.type, [key[position] for key in keys]) for position, column in enumerate(primary_key)
+    ]
+    return tuple(sorted(set(hash_prefixes(key_hashes(arrays), MAX_DEPTH).tolist())))

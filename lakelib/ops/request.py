@@ -1,0 +1,70 @@
+"""What a caller asks of a write, checked before anything is done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.table import IdempotencyKey
+
+_MAX_VERSION = 2**63 - 1
+
+
+class WriteOptions(TypedDict, total=False):
+    """The keywords that every write takes."""
+
+    idempotency_key: tuple[str, int] | None
+    properties: Mapping[str, str] | None
+    merge_schema: bool
+    explicit_cast: bool
+    aux_order: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    idempotency_key: IdempotencyKey | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    merge_schema: bool = False
+    explicit_cast: bool = False
+    aux_order: tuple[str, ...] = ()
+
+
+def parse_request(
+    *,
+    idempotency_key: Any = None,
+    properties: Mapping[str, Any] | None = None,
+    merge_schema: bool = False,
+    explicit_cast: bool = False,
+    aux_order: Sequence[str] = (),
+) -> WriteRequest:
+    """Raises InvalidInputError for a key that is no (application, version) or properties that are no text."""
+    return WriteRequest(
+        idempotency_key=_parse_key(idempotency_key),
+        properties=_parse_properties(properties or {}),
+        merge_schema=merge_schema,
+        explicit_cast=explicit_cast,
+        aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order),
+    )
+
+
+def _parse_key(given: Any) -> IdempotencyKey | None:
+    if given is None:
+        return None
+    match given:
+        case (str(application), int(version)) if application and not isinstance(version, bool):
+            if 0 <= version <= _MAX_VERSION and "\0" not in application:
+                return IdempotencyKey(application=application, version=version)
+    raise InvalidInputError(
+        f"idempotency_key is {given!r}.",
+        kind="invalid_idempotency_key",
+        remedy='Give an application and the version of its work, a whole number that only rises: ("loader", 17).',
+    )
+
+
+def _parse_properties(given: Mapping[str, Any]) -> dict[str, str]:
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str) or "\0" in name + value:
+            raise InvalidInputError(
+                f"The property {name!r} is {value!r}.", kind="invalid_property", remedy="Give names and values as text."
+            )
+    return dict(given)

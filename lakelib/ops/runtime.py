@@ -1,0 +1,14 @@
+"""What every use case works with: the catalog, the storage, and how many threads it may use."""
+
+from dataclasses import dataclass
+
+from lakelib.catalog.connect import Catalog
+from lakelib.storage.filesystem import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    catalog: Catalog
+    storage: Storage
+    warehouse: str
+    threads: int

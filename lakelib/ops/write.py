@@ -1,0 +1,277 @@
+"""Use cases: append and upsert, and what every write has in common.
+
+An upsert step by step: the table as it is now; was this work published already?; align the rows to the schema; write
+runs; stage the commit; publish it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pyarrow as pa
+
+from lakelib.catalog import publishing, staging, tables
+from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.files import NewFile
+from lakelib.model.options import MIB
+from lakelib.model.schema import Column, TableSchema
+from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.ops.publish import publish_staged
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.source import RowSource, open_source
+from lakelib.rows.align import merge_source_columns, plan_alignment
+from lakelib.rows.types import type_text
+from lakelib.storage.run_writer import RunTarget, RunWriter
+
+_LARGEST_BUFFER_BYTES = 2048 * MIB
+_MOST_SCHEMA_TRIES = 5
+
+
+def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
+    """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
+    source = open_source(data)
+    return retry_schema_conflict(
+        request, source, lambda: publish_work(runtime, handle, request, _staging(runtime, kind, source, request))
+    )
+
+
+def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
+    """The rows as a staged commit."""
+    return _staging(runtime, kind, open_source(data), request)(
+        tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    )
+
+
+def publish_work(
+    runtime: Runtime,
+    handle: TableInfo,
+    request: WriteRequest,
+    stage: Callable[[TableInfo], UUID],
+    *,
+    rebase_overwrites: bool = False,
+) -> Snapshot:
+    """Stages and publishes work, unless it was published before."""
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    done = find_done(runtime, table, request)
+    if done is not None:
+        return done
+    return publish_staged(runtime, [stage(table)], rebase_overwrites=rebase_overwrites)[0]
+
+
+def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:
+    """The snapshot that did the requested work already, whoever else has committed since."""
+    if request.idempotency_key is None:
+        return None
+    return publishing.find_published(runtime.catalog, table, request.idempotency_key)
+
+
+def retry_schema_conflict(request: WriteRequest, source: RowSource, work: Callable[[], Snapshot]) -> Snapshot:
+    """Does the work again when another commit changed the schema as well, if the rows can be read again."""
+    for _ in range(_MOST_SCHEMA_TRIES - 1):
+        try:
+            return work()
+        except ConflictError as conflict:
+            if conflict.kind != "schema_changed" or not source.rereadable:
+                raise
+    return work()
+
+
+def _staging(
+    runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest
+) -> Callable[[TableInfo], UUID]:
+    def stage(table: TableInfo) -> UUID:
+        if kind is CommitKind.UPSERT and not table.primary_key_ids:
+            raise InvalidInputError(
+                f"Table {table.full_name} has no primary key to upsert by.",
+                kind="no_primary_key",
+                remedy="Use append, or create the table with a primary_key.",
+            )
+        written = write_rows(runtime, table, source, request, file_kind=kind.value)
+        return stage_commit(runtime, table, kind, request, written)
+
+    return stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRows:
+    """Files that are in no commit yet, and the schema that they were written in."""
+
+    files: tuple[NewFile, ...]
+    rows_in: int
+    new_schema: TableSchema | None = None
+
+
+def write_rows(
+    runtime: Runtime,
+    table: TableInfo,
+    source: RowSource,
+    request: WriteRequest,
+    *,
+    file_kind: str,
+    check: Callable[[pa.RecordBatch], None] | None = None,
+) -> WrittenRows:
+    """Aligns the rows and writes them as runs. `check` may refuse an aligned batch. An error leaves no file behind."""
+    new_schema = _widened_schema(runtime, table, source, request) if request.merge_schema else None
+    schema = new_schema or table.schema
+    auxiliary = _auxiliary_columns(source.schema, schema, request.aux_order, bool(table.primary_key_ids))
+    alignment = plan_alignment(
+        source.schema,
+        TableSchema(id=schema.id, columns=schema.columns + auxiliary),
+        required_ids=frozenset(table.primary_key_ids),
+        explicit_cast=request.explicit_cast,
+    )
+    if source.rereadable and check is not None:
+        for batch in source.batches():
+            check(alignment.apply(batch))
+    target = run_target(table, schema, file_kind=file_kind, order_names=_order_names(table, schema, request.aux_order))
+    rows_in = 0
+    with RunWriter(
+        runtime.storage,
+        target,
+        buffer_bytes=_buffer_bytes(table, source),
+        threads=runtime.threads,
+        single_run=bool(request.aux_order),
+    ) as writer:
+        for batch in source.batches():
+            aligned = alignment.apply(batch)
+            if check is not None and not source.rereadable:
+                check(aligned)
+            rows_in += aligned.num_rows
+            writer.write(aligned)
+        return WrittenRows(files=writer.finish(), rows_in=rows_in, new_schema=new_schema)
+
+
+def run_target(
+    table: TableInfo,
+    schema: TableSchema,
+    *,
+    file_kind: str,
+    order_names: tuple[str, ...],
+    holds_deletes: bool = False,
+    holds_commits: bool = False,
+) -> RunTarget:
+    return RunTarget(
+        location=table.location,
+        schema=schema,
+        primary_key=schema.select(table.primary_key_ids),
+        partition_by=schema.select(table.partition_ids),
+        order_names=order_names,
+        buckets=table.buckets,
+        options=table.options,
+        file_kind=file_kind,
+        holds_deletes=holds_deletes,
+        holds_commits=holds_commits,
+    )
+
+
+def stage_commit(
+    runtime: Runtime,
+    table: TableInfo,
+    kind: CommitKind,
+    request: WriteRequest,
+    written: WrittenRows,
+    *,
+    removed_file_ids: tuple[int, ...] = (),
+    read_scope: ReadScope = NO_READ,
+) -> UUID:
+    """Enters the files into the catalog as a staged commit.
+
+    Files are not deleted if this fails: whether the catalog took them in may be unknown.
+    """
+    commit_id = uuid4()
+    proposal = Proposal(
+        commit_id=commit_id,
+        table_id=table.id,
+        kind=kind,
+        base_snapshot_id=table.head_id,
+        schema=table.schema,
+        new_schema=written.new_schema,
+        files=written.files,
+        removed_file_ids=removed_file_ids,
+        read_scope=read_scope,
+        idempotency_key=request.idempotency_key,
+        summary=_summary(written, removed_file_ids),
+        properties=request.properties,
+    )
+    staging.stage(runtime.catalog, proposal, table.full_name)
+    return commit_id
+
+
+def _summary(written: WrittenRows, removed_file_ids: tuple[int, ...]) -> dict[str, int]:
+    return {
+        "rows_in": written.rows_in,
+        "rows_written": sum(file.row_count - file.delete_count for file in written.files),
+        "deletes_written": sum(file.delete_count for file in written.files),
+        "files_added": len(written.files),
+        "files_removed": len(removed_file_ids),
+        "bytes_added": sum(file.size_bytes for file in written.files),
+        "partitions": len({file.partition_key for file in written.files}),
+    }
+
+
+def _widened_schema(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
+    """The table's schema with what the source adds, under ids of its own; None if it adds nothing."""
+
+    def merged(first_column_id: int) -> TableSchema | None:
+        return merge_source_columns(
+            source.schema,
+            table.schema,
+            first_column_id,
+            explicit_cast=request.explicit_cast,
+            ignore=request.aux_order,
+            fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
+        )
+
+    draft = merged(1 + max(column.id for column in table.schema.columns))
+    if draft is None:
+        return None
+    added = len(draft.columns) - len(table.schema.columns)
+    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
+    final = merged(first_column_id)
+    assert final is not None
+    return replace(final, id=schema_id)
+
+
+def _auxiliary_columns(
+    source: pa.Schema, schema: TableSchema, names: tuple[str, ...], has_key: bool
+) -> tuple[Column, ...]:
+    """Columns of the batch that order its rows and are not stored. Ids lie beyond those of any table."""
+    if names and not has_key:
+        raise InvalidInputError(
+            "aux_order is given, but the table has no primary key: it keeps every row.",
+            kind="invalid_columns",
+            remedy="Leave aux_order out.",
+        )
+    columns: list[Column] = []
+    for name in names:
+        place = next((place for place, given in enumerate(source.names) if given.casefold() == name.casefold()), None)
+        if place is None:
+            raise InvalidInputError(
+                f"aux_order names the column {name!r}, which the data does not have.",
+                kind="unknown_column",
+                remedy=f"Its columns: {', '.join(source.names)}.",
+            )
+        if schema.find(name) is None:
+            text = type_text(source.field(place).type)
+            if not sortable.is_sortable(text):
+                raise InvalidInputError(
+                    f"aux_order names the column {name!r} of type {text}, which has no order.",
+                    kind="invalid_columns",
+                    remedy="Use a column that is not nested.",
+                )
+            columns.append(Column(id=2**30 + len(columns), name=name, type=text))
+    return tuple(columns)
+
+
+def _order_names(table: TableInfo, schema: TableSchema, aux_order: tuple[str, ...]) -> tuple[str, ...]:
+    stored = (schema.find(name) for name in aux_order)
+    auxiliary = (column.name if column else name for name, column in zip(aux_order, stored, strict=True))
+    return (*(column.name for column in schema.select(table.sequence_ids)), *auxiliary)
+
+
+def _buffer_bytes(table: TableInfo, source: RowSource) -> int:
+    """A table that is in memory already is one run; a stream is cut into runs of the table's write buffer."""
+    return max(table.options.write_buffer_bytes, min(source.size_bytes * 2, _LARGEST_BUFFER_BYTES))

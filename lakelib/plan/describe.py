@@ -1,0 +1,77 @@
+"""Pure. Writes a predicate as SQL text, for people; unless cut short, it parses to a predicate of the same meaning."""
+
+import math
+from datetime import date, datetime
+
+from lakelib.model.predicate import And, Compare, CompareColumns, Constant, In, IsNull, Like, Not, Or, Predicate, Raw
+from lakelib.rows.types import quoted_name
+from lakelib.rows.values import python_value
+
+_MANY = 20
+"""Of more values or parts than this only the first are shown."""
+
+
+def describe_predicate(predicate: Predicate) -> str:
+    """Readable SQL text of a predicate. Long lists are cut short."""
+    match predicate:
+        case Constant(value=value):
+            return "NULL" if value is None else str(value).upper()
+        case Compare(column=column, op=op, value=raw):
+            return f"{quoted_name(column.name)} {op.value} {_literal(column.type, raw)}"
+        case CompareColumns(left=left, op=op, right=right):
+            return f"{quoted_name(left.name)} {op.value} {quoted_name(right.name)}"
+        case In(column=column, values=values):
+            return f"{quoted_name(column.name)} IN ({_literals(column.type, values)})"
+        case IsNull(column=column):
+            return f"{quoted_name(column.name)} IS NULL"
+        case Like(column=column, pattern=pattern):
+            return f"{quoted_name(column.name)} LIKE {_text(pattern)}"
+        case Not(part=IsNull(column=column)):
+            return f"{quoted_name(column.name)} IS NOT NULL"
+        case Not(part=part):
+            return f"NOT ({describe_predicate(part)})"
+        case And(parts=parts):
+            return _joined(" AND ", parts) or "TRUE"
+        case Or(parts=parts):
+            return _joined(" OR ", parts) or "FALSE"
+
+
+def _joined(word: str, parts: tuple[Predicate, ...]) -> str:
+    shown = word.join(_part(part) for part in parts[:_MANY])
+    return f"{shown}{word}… ({len(parts)} parts)" if len(parts) > _MANY else shown
+
+
+def _part(predicate: Predicate) -> str:
+    text = describe_predicate(predicate)
+    return f"({text})" if isinstance(predicate, And | Or) else text
+
+
+def _literals(type_text: str, values: tuple[Raw, ...]) -> str:
+    shown = ", ".join(_literal(type_text, raw) for raw in values[:_MANY])
+    return f"{shown}, … ({len(values)} values)" if len(values) > _MANY else shown
+
+
+def _literal(type_text: str, raw: Raw) -> str:
+    value = python_value(type_text, raw)
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, datetime):
+        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+        return f"{kind} '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        return _float(value)
+    return str(value)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _float(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"

@@ -1,0 +1,172 @@
+"""Pure. Compares a column with a value as SQL means it, in values that the column can hold."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.predicate import And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate, Raw
+from lakelib.model.schema import Column
+from lakelib.model.sortable import is_sortable
+from lakelib.rows.values import INTEGER_BITS, decimal_parts, parse_number, parse_timestamp, raw_value
+
+Value = bool | Decimal | float | str | bytes | date | datetime
+"""A literal before it meets a column. A float is one that no Decimal holds (NaN, infinity) or a cast to double."""
+
+_EXACT = Context(prec=400)
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BELOW = (Comparison.LT, Comparison.LE)
+_ABOVE = (Comparison.GT, Comparison.GE)
+
+
+def compare_value(column: Column, op: Comparison, value: Value | None) -> Predicate:
+    """`column op value`, with a value that the column need not be able to hold: `int_column > 10.5` is `>= 11`.
+
+    Raises InvalidInputError, naming column and value, if the two cannot be compared.
+    """
+    if value is None:
+        return Constant(value=None)
+    scale = _whole_scale(column)
+    number = None if scale is None else _as_number(column, value)
+    if scale is None or number is None:
+        return Compare(column=column, op=op, value=_as_raw(column, value))
+    if isinstance(number, float):
+        return _compare_special(column, op, number)
+    return _compare_number(column, op, number.scaleb(scale, _EXACT))
+
+
+def member_of(column: Column, values: Sequence[Value | None]) -> Predicate:
+    """`column IN (values)`. Raises InvalidInputError as `compare_value` does."""
+    found: dict[Raw, None] = {}
+    for value in values:
+        match compare_value(column, Comparison.EQ, value):
+            case Compare(value=raw):
+                found[raw] = None
+    within = In(column=column, values=tuple(found)) if found else never(column)
+    return Or(parts=(within, Constant(value=None))) if None in values else within
+
+
+def always(column: Column) -> Predicate:
+    """TRUE, or NULL where the column is NULL."""
+    if not column.nullable:
+        return Constant(value=True)
+    return Or(parts=(Not(part=IsNull(column=column)), Constant(value=None)))
+
+
+def never(column: Column) -> Predicate:
+    """FALSE, or NULL where the column is NULL."""
+    if not column.nullable:
+        return Constant(value=False)
+    return And(parts=(IsNull(column=column), Constant(value=None)))
+
+
+def _whole_scale(column: Column) -> int | None:
+    """Digits after the point, for a column that holds whole numbers of some unit and is compared as numbers."""
+    parts = decimal_parts(column.type)
+    if parts is not None:
+        return parts[1]
+    return 0 if column.type in INTEGER_BITS or column.type == "date" else None
+
+
+def _as_number(column: Column, value: Value) -> Decimal | float | None:
+    """What a number or date column is compared with: a number of its units; NaN or infinity as a float."""
+    if column.type == "date":
+        return _as_days(column, value)
+    if isinstance(value, str):
+        number = parse_number(value)
+        return number if number is not None else _as_special(column, value)
+    if isinstance(value, float):
+        return Decimal(value) if math.isfinite(value) else value
+    if isinstance(value, Decimal):
+        return value
+    raise wrong_literal(column, value, "a number")
+
+
+def _as_special(column: Column, text: str) -> float:
+    try:
+        number = float(str(raw_value("double", text)))
+    except InvalidInputError:
+        raise wrong_literal(column, text, "a number") from None
+    return number
+
+
+def _as_days(column: Column, value: Value) -> Decimal | None:
+    """Days since 1970; a time of day is a fraction of a day."""
+    moment = parse_timestamp(value) if isinstance(value, str) else value
+    if isinstance(moment, datetime):
+        aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+        days, rest = divmod(aware - _EPOCH, _DAY)
+        return Decimal(days) + (Decimal("0.5") if rest else 0)
+    if isinstance(moment, date):
+        return Decimal(int(raw_value("date", moment)))
+    raise wrong_literal(column, value, "a date like '2026-11-18'")
+
+
+def _compare_number(column: Column, op: Comparison, number: Decimal) -> Predicate:
+    """Compare whole raw values with a number that may have a fraction, or lie beyond the column's range."""
+    lowest, highest = _raw_range(column)
+    floor = math.floor(number)
+    is_whole = floor == number
+    if is_whole and lowest <= floor <= highest:
+        return Compare(column=column, op=op, value=floor)
+    if op is Comparison.EQ:
+        return never(column)
+    if op is Comparison.NE:
+        return always(column)
+    if floor < lowest or floor >= highest:
+        return always(column) if (floor < lowest) == (op in _ABOVE) else never(column)
+    if op in _BELOW:
+        return Compare(column=column, op=Comparison.LE, value=floor)
+    return Compare(column=column, op=Comparison.GE, value=floor + 1)
+
+
+def _raw_range(column: Column) -> tuple[int, int]:
+    parts = decimal_parts(column.type)
+    if parts is not None:
+        return 1 - 10 ** parts[0], 10 ** parts[0] - 1
+    bits = 32 if column.type == "date" else INTEGER_BITS[column.type]
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def _compare_special(column: Column, op: Comparison, number: float) -> Predicate:
+    """Compare whole raw values with infinity, or NaN, which is above it."""
+    if op in (Comparison.EQ, Comparison.NE):
+        return never(column) if op is Comparison.EQ else always(column)
+    is_above_all = math.isnan(number) or number > 0
+    return always(column) if is_above_all == (op in _BELOW) else never(column)
+
+
+def _as_raw(column: Column, value: Value) -> Raw:
+    """The raw value of a column that is not compared as a whole number."""
+    if not is_sortable(column.type):
+        raise InvalidInputError(
+            f"Column {column.name!r} of type {column.type} cannot be compared.",
+            kind="invalid_predicate",
+            remedy="Only IS NULL and IS NOT NULL work on nested columns.",
+        )
+    natural = _naturally(column, value)
+    try:
+        return raw_value(column.type, natural)
+    except InvalidInputError as error:
+        raise wrong_literal(column, value, error.remedy.removeprefix("Give ").removesuffix(".")) from None
+
+
+def _naturally(column: Column, value: Value) -> Value:
+    """A date as the timestamp at which it starts, where a timestamp is wanted."""
+    is_date = isinstance(value, date) and not isinstance(value, datetime)
+    if is_date and column.type in ("timestamp", "timestamp_ntz"):
+        return datetime.fromisoformat(f"{value!s}T00:00:00")
+    return value
+
+
+def wrong_literal(column: Column, value: Value, expected: str) -> InvalidInputError:
+    """The error for a value that a column cannot be compared with."""
+    shown = str(value) if isinstance(value, Decimal | date) else repr(value)
+    shown = shown if len(shown) <= 80 else shown[:80] + "…"
+    return InvalidInputError(
+        f"Column {column.name!r} of type {column.type} cannot be compared with {shown}.",
+        kind="invalid_predicate",
+        remedy=f"Compare it with {expected}.",
+    )

@@ -1,0 +1,104 @@
+"""Pure. Shows the buffers of Arrow arrays as NumPy arrays, without copying."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+WORD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteRows:
+    """Byte strings: row `i` is the `lengths[i]` bytes of `data` from `starts[i]`. `data` holds at least one word."""
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    packed: bool
+    """The rows lie one behind the other, in order."""
+
+    def view(self, dtype: str) -> npt.NDArray[Any]:
+        """The value that begins at every byte of the data: item `i` is read from byte `i`, aligned or not."""
+        count = self.data.size - np.dtype(dtype).itemsize + 1
+        return np.ndarray((count,), dtype, self.data, strides=(1,))
+
+    def column(self, dtype: str, at: int, length: int) -> npt.NDArray[Any]:
+        """The value at byte `at` of each row, of packed rows that all have that length."""
+        return np.ndarray(self.starts.shape, dtype, self.data, int(self.starts[0]) + at, (length,))
+
+
+def arrays_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array; copies only what lies in several chunks."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def is_byte_type(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def is_long_type(kind: pa.DataType) -> bool:
+    """Whether Arrow keeps the values as 64-bit integers."""
+    return bool(pa.types.is_int64(kind) or pa.types.is_timestamp(kind))
+
+
+def is_int_type(kind: pa.DataType) -> bool:
+    """Whether the values are integers, as Arrow keeps them, of at most 32 bits."""
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)) and not is_long_type(kind)
+
+
+def valid_rows(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Which rows are not null; None where all are."""
+    if array.null_count == 0:
+        return None
+    valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def fixed_values(array: pa.Array, dtype: str, parts: int = 1) -> npt.NDArray[Any]:
+    """The values of an array of a fixed width, `parts` items a row. What stands at a null is arbitrary."""
+    kept = np.dtype(dtype)
+    count = len(array) * parts
+    buffer = array.buffers()[1]
+    if buffer is None or count == 0:
+        return np.zeros(count, kept)
+    return np.frombuffer(buffer, kept, count, array.offset * parts * kept.itemsize)
+
+
+def byte_rows(array: pa.Array) -> ByteRows:
+    """The rows of a string or binary array."""
+    _, offsets_buffer, data_buffer = array.buffers()
+    if len(array) == 0 or offsets_buffer is None:
+        offsets = np.zeros(len(array) + 1, np.int64)
+    else:
+        offsets = np.frombuffer(offsets_buffer, "<i4", len(array) + 1, array.offset * 4).astype(np.int64)
+    data = np.frombuffer(data_buffer, np.uint8) if data_buffer else np.zeros(0, np.uint8)
+    return ByteRows(data=at_least_a_word(data), starts=offsets[:-1], lengths=np.diff(offsets), packed=True)
+
+
+def join_byte_rows(arrays: Sequence[pa.Array]) -> ByteRows:
+    """The rows of all arrays as one; positions have 64 bits, so that they may hold more than one Arrow array can."""
+    opened = [byte_rows(array) for array in arrays]
+    if len(opened) == 1:
+        return opened[0]
+    spans = [
+        (int(rows.starts[0]), int(rows.starts[-1] + rows.lengths[-1])) if len(rows.starts) else (0, 0)
+        for rows in opened
+    ]
+    data = np.concatenate([rows.data[first:last] for rows, (first, last) in zip(opened, spans, strict=True)])
+    lengths = np.concatenate([rows.lengths for rows in opened])
+    starts = np.cumsum(lengths) - lengths
+    return ByteRows(data=at_least_a_word(data), starts=starts, lengths=lengths, packed=True)
+
+
+def at_least_a_word(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    return data if data.size >= WORD_BYTES else np.pad(data, (0, WORD_BYTES - data.size))

@@ -1,0 +1,293 @@
+"""Pure. Converts Arrow arrays from one type to another without ever losing a value unseen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.rows.types import is_list_like
+
+Convert = Callable[[pa.Array], pa.Array]
+"""Converts one array; raises pa.ArrowException on the first value that does not convert."""
+
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+_MANTISSA_BITS = {16: 11, 32: 24, 64: 53}
+_ZONED_TEXT = r"\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How much a conversion may do."""
+
+    explicit: bool = False
+    """Also between types where some values do not fit; each value is then checked."""
+    drop_extra: bool = False
+    """Drop the fields of a struct that the target lacks, instead of refusing them."""
+
+
+class RefusedError(Exception):
+    """No conversion between two types under the rules. `path` leads to a nested field; '' is the column itself."""
+
+    def __init__(self, path: str, source: pa.DataType, target: pa.DataType | None, remedy: str) -> None:
+        super().__init__(path, source, target, remedy)
+        self.path = path
+        self.source = source
+        self.target = target
+        self.remedy = remedy
+
+
+def plan_conversion(source: pa.DataType, target: pa.DataType, rules: Rules, path: str = "") -> Convert | None:
+    """How arrays of one type become arrays of another; None if they are that already. Raises RefusedError.
+
+    `target` is the Arrow type of a column. Without `rules.explicit` only types whose every value fits are converted,
+    and timestamps and dates of another unit, whose values are checked.
+    """
+    if source == target:
+        return None
+    if pa.types.is_null(source):
+        return lambda array: pa.nulls(len(array), target)
+    if pa.types.is_dictionary(source):
+        return _then(lambda array: array.dictionary_decode(), source.value_type, target, rules, path)
+    if pa.types.is_run_end_encoded(source):
+        return _then(pc.run_end_decode, source.value_type, target, rules, path)
+    if isinstance(source, pa.BaseExtensionType) and rules.explicit:
+        return _then(lambda array: array.storage, source.storage_type, target, rules, path)
+    if pa.types.is_struct(source) and pa.types.is_struct(target):
+        return _plan_struct(source, target, rules, path)
+    if is_list_like(source) and pa.types.is_list(target):
+        return _plan_list(source, target, rules, path)
+    if pa.types.is_map(source) and pa.types.is_map(target):
+        return _plan_map(source, target, rules, path)
+    return _plan_leaf(source, target, rules, path)
+
+
+def _then(first: Convert, middle: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    rest = plan_conversion(middle, target, rules, path)
+    return first if rest is None else lambda array: rest(first(array))
+
+
+def _plan_struct(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    places = _matched_fields(source, target, rules, path)
+    fields = list(target)
+    steps = [
+        None
+        if place is None
+        else plan_conversion(source.field(place).type, field.type, rules, _joined(path, field.name))
+        for place, field in zip(places, fields, strict=True)
+    ]
+
+    def convert(array: pa.Array) -> pa.Array:
+        given = array.flatten()
+        children = []
+        for place, step, field in zip(places, steps, fields, strict=True):
+            child = pa.nulls(len(array), field.type) if place is None else given[place]
+            children.append(child if step is None else step(child))
+        return pa.StructArray.from_arrays(children, fields=fields, mask=_null_mask(array))
+
+    return convert
+
+
+def _matched_fields(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> list[int | None]:
+    """For each field of the target its place in the source, matched without regard to case."""
+    places: dict[str, int] = {}
+    for place, field in enumerate(source):
+        if field.name.casefold() in places:
+            remedy = f"Rename one of the fields named {field.name!r} (without regard to case)."
+            raise RefusedError(_joined(path, field.name), field.type, None, remedy)
+        places[field.name.casefold()] = place
+    matched = [places.pop(field.name.casefold(), None) for field in target]
+    if places and not rules.drop_extra:
+        extra = source.field(min(places.values()))
+        remedy = "Drop the field from the data, or give merge_schema=True to add it to the table."
+        raise RefusedError(_joined(path, extra.name), extra.type, None, remedy)
+    return matched
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _plan_list(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    step = plan_conversion(source.value_type, target.value_type, rules, _joined(path, "element"))
+
+    def convert(array: pa.Array) -> pa.Array:
+        values = pc.list_flatten(array)
+        items = values if step is None else step(values)
+        return pa.ListArray.from_arrays(_offsets(array), items, type=target, mask=_null_mask(array))
+
+    return convert
+
+
+def _plan_map(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    key_step = plan_conversion(source.key_type, target.key_type, rules, _joined(path, "key"))
+    item_step = plan_conversion(source.item_type, target.item_type, rules, _joined(path, "value"))
+    as_list = pa.list_(pa.struct([pa.field("key", source.key_type, nullable=False), ("value", source.item_type)]))
+
+    def convert(array: pa.Array) -> pa.Array:
+        entries = array.cast(as_list)
+        keys, items = pc.list_flatten(entries).flatten()
+        keys = keys if key_step is None else key_step(keys)
+        items = items if item_step is None else item_step(items)
+        return pa.MapArray.from_arrays(_offsets(entries), keys, items, type=target, mask=_null_mask(array))
+
+    return convert
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Where each list of the flattened array starts; a NULL list has no items."""
+    lengths = pc.if_else(array.is_valid(), pc.list_value_length(array), 0).cast(pa.int64())
+    ends = pc.cumulative_sum(lengths)
+    return pa.concat_arrays([pa.array([0], pa.int64()), ends]).cast(pa.int32())
+
+
+def _null_mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _plan_leaf(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    if fits(source, target):
+        return lambda array: array.cast(target)
+    if not rules.explicit:
+        raise RefusedError(path, source, target, "Cast the column before writing, or give explicit_cast=True.")
+    if not _is_castable(source, target):
+        raise RefusedError(
+            path, source, target, "No cast leads from one to the other: convert the column before writing."
+        )
+    return _checked_cast(source, target)
+
+
+def fits(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether each value of a type that is not nested has its equal in the target type (up to timestamps' units)."""
+    types = pa.types
+    if source == target or types.is_null(source):
+        return True
+    if types.is_integer(source):
+        return _integer_fits(source, target)
+    if types.is_floating(source):
+        return bool(types.is_floating(target) and source.bit_width <= target.bit_width)
+    if types.is_decimal(source):
+        return bool(
+            types.is_decimal(target)
+            and source.scale <= target.scale
+            and source.precision - source.scale <= target.precision - target.scale
+        )
+    if types.is_timestamp(source):
+        return bool(types.is_timestamp(target) and (source.tz is None) == (target.tz is None))
+    return any(is_kind(source) and is_kind(target) for is_kind in (_is_text, _is_bytes, types.is_date))
+
+
+def _integer_fits(source: pa.DataType, target: pa.DataType) -> bool:
+    types = pa.types
+    value_bits = source.bit_width - (1 if types.is_signed_integer(source) else 0)
+    if types.is_signed_integer(target):
+        return bool(value_bits <= target.bit_width - 1)
+    if types.is_floating(target):
+        return bool(value_bits <= _MANTISSA_BITS[target.bit_width])
+    if types.is_decimal(target):
+        return bool(_DIGITS[source.bit_width] <= target.precision - target.scale)
+    return False
+
+
+def _is_text(given: pa.DataType) -> bool:
+    return bool(pa.types.is_string(given) or pa.types.is_large_string(given) or pa.types.is_string_view(given))
+
+
+def _is_bytes(given: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_binary(given)
+        or types.is_large_binary(given)
+        or types.is_fixed_size_binary(given)
+        or types.is_binary_view(given)
+    )
+
+
+def _is_castable(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Arrow can cast, and the cast has one meaning: between numbers and times it would depend on a unit."""
+    ends = (source, target)
+    if any(_is_number(end) for end in ends) and any(pa.types.is_temporal(end) for end in ends):
+        return False
+    try:
+        pa.nulls(0, source).cast(target)
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
+def _is_number(given: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(given) or types.is_floating(given) or types.is_decimal(given) or types.is_boolean(given)
+    )
+
+
+def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
+    """Arrow's safe cast, with a check where it may lose a value. Into a float, the nearest number will do."""
+    types = pa.types
+    if _is_text(source) and types.is_timestamp(target) and target.tz is not None:
+        return lambda array: _text_as_utc(array).cast(target)
+    if types.is_floating(target):
+        return lambda array: _finite_cast(array, target)
+    if types.is_integer(source) and types.is_decimal(target):
+        return lambda array: array.cast(pa.string()).cast(target)
+    loses_silently = types.is_timestamp(source) or types.is_boolean(target) or types.is_floating(source)
+    if loses_silently and not _is_text(target) and not _is_text(source):
+        return lambda array: _reversible_cast(array, target)
+    return lambda array: array.cast(target)
+
+
+def _text_as_utc(array: pa.Array) -> pa.Array:
+    """Timestamps in text, with the zone Z where none is named."""
+    text = array.cast(pa.string())
+    with_time = pc.if_else(pc.match_substring_regex(text, r":"), text, pc.binary_join_element_wise(text, " 00:00", ""))
+    zoned = pc.match_substring_regex(text, _ZONED_TEXT)
+    return pc.if_else(zoned, text, pc.binary_join_element_wise(with_time, "Z", ""))
+
+
+def _finite_cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    converted = array.cast(target)
+    overflown = pc.is_inf(converted)
+    if _is_text(array.type):
+        overflown = pc.and_not(overflown, pc.match_substring(array, "inf", ignore_case=True))
+    elif pa.types.is_floating(array.type):
+        overflown = pc.and_not(overflown, pc.is_inf(array))
+    if pc.any(overflown).as_py():
+        raise pa.ArrowInvalid(f"a number is beyond the range of {target}")
+    return converted
+
+
+def _reversible_cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    converted = array.cast(target)
+    if pc.all(pc.equal(converted.cast(array.type, safe=False), array)).as_py() is False:
+        raise pa.ArrowInvalid(f"a value has no equal in {target}")
+    return converted
+
+
+def first_failing_row(convert: Convert, array: pa.Array) -> int:
+    """The first row that does not convert, given that some row does not."""
+    good, bad = 0, len(array)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            convert(array.slice(0, middle))
+            good = middle
+        except pa.ArrowException:
+            bad = middle
+    return bad - 1
+
+
+def shown_value(array: pa.Array, row: int) -> str:
+    """One value of an array, as text for a message."""
+    cell = array.slice(row, 1)
+    try:
+        shown = _shown_time(cell) if pa.types.is_timestamp(array.type) else repr(cell[0].as_py())
+    except (pa.ArrowException, ValueError, OverflowError):
+        shown = str(cell).strip("[] \n")
+    return shown if len(shown) <= 100 else shown[:100] + "…"
+
+
+def _shown_time(cell: pa.Array) -> str:
+    """A timestamp of any unit and year, which Python's own class may not hold."""
+    moment = cell.cast(pa.timestamp(cell.type.unit)).to_numpy(zero_copy_only=False)[0]
+    return str(moment) + ("Z" if cell.type.tz is not None else "")

@@ -1,0 +1,171 @@
+"""Pure. Merges sorted runs: of each key the newest row stays.
+
+A run is sorted by key and has one row a key. Runs are given from oldest to newest. `keep_newest` judges runs that
+are in memory; `merge_windows` streams runs of any size, a window of keys at a time.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakelib.rows.buffers import whole_array
+from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
+from lakelib.rows.sort import key_order, newest_of, stable_order
+
+Mask = npt.NDArray[np.bool_]
+Window = list[tuple[pa.Table, Mask | None]]
+"""The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all)."""
+
+KeyValue = tuple[Any, ...]
+
+
+def keep_newest(
+    runs_keys: Sequence[Sequence[pa.Array]], runs_order_by: Sequence[Sequence[pa.Array]]
+) -> list[Mask | None]:
+    """For each run which rows are the newest of their key: highest in the order columns, then in the newest run.
+
+    `runs_keys` and `runs_order_by` hold the columns of each run; the latter may be empty. None stands for all rows.
+    """
+    if len(runs_keys) < 2:
+        return [None] * len(runs_keys)
+    keys = list(zip(*runs_keys, strict=True))
+    order_by = list(zip(*runs_order_by, strict=True))
+    words = first_words(keys[0])
+    order = stable_order(words)
+    arranged = words[order]
+    equals_next = arranged[1:] == arranged[:-1]
+    if len(keys) == 1 and not order_by and is_one_word(keys[0]):
+        older = order[:-1][equals_next]
+    else:
+        older = _older_rows(keys, order_by, _suspects(order, equals_next))
+    return _masks(older, [len(run[0]) for run in runs_keys])
+
+
+def _suspects(order: Rows, equals_next: Mask) -> Rows:
+    """The rows, ascending, that equal a neighbour in the order."""
+    suspect = np.zeros(len(order), np.bool_)
+    suspect[order[:-1][equals_next]] = True
+    suspect[order[1:][equals_next]] = True
+    return np.flatnonzero(suspect)
+
+
+def _older_rows(keys: Sequence[Parts], order_by: Sequence[Parts], suspects: Rows) -> Rows:
+    """Those of the suspects (ascending rows through all runs) that another suspect of the same key replaces."""
+    if not len(suspects):
+        return suspects
+    key_columns = open_columns([_take(parts, suspects) for parts in keys])
+    order_columns = open_columns([_take(parts, suspects) for parts in order_by])
+    older = np.ones(len(suspects), np.bool_)
+    older[newest_of(key_columns, order_columns, len(suspects))] = False
+    return suspects[older]
+
+
+def _take(parts: Parts, rows: Rows) -> list[pa.Array]:
+    """Rows, ascending through all parts, of a column; parts that are taken whole are not copied."""
+    ends = np.cumsum([len(part) for part in parts])
+    taken = []
+    for part, end, chosen in zip(parts, ends, np.split(rows, np.searchsorted(rows, ends[:-1])), strict=True):
+        if len(chosen) == len(part):
+            taken.append(part)
+        else:
+            taken.append(part.take(pa.array(chosen - (end - len(part)))))
+    return taken
+
+
+def _masks(older: Rows, lengths: Sequence[int]) -> list[Mask | None]:
+    """A mask for each run that loses rows; `older` counts through all runs."""
+    keep = np.ones(sum(lengths), np.bool_)
+    keep[older] = False
+    masks = np.split(keep, np.cumsum(lengths)[:-1])
+    return [None if mask.all() else mask for mask in masks]
+
+
+def merge_windows(
+    runs: Sequence[Iterator[pa.Table]], key_names: Sequence[str], order_names: Sequence[str]
+) -> Iterator[Window]:
+    """Merges runs that arrive table by table (a row group each), in windows of ascending keys.
+
+    Holds one table of each run, and of one run the next as well. Each window uses up at least one table.
+    """
+    cursors = [_Cursor(run, key_names) for run in runs]
+    while cursors := [cursor for cursor in cursors if cursor.fill()]:
+        limit = _upper_limit(cursors)
+        slices = [piece for cursor in cursors if (piece := cursor.cut(limit)).num_rows]
+        masks = keep_newest(*(_columns_of(slices, names) for names in (key_names, order_names)))
+        yield list(zip(slices, masks, strict=True))
+
+
+def arrange_window(parts: Window, key_names: Sequence[str]) -> pa.Table:
+    """The rows of a window that stay, as one table sorted by key."""
+    if len(parts) == 1:
+        table, mask = parts[0]
+        return table if mask is None else table.filter(pa.array(mask))
+    keep = np.concatenate([np.ones(table.num_rows, np.bool_) if mask is None else mask for table, mask in parts])
+    tables = [table for table, _ in parts]
+    keys = open_columns([list(column) for column in zip(*_columns_of(tables, key_names), strict=True)])
+    order = key_order(keys, len(keep))
+    return pa.concat_tables(tables).take(pa.array(order[keep[order]]))
+
+
+def _columns_of(tables: Sequence[pa.Table], names: Sequence[str]) -> list[list[pa.Array]]:
+    return [[whole_array(table.column(name)) for name in names] for table in tables]
+
+
+def _upper_limit(cursors: Sequence["_Cursor"]) -> KeyValue | None:
+    """The greatest key up to which every run is in memory; None where all runs are, to their end.
+
+    Only the run that would set the limit is asked whether more of it comes. So one run at a time holds a second table,
+    and a thousand runs of one table each are one window.
+    """
+    by_last_key = sorted(cursors, key=lambda cursor: cursor.last_key)
+    return next((cursor.last_key for cursor in by_last_key if cursor.has_more()), None)
+
+
+class _Cursor:
+    """A run being read: the table in memory and the row in it that comes next."""
+
+    def __init__(self, tables: Iterator[pa.Table], key_names: Sequence[str]) -> None:
+        self._tables = (table for table in tables if table.num_rows)
+        self._key_names = key_names
+        self._table: pa.Table | None = None
+        self._following: pa.Table | None = None
+        self._readers: list[Callable[[int], Any]] = []
+        self._row = 0
+        self.last_key: KeyValue = ()
+
+    def fill(self) -> bool:
+        """Makes sure that a row is in memory; False at the end of the run."""
+        if self._table is None and self.has_more():
+            self._open(self._following)
+            self._following = None
+        return self._table is not None
+
+    def _open(self, table: pa.Table) -> None:
+        self._table, self._row = table, 0
+        self._readers = [value_reader(column) for column in _columns_of([table], self._key_names)[0]]
+        self.last_key = self._key_at(table.num_rows - 1)
+
+    def has_more(self) -> bool:
+        """Whether tables follow the one in memory."""
+        if self._following is None:
+            self._following = next(self._tables, None)
+        return self._following is not None
+
+    def cut(self, limit: KeyValue | None) -> pa.Table:
+        """The rows in memory up to and including the limit, without copying."""
+        assert self._table is not None
+        end = self._table.num_rows
+        if limit is not None and limit < self.last_key:
+            end = bisect_right(range(end), limit, lo=self._row, key=self._key_at)
+        piece = self._table.slice(self._row, end - self._row)
+        self._row = end
+        if end == self._table.num_rows:
+            self._table, self._readers = None, []
+        return piece
+
+    def _key_at(self, row: int) -> KeyValue:
+        return tuple(reader(row) for reader in self._readers)

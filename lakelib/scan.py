@@ -1,0 +1,54 @@
+"""The public API: Scan. What was asked for is decided when the scan is made; rows are read when they are asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lakelib.ops import explain, read
+from lakelib.ops.runtime import Runtime
+
+
+class Scan:
+    """Rows of one snapshot of a table. The scan is pinned to it: reading twice gives the same rows."""
+
+    def __init__(self, runtime: Runtime, plan: read.ScanPlan) -> None:
+        self._runtime = runtime
+        self._plan = plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows that the scan gives."""
+        return self._plan.target.output_schema
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is read; None for a table without one."""
+        return self._plan.snapshot_id or None
+
+    def to_arrow(self) -> pa.Table:
+        """All rows."""
+        return read.read_table(self._runtime, self._plan)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as a stream, a few batches ahead of the consumer: memory does not grow with the table."""
+        return read.stream_batches(self._runtime, self._plan)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The same stream as an Arrow reader, to hand on to whatever takes one."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame (pandas must be installed)."""
+        return self.to_arrow().to_pandas()
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return read.count_rows(self._runtime, self._plan)
+
+    def explain(self) -> explain.Explanation:
+        """What will be read, what was pruned, and why. Prints as text."""
+        return explain.explain_scan(self._runtime, self._plan)
+
+    def __repr__(self) -> str:
+        return f"<Scan of {self._plan.table.full_name} at snapshot {self.snapshot_id}>"

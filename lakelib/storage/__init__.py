@@ -1,0 +1,1 @@
+"""The only place with file I/O: stores, paths, Parquet files."""

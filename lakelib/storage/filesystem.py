@@ -1,0 +1,242 @@
+"""Storage. Files of one warehouse or table: on local disks, S3, HDFS or Google Cloud Storage.
+
+Paths are relative to a storage's root, or complete URIs of the same store; they are taken literally. Folders come into
+being when a file is written. Every method raises lakelib's errors (see `storage.failures`).
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import Protocol
+
+import pyarrow as pa
+from pyarrow import fs
+
+from lakelib.errors import InvalidInputError
+from lakelib.settings import StorageSettings
+from lakelib.storage.failures import missing_file, translate, translated
+from lakelib.storage.listing import DELETE_BATCH, FailedDelete, FileEntry, list_arrow, list_local
+from lakelib.storage.paths import complete_uri, join_uri, split_uri
+from lakelib.storage.s3 import S3Store
+
+
+def open_storage(location_root: str, settings: StorageSettings) -> "Storage":
+    """The storage below a URI or path. Nothing is contacted yet. Raises InvalidInputError on an unknown scheme."""
+    return Storage(complete_uri(location_root, settings.default_fs), settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A root and how to reach it: a value that may be pickled, compared and shared by threads.
+
+    Connections belong to the process: they are made at first use and shared by all storages of one store.
+    """
+
+    uri: str
+    settings: StorageSettings
+
+    @property
+    def is_local(self) -> bool:
+        return self.uri.startswith("file:")
+
+    def at(self, location: str) -> "Storage":
+        """The storage below another location, which may be in another store."""
+        return self if location == self.uri else open_storage(location, self.settings)
+
+    def uri_of(self, path: str) -> str:
+        """The complete URI of a path."""
+        return path if "://" in path else join_uri(self.uri, path)
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A stream that makes the file, or replaces it. Buffers are bounded: a slow store slows the writer down."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            return store.open_output(name)
+
+    def open_input(self, path: str, *, named_by_catalog: bool = False) -> pa.NativeFile:
+        """The file for random access. Raises NotFoundError, or CorruptionError if the catalog names the file."""
+        uri, store, name = self._find(path)
+        with translated(uri, named_by_catalog=named_by_catalog):
+            return store.filesystem.open_input_file(name)
+
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Writes a whole small file and makes it durable."""
+        with translated(self.uri_of(path)), self.open_output(path) as stream:
+            stream.write(content)
+        self.make_durable(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        with translated(self.uri_of(path)), self.open_input(path) as stream:
+            content: bytes = stream.read()
+        return content
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file (a folder is none)."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            found: bool = store.filesystem.get_file_info(name).type == fs.FileType.File
+        return found
+
+    def size(self, path: str, *, named_by_catalog: bool = False) -> int:
+        uri, store, name = self._find(path)
+        with translated(uri, named_by_catalog=named_by_catalog):
+            info = store.filesystem.get_file_info(name)
+        if info.type != fs.FileType.File:
+            raise missing_file(uri, named_by_catalog=named_by_catalog)
+        size_bytes: int = info.size
+        return size_bytes
+
+    def list_files(self, prefix: str = "") -> Iterator[FileEntry]:
+        """Every file below a folder ('' is the root), in no order, page by page. Nothing if there is no such folder."""
+        uri, store, name = self._find(prefix)
+        root = self._find("")[2].rstrip("/") + "/"
+        with translated(uri):
+            for entry in store.list_files(name):
+                path = entry.path.removeprefix(root)
+                yield FileEntry(path=path, size_bytes=entry.size_bytes, modified_at=entry.modified_at)
+
+    def delete_files(self, paths: Iterable[str]) -> tuple[FailedDelete, ...]:
+        """Deletes files and returns those that could not be. Missing files are fine."""
+        remaining = iter(paths)
+        failed: list[FailedDelete] = []
+        while batch := list(islice(remaining, DELETE_BATCH)):
+            given = {self._find(path)[2]: path for path in batch}
+            with translated(self.uri):
+                refused = self._store().delete_files(given)
+                failed.extend(FailedDelete(path=given[one.path], reason=one.reason) for one in refused)
+        return tuple(failed)
+
+    def abort_uploads(self, prefix: str, older_than: datetime) -> int:
+        """Aborts uploads below a folder that began before a time and were never finished; returns how many."""
+        uri, store, name = self._find(prefix)
+        with translated(uri):
+            return store.abort_uploads(name, older_than)
+
+    def make_durable(self, path: str) -> None:
+        """Returns when a closed file outlives a power cut. Object stores promise that at close."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            store.make_durable(name)
+
+    def _store(self) -> "_Store":
+        scheme, authority, _ = split_uri(self.uri)
+        return _open_store(scheme, authority, self.settings, os.getpid())
+
+    def _find(self, path: str) -> "tuple[str, _Store, str]":
+        """A path's complete URI, its store, and its name there."""
+        uri = self.uri_of(path)
+        scheme, authority, inside = split_uri(uri)
+        if (scheme, authority) != split_uri(self.uri)[:2] or "/../" in f"{inside}/":
+            raise InvalidInputError(
+                f"The file {uri} is not in the store of {self.uri}.",
+                kind="invalid_location",
+                remedy="Name a file below it, or open the storage of the other location.",
+            )
+        name = authority + inside if scheme in ("s3", "gs") else inside
+        return uri, self._store(), name
+
+
+class _Store(Protocol):
+    """A store as a process reaches it. Names are those of its pyarrow file system."""
+
+    filesystem: fs.FileSystem
+
+    def open_output(self, name: str) -> pa.NativeFile: ...
+    def list_files(self, folder: str) -> Iterator[FileEntry]: ...
+    def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
+    def abort_uploads(self, folder: str, older_than: datetime) -> int: ...
+    def make_durable(self, name: str) -> None: ...
+
+
+@lru_cache(maxsize=64)
+def _open_store(scheme: str, authority: str, settings: StorageSettings, process_id: int) -> _Store:
+    """`process_id` keeps a forked process from using its parent's connections."""
+    with translated(f"{scheme}://{authority}"):
+        match scheme:
+            case "file":
+                return _LocalStore()
+            case "s3":
+                return S3Store(authority, settings)
+            case _:
+                return _ArrowStore(scheme, authority)
+
+
+class _LocalStore:
+    def __init__(self) -> None:
+        self.filesystem: fs.FileSystem = fs.LocalFileSystem()
+
+    def open_output(self, name: str) -> pa.NativeFile:
+        try:
+            return self.filesystem.open_output_stream(name, compression=None)
+        except FileNotFoundError:
+            _make_durable_folders(os.path.dirname(name))
+            return self.filesystem.open_output_stream(name, compression=None)
+
+    def list_files(self, folder: str) -> Iterator[FileEntry]:
+        return list_local(folder)
+
+    def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
+        for name in names:
+            try:
+                with suppress(FileNotFoundError):
+                    os.remove(name)
+            except OSError as error:
+                yield FailedDelete(path=name, reason=str(error.strerror))
+
+    def abort_uploads(self, folder: str, older_than: datetime) -> int:
+        return 0
+
+    def make_durable(self, name: str) -> None:
+        _sync(name)
+        _sync(os.path.dirname(name))
+
+
+def _make_durable_folders(folder: str) -> None:
+    """Makes a folder and those above it, each synchronised into its parent: a file is lost with its folder."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for new in reversed(missing):
+        os.makedirs(new, exist_ok=True)
+        _sync(os.path.dirname(new))
+
+
+def _sync(name: str) -> None:
+    descriptor = os.open(name, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _ArrowStore:
+    """HDFS and Google Cloud Storage: what pyarrow offers and no more."""
+
+    def __init__(self, scheme: str, authority: str) -> None:
+        self.filesystem, _ = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
+
+    def open_output(self, name: str) -> pa.NativeFile:
+        self.filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+        return self.filesystem.open_output_stream(name, compression=None)
+
+    def list_files(self, folder: str) -> Iterator[FileEntry]:
+        return list_arrow(self.filesystem, folder)
+
+    def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
+        for name in names:
+            try:
+                with suppress(FileNotFoundError):
+                    self.filesystem.delete_file(name)
+            except OSError as error:
+                yield FailedDelete(path=name, reason=str(translate(error, name)))
+
+    def abort_uploads(self, folder: str, older_than: datetime) -> int:
+        return 0
+
+    def make_durable(self, name: str) -> None:
+        """A closed file is durable there."""

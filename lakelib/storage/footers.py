@@ -1,0 +1,167 @@
+"""Storage. What a Parquet footer says of columns: where they are, and their bounds. Keeps footers of recent files."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelib.model.files import ColumnBounds
+from lakelib.model.predicate import Raw
+from lakelib.model.schema import Column
+from lakelib.model.sortable import cut_lower, cut_upper, encode, is_sortable
+from lakelib.plan.prune import Bounds
+
+NAN_COLUMNS = b"lake.nan_columns"
+"""Key in a footer: names of the float columns that hold a NaN, one a line. Parquet's own statistics leave NaN out."""
+
+CACHE_BYTES = 64 * 1024 * 1024
+"""How much of footers a process keeps, by their size in the file."""
+
+
+class _Raw(NamedTuple):
+    """A column chunk's statistics. Its bounds are None where all values are null, or where they are not `complete`."""
+
+    lower: Raw | None
+    upper: Raw | None
+    null_count: int | None
+    row_count: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    metadata: pq.FileMetaData
+    schema: pa.Schema
+    leaves: Mapping[str, range]
+    """Where each top-level column's values are among the file's Parquet columns."""
+    nan_columns: frozenset[str] | None
+    """None in a file that does not say: any float column may hold a NaN."""
+
+
+def parse_footer(metadata: pq.FileMetaData) -> Footer:
+    schema = metadata.schema.to_arrow_schema()
+    stated = (metadata.metadata or {}).get(NAN_COLUMNS)
+    nan_columns = None if stated is None else frozenset(stated.decode().splitlines())
+    return Footer(metadata=metadata, schema=schema, leaves=arrange_leaves(schema), nan_columns=nan_columns)
+
+
+def arrange_leaves(schema: pa.Schema) -> dict[str, range]:
+    """Where each column's values are among the Parquet columns: a nested column has one for each field with values."""
+    leaves, start = {}, 0
+    for field in schema:
+        end = start + _count_leaves(field.type)
+        leaves[field.name] = range(start, end)
+        start = end
+    return leaves
+
+
+def _count_leaves(arrow_type: pa.DataType) -> int:
+    if not pa.types.is_nested(arrow_type):
+        return 1
+    return sum(_count_leaves(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
+
+
+def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text: str) -> Bounds:
+    """The bounds of one column in one row group."""
+    row_count = footer.metadata.row_group(row_group).num_rows
+    leaves = footer.leaves.get(column_name, range(0))
+    if len(leaves) != 1 or not is_sortable(type_text):
+        return Bounds(row_count=row_count)
+    raw = _raw_statistics(footer.metadata, row_group, leaves.start)
+    may_hold_nan = footer.nan_columns is None or column_name in footer.nan_columns
+    return _encoded(type_text, [raw], is_float(type_text) and may_hold_nan)
+
+
+def file_bounds(
+    metadata: pq.FileMetaData, leaves: Mapping[str, range], columns: Sequence[Column], nan_columns: frozenset[str]
+) -> ColumnBounds:
+    """The bounds of a whole file, long ones cut. `nan_columns` are the columns that hold a NaN."""
+    found = {
+        column.id: _file_column_bounds(metadata, leaves[column.name].start, column.type, column.name in nan_columns)
+        for column in columns
+        if column.name in leaves and is_sortable(column.type)
+    }
+    unknown = Bounds(row_count=0)
+    every = [found.get(column_id, unknown) for column_id in range(1, max(found, default=0) + 1)]
+    return ColumnBounds(
+        lower=tuple(None if one.lower is None else cut_lower(one.lower) for one in every),
+        upper=tuple(None if one.upper is None else cut_upper(one.upper) for one in every),
+        null_counts=tuple(one.null_count for one in every),
+    )
+
+
+def is_float(type_text: str) -> bool:
+    return type_text in ("float", "double")
+
+
+def _file_column_bounds(metadata: pq.FileMetaData, leaf: int, type_text: str, holds_nan: bool) -> Bounds:
+    chunks = [_raw_statistics(metadata, row_group, leaf) for row_group in range(metadata.num_row_groups)]
+    return _encoded(type_text, chunks, holds_nan)
+
+
+def _raw_statistics(metadata: pq.FileMetaData, row_group: int, leaf: int) -> _Raw:
+    chunk = metadata.row_group(row_group).column(leaf)
+    row_count, statistics = chunk.num_values, chunk.statistics
+    if statistics is None:
+        return _Raw(None, None, None, row_count, False)
+    null_count = statistics.null_count if statistics.has_null_count else None
+    if not statistics.has_min_max:
+        return _Raw(None, None, null_count, row_count, null_count == row_count)
+    return _Raw(statistics.min_raw, statistics.max_raw, null_count, row_count, True)
+
+
+def _encoded(type_text: str, chunks: Sequence[_Raw], holds_nan: bool) -> Bounds:
+    known = all(chunk.complete for chunk in chunks)
+    lowers = [_encode(type_text, chunk.lower) for chunk in chunks if chunk.lower is not None]
+    uppers = [_encode(type_text, chunk.upper) for chunk in chunks if chunk.upper is not None]
+    nulls = [chunk.null_count for chunk in chunks if chunk.null_count is not None]
+    upper = encode(type_text, float("nan")) if holds_nan else max(uppers, default=None) if known else None
+    return Bounds(
+        lower=min(lowers, default=None) if known else None,
+        upper=upper,
+        null_count=sum(nulls) if len(nulls) == len(chunks) else None,
+        row_count=sum(chunk.row_count for chunk in chunks),
+    )
+
+
+def _encode(type_text: str, raw: Raw) -> bytes:
+    """Parquet keeps strings as UTF-8 and decimals as big-endian two's complement."""
+    if isinstance(raw, bytes) and type_text.startswith("decimal("):
+        return encode(type_text, int.from_bytes(raw, "big", signed=True))
+    if isinstance(raw, bytes):
+        return raw
+    return encode(type_text, raw)
+
+
+class FooterCache:
+    """The footers of recently opened files. Files never change, so an entry is never stale. Safe for threads."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._capacity_bytes = capacity_bytes
+        self._size_bytes = 0
+        self._footers: OrderedDict[object, Footer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: object) -> Footer | None:
+        with self._lock:
+            footer = self._footers.get(key)
+            if footer is not None:
+                self._footers.move_to_end(key)
+            return footer
+
+    def keep(self, key: object, footer: Footer) -> None:
+        with self._lock:
+            if key in self._footers:
+                return
+            self._footers[key] = footer
+            self._size_bytes += footer.metadata.serialized_size
+            while self._size_bytes > self._capacity_bytes:
+                _, oldest = self._footers.popitem(last=False)
+                self._size_bytes -= oldest.metadata.serialized_size
+
+    def __len__(self) -> int:
+        return len(self._footers)

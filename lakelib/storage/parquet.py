@@ -1,0 +1,272 @@
+"""Storage. Writes and reads the Parquet files of tables, with the bounds of their columns."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakelib.errors import CorruptionError, InvalidInputError, LakeError
+from lakelib.model.files import ColumnBounds
+from lakelib.model.options import TableOptions
+from lakelib.model.schema import Column
+from lakelib.plan.prune import Bounds
+from lakelib.storage.failures import translated_reading, translated_writing
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.footers import (
+    CACHE_BYTES,
+    NAN_COLUMNS,
+    Footer,
+    FooterCache,
+    arrange_leaves,
+    file_bounds,
+    is_float,
+    parse_footer,
+    row_group_bounds,
+)
+
+FIELD_ID = b"PARQUET:field_id"
+"""Key in an Arrow field's metadata: the Parquet field id, which is the column's id in the table."""
+
+_SAMPLE_ROWS = 1024
+_PAYS_BELOW = 0.5
+"""A dictionary pays when fewer than this share of sampled values are distinct."""
+
+_LEVELED = ("zstd", "gzip")
+
+_footers = FooterCache(CACHE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenParquet:
+    path: str
+    row_count: int
+    size_bytes: int
+    bounds: ColumnBounds
+
+
+def write_file(
+    storage: Storage,
+    location: str,
+    path: str,
+    batches: Iterable[pa.Table],
+    schema: pa.Schema,
+    columns: Sequence[Column],
+    options: TableOptions,
+) -> WrittenParquet:
+    """Writes tables of one schema as one durable file, a row group in memory at a time.
+
+    `columns` are the table's columns that the schema holds (by name; hidden columns are not among them): the file
+    carries their ids, the result their bounds. If anything fails, the file is deleted again and the error raised.
+    """
+    writer = _FileWriter(storage.at(location), path, schema, columns, options)
+    try:
+        for table in _regrouped(batches, schema, options.row_group_rows):
+            writer.write(table)
+        return writer.finish()
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def open_file(storage: Storage, location: str, path: str) -> "ParquetReader":
+    """A file that the catalog names. Raises CorruptionError if it is not there or is not Parquet.
+
+    The footers of recently opened files are kept: opening such a file again reads nothing, not even whether it exists.
+    """
+    target = storage.at(location)
+    uri = target.uri_of(path)
+    footer = _footers.find((target, uri))
+    if footer is not None:
+        return ParquetReader(target, path, footer, None)
+    stream = target.open_input(path, named_by_catalog=True)
+    with translated_reading(uri):
+        footer = parse_footer(pq.read_metadata(stream))
+    _footers.keep((target, uri), footer)
+    return ParquetReader(target, path, footer, stream)
+
+
+class ParquetReader:
+    """One immutable Parquet file. For one thread at a time; closes itself when it is forgotten."""
+
+    def __init__(self, storage: Storage, path: str, footer: Footer, stream: pa.NativeFile | None) -> None:
+        self.uri = storage.uri_of(path)
+        self.schema = footer.schema
+        self._storage = storage
+        self._path = path
+        self._footer = footer
+        self._stream = stream
+        self._file: pq.ParquetFile | None = None
+
+    @property
+    def row_count(self) -> int:
+        count: int = self._footer.metadata.num_rows
+        return count
+
+    @property
+    def row_group_count(self) -> int:
+        count: int = self._footer.metadata.num_row_groups
+        return count
+
+    def row_group_bounds(self, row_group: int, column_name: str, type_text: str) -> Bounds:
+        """The bounds of one column in one row group; `type_text` is the column's type in this file, or a wider one."""
+        return row_group_bounds(self._footer, row_group, column_name, type_text)
+
+    def row_groups_matching(self, test: Callable[[int], bool]) -> list[int]:
+        """The row groups, in order, that pass a test of their number."""
+        return [row_group for row_group in range(self.row_group_count) if test(row_group)]
+
+    def read_row_groups(self, row_groups: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of some row groups, in the order given, with the columns named, in the order named; None is all."""
+        names = self.schema.names if columns is None else list(columns)
+        leaves = [leaf for name in names for leaf in self._leaves_of(name)]
+        with translated_reading(self.uri):
+            table = self._open().reader.read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
+            return table.select(names)
+
+    def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
+        return self.read_row_groups(range(self.row_group_count), columns)
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = self._file = None
+
+    def __enter__(self) -> "ParquetReader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _leaves_of(self, name: str) -> range:
+        leaves = self._footer.leaves.get(name)
+        if leaves is None:
+            raise CorruptionError(
+                f"The file {self.uri} has no column {name!r}; the catalog says that it has.",
+                kind="missing_column",
+                remedy="Restore the file from a backup or a bucket version.",
+            )
+        return leaves
+
+    def _open(self) -> pq.ParquetFile:
+        if self._stream is None:
+            self._stream = self._storage.open_input(self._path, named_by_catalog=True)
+        if self._file is None:
+            remote = not self._storage.is_local
+            self._file = pq.ParquetFile(self._stream, metadata=self._footer.metadata, pre_buffer=remote)
+        return self._file
+
+
+class _FileWriter:
+    """A file in the making. Nothing is written before the first rows: they decide which columns get a dictionary."""
+
+    def __init__(
+        self, storage: Storage, path: str, schema: pa.Schema, columns: Sequence[Column], options: TableOptions
+    ) -> None:
+        self._storage = storage
+        self._path = path
+        self._uri = storage.uri_of(path)
+        self._schema = _with_field_ids(schema, columns)
+        self._columns = columns
+        self._options = options
+        self._float_columns = {column.name for column in columns if is_float(column.type)}
+        self._nan_columns: set[str] = set()
+        self._metadata: list[pq.FileMetaData] = []
+        self._stream: pa.NativeFile = storage.open_output(path)
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, table: pa.Table) -> None:
+        with translated_writing(self._uri):
+            if self._writer is None:
+                self._writer = self._open_writer(table)
+            self._find_nan(table)
+            self._writer.write_table(table, self._options.row_group_rows)
+
+    def finish(self) -> WrittenParquet:
+        with translated_writing(self._uri):
+            writer = self._writer or self._open_writer(self._schema.empty_table())
+            writer.add_key_value_metadata({NAN_COLUMNS: "\n".join(sorted(self._nan_columns)).encode()})
+            writer.close()
+            size_bytes = self._stream.tell()
+            self._stream.close()
+        self._storage.make_durable(self._path)
+        metadata = self._metadata[0]
+        leaves = arrange_leaves(self._schema)
+        return WrittenParquet(
+            path=self._path,
+            row_count=metadata.num_rows,
+            size_bytes=size_bytes,
+            bounds=file_bounds(metadata, leaves, self._columns, frozenset(self._nan_columns)),
+        )
+
+    def discard(self) -> None:
+        """Closes, which may write the rest of a footer, and deletes what came of it. Raises nothing of its own."""
+        with suppress(OSError, ValueError):
+            if self._writer is not None:
+                self._writer.close()
+        with suppress(OSError, ValueError):
+            self._stream.close()
+        with suppress(LakeError):
+            self._storage.delete_files((self._path,))
+
+    def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
+        leveled = self._options.compression in _LEVELED
+        return pq.ParquetWriter(
+            self._stream,
+            self._schema,
+            compression=self._options.compression,
+            compression_level=self._options.compression_level if leveled else None,
+            use_dictionary=_choose_dictionary_columns(first),
+            metadata_collector=self._metadata,
+        )
+
+    def _find_nan(self, table: pa.Table) -> None:
+        for name in self._float_columns - self._nan_columns:
+            if pc.any(pc.is_nan(table.column(name))).as_py():
+                self._nan_columns.add(name)
+
+
+def _with_field_ids(schema: pa.Schema, columns: Sequence[Column]) -> pa.Schema:
+    ids = {column.name: column.id for column in columns}
+    return pa.schema(
+        [field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field for field in schema]
+    )
+
+
+def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of whole row groups, but for the last: each table that is written ends a row group."""
+    pending: list[pa.Table] = []
+    pending_rows = 0
+    for table in tables:
+        if not table.schema.equals(schema):
+            raise InvalidInputError(f"Cannot write rows of {table.schema} to a file of {schema}.", kind="unwritable")
+        pending.append(table)
+        pending_rows += table.num_rows
+        if pending_rows >= row_group_rows:
+            collected = pa.concat_tables(pending)
+            whole_rows = pending_rows - pending_rows % row_group_rows
+            yield collected.slice(0, whole_rows)
+            pending = [collected.slice(whole_rows)]
+            pending_rows -= whole_rows
+    if pending_rows:
+        yield pa.concat_tables(pending)
+
+
+def _choose_dictionary_columns(first: pa.Table) -> list[str]:
+    """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
+    step = max(1, first.num_rows // _SAMPLE_ROWS)
+    if first.num_rows < 2:
+        return []
+    sample = first.take(pa.array(range(0, first.num_rows, step)))
+    return [
+        field.name
+        for field in sample.schema
+        if not pa.types.is_nested(field.type)
+        and not pa.types.is_boolean(field.type)
+        and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
+    ]

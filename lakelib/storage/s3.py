@@ -1,0 +1,128 @@
+"""Storage. One S3 bucket as a process reaches it: pyarrow carries the bytes, boto3 does what pyarrow lacks."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from lakelib.settings import StorageSettings
+from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, delete_s3, list_s3
+
+_CONNECT_TIMEOUT_SECONDS = 10
+_REQUEST_TIMEOUT_SECONDS = 60
+_ATTEMPTS = 4
+_ANY_REGION = "us-east-1"
+"""What services of one's own, which have no regions, expect in a signature."""
+
+
+class S3Store:
+    def __init__(self, bucket: str, settings: StorageSettings) -> None:
+        self.filesystem: fs.FileSystem = _open_filesystem(bucket, settings)
+        self._bucket = bucket
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def open_output(self, name: str) -> pa.NativeFile:
+        return self.filesystem.open_output_stream(name, compression=None)
+
+    def list_files(self, folder: str) -> Iterator[FileEntry]:
+        for entry in list_s3(self._boto3(), self._bucket, self._prefix(folder)):
+            yield FileEntry(
+                path=f"{self._bucket}/{entry.path}", size_bytes=entry.size_bytes, modified_at=entry.modified_at
+            )
+
+    def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
+        keys = (name.partition("/")[2] for name in names)
+        for failed in delete_s3(self._boto3(), self._bucket, keys):
+            yield FailedDelete(path=f"{self._bucket}/{failed.path}", reason=failed.reason)
+
+    def abort_uploads(self, folder: str, older_than: datetime) -> int:
+        return abort_s3_uploads(self._boto3(), self._bucket, self._prefix(folder), older_than)
+
+    def make_durable(self, name: str) -> None:
+        """A closed object is durable."""
+
+    def _prefix(self, folder: str) -> str:
+        key = folder.partition("/")[2].rstrip("/")
+        return f"{key}/" if key else ""
+
+    def _boto3(self) -> Any:
+        with self._lock:  # making a client is not thread-safe; using one is
+            if self._client is None:
+                self._client = _open_client(self._settings)
+            return self._client
+
+
+def _open_filesystem(bucket: str, settings: StorageSettings) -> fs.S3FileSystem:
+    """Writes block while a part is sent, so that a slow store cannot fill the memory; small files are one request."""
+    scheme, endpoint = _endpoint(settings)
+    access_key, secret_key, session_token = _credentials(settings)
+    return fs.S3FileSystem(
+        access_key=access_key,
+        secret_key=secret_key,
+        session_token=session_token,
+        region=_region(bucket, settings),
+        scheme=scheme,
+        endpoint_override=endpoint,
+        background_writes=False,
+        allow_delayed_open=True,
+        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+        request_timeout=_REQUEST_TIMEOUT_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+    )
+
+
+def _open_client(settings: StorageSettings) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    access_key, secret_key, session_token = _credentials(settings)
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=settings.s3_endpoint,
+        region_name=settings.s3_region or (_ANY_REGION if settings.s3_endpoint else None),
+        aws_access_key_id=access_key,
+        aws_secret_access_key=secret_key,
+        aws_session_token=session_token,
+        config=Config(
+            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            read_timeout=_REQUEST_TIMEOUT_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
+            # Services other than Amazon's refuse the checksums that boto3 adds by default.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
+def _endpoint(settings: StorageSettings) -> tuple[str | None, str | None]:
+    if settings.s3_endpoint is None:
+        return None, None
+    url = urlsplit(settings.s3_endpoint)
+    return url.scheme, f"{url.netloc}{url.path}"
+
+
+def _region(bucket: str, settings: StorageSettings) -> str:
+    if settings.s3_region:
+        return settings.s3_region
+    if settings.s3_endpoint:
+        return _ANY_REGION
+    region: str = fs.resolve_s3_region(bucket)
+    return region
+
+
+def _credentials(settings: StorageSettings) -> tuple[str | None, str | None, str | None]:
+    """The keys that were set, else those of the profile that was set; None leaves the search to pyarrow and boto3."""
+    if settings.s3_access_key or not settings.s3_profile:
+        return settings.s3_access_key, settings.s3_secret_key, settings.s3_session_token
+    import boto3
+
+    found = boto3.session.Session(profile_name=settings.s3_profile).get_credentials()
+    frozen = found.get_frozen_credentials() if found else None
+    return (frozen.access_key, frozen.secret_key, frozen.token) if frozen else (None, None, None)

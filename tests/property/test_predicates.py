@@ -1,0 +1,278 @@
+"""Predicates mean the same everywhere: as filter, as pruning by bounds, and as text."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakelib.model.files import ColumnBounds, DataFile
+from lakelib.model.predicate import (
+    And,
+    Compare,
+    CompareColumns,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    Raw,
+)
+from lakelib.model.schema import Column, TableSchema
+from lakelib.model.sortable import cut_lower, cut_upper, encode
+from lakelib.plan.prune import file_may_match, key_part, key_tuples, partition_may_match, partition_part
+from lakelib.plan.where import describe_predicate, parse_where
+from lakelib.rows.filter import matching_rows
+from lakelib.rows.raw_arrays import arrow_values
+
+Row = tuple[Raw | None, ...]
+
+LONG = "x" * 70
+TEXTS = st.sampled_from(["", "a", "ab", "a%", "a_b", "b\n", "ü", "z\U0001f600", LONG, LONG + "a", LONG + "\uffff"])
+FLOATS = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.5, 0.5])
+VALUES: dict[str, st.SearchStrategy[Raw]] = {
+    "tinyint": st.sampled_from([-128, -1, 0, 1, 2, 127]),
+    "bigint": st.sampled_from([-(2**63), -1, 0, 1, 2, 2**53 + 1, 2**63 - 1]),
+    "decimal(38,4)": st.sampled_from([-(10**38) + 1, -1, 0, 1, 10_000, 10**38 - 1]),
+    "double": FLOATS | st.sampled_from([0.1, 5e-324]),
+    "float": FLOATS,
+    "string": TEXTS,
+    "binary": st.sampled_from([b"", b"\x00", b"a", b"\xff", b"\xff" * 70]),
+    "date": st.sampled_from([-20_000, -1, 0, 1, 20_000]),
+    "timestamp": st.sampled_from([-(10**15), -1, 0, 1, 10**15]),
+    "timestamp_ntz": st.sampled_from([-(10**15), -1, 0, 1, 10**15]),
+    "boolean": st.booleans(),
+}
+LITERALS = VALUES | {"float": VALUES["double"]}
+"""What a column may be compared with: a float column also with numbers that it cannot hold."""
+
+TYPES = tuple(VALUES)
+COLUMNS = tuple(
+    Column(id=number, name=f"{side}_{kind}", type=kind)
+    for number, (side, kind) in enumerate(((side, kind) for kind in TYPES for side in "ab"), start=1)
+)
+SCHEMA = TableSchema(id=1, columns=COLUMNS)
+
+rows_of_table = st.lists(st.tuples(*(st.none() | VALUES[column.type] for column in COLUMNS)), min_size=1, max_size=6)
+columns = st.sampled_from(COLUMNS)
+text_columns = st.sampled_from([column for column in COLUMNS if column.type == "string"])
+patterns = st.lists(st.sampled_from(["%", "_", "a", "b", "x", "\\%", "\\_", "\\\\", "ü", LONG]), max_size=4).map(
+    "".join
+)
+
+
+@st.composite
+def compares(draw: st.DrawFn) -> Predicate:
+    column = draw(columns)
+    return Compare(column=column, op=draw(st.sampled_from(Comparison)), value=draw(LITERALS[column.type]))
+
+
+@st.composite
+def column_pairs(draw: st.DrawFn) -> Predicate:
+    place = draw(st.integers(0, len(TYPES) - 1)) * 2
+    left, right = COLUMNS[place : place + 2]
+    return CompareColumns(left=left, op=draw(st.sampled_from(Comparison)), right=right)
+
+
+@st.composite
+def memberships(draw: st.DrawFn) -> Predicate:
+    column = draw(columns)
+    return In(column=column, values=tuple(draw(st.lists(LITERALS[column.type], min_size=1, max_size=4))))
+
+
+leaves = (
+    st.builds(Constant, value=st.sampled_from([True, False, None]))
+    | compares()
+    | compares()
+    | column_pairs()
+    | memberships()
+    | st.builds(IsNull, column=columns)
+    | st.builds(Like, column=text_columns, pattern=patterns)
+)
+predicates: st.SearchStrategy[Predicate] = st.recursive(
+    leaves,
+    lambda inner: (
+        st.builds(Not, part=inner)
+        | st.builds(And, parts=st.lists(inner, min_size=2, max_size=3).map(tuple))
+        | st.builds(Or, parts=st.lists(inner, min_size=2, max_size=3).map(tuple))
+    ),
+    max_leaves=6,
+)
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    arrays = [arrow_values(column.type, [row[place] for row in rows]) for place, column in enumerate(COLUMNS)]
+    return pa.table(arrays, names=list(SCHEMA.names))
+
+
+def truth_of(predicate: Predicate, row: Row) -> bool | None:
+    """SQL's three-valued logic, one row at a time, written for clearness."""
+    match predicate:
+        case Constant(value=value):
+            return value
+        case Compare(column=column, op=op, value=raw):
+            return compare(row[column.id - 1], op, raw)
+        case CompareColumns(left=left, op=op, right=right):
+            return compare(row[left.id - 1], op, row[right.id - 1])
+        case In(column=column, values=values):
+            return any_of([compare(row[column.id - 1], Comparison.EQ, raw) for raw in values])
+        case IsNull(column=column):
+            return row[column.id - 1] is None
+        case Like(column=column, pattern=pattern):
+            text = row[column.id - 1]
+            return None if text is None else is_like(str(text), pattern)
+        case Not(part=part):
+            return negated(truth_of(part, row))
+        case And(parts=parts):
+            return negated(any_of([negated(truth_of(part, row)) for part in parts]))
+        case Or(parts=parts):
+            return any_of([truth_of(part, row) for part in parts])
+
+
+def negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def any_of(truths: list[bool | None]) -> bool | None:
+    return True if True in truths else None if None in truths else False
+
+
+def compare(left: Raw | None, op: Comparison, right: Raw | None) -> bool | None:
+    if left is None or right is None:
+        return None
+    low, high = ordered(left), ordered(right)
+    outcomes = {"=": low == high, "<": low < high, ">": low > high}
+    return any(outcomes[sign] for sign in ("<", "=", ">") if sign in op.value)
+
+
+def ordered(raw: Raw) -> Any:
+    if isinstance(raw, float):
+        return (1, 0.0) if math.isnan(raw) else (0, raw)
+    return raw.encode() if isinstance(raw, str) else raw
+
+
+def is_like(text: str, pattern: str) -> bool:
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(is_like(text[start:], pattern[1:]) for start in range(len(text) + 1))
+    if pattern[0] == "_":
+        return bool(text) and is_like(text[1:], pattern[1:])
+    size = 2 if pattern[0] == "\\" else 1
+    return text[:1] == pattern[size - 1] and is_like(text[1:], pattern[size:])
+
+
+def bounds_of(rows: list[Row]) -> ColumnBounds:
+    """What a writer records of a file, bounds of long values cut."""
+    lower, upper, null_counts = [], [], []
+    for place, column in enumerate(COLUMNS):
+        present = sorted(encode(column.type, value) for row in rows if (value := row[place]) is not None)
+        lower.append(cut_lower(present[0]) if present else None)
+        upper.append(cut_upper(present[-1]) if present else None)
+        null_counts.append(len(rows) - len(present))
+    return ColumnBounds(lower=tuple(lower), upper=tuple(upper), null_counts=tuple(null_counts))
+
+
+def file_of(rows: list[Row], bounds: ColumnBounds) -> DataFile:
+    return DataFile(
+        id=1, path="f", partition_id=1, depth=0, prefix=0, run=0, level=0, row_count=len(rows), delete_count=0,
+        size_bytes=1, schema_id=1, sequence=1, added_snapshot=1, removed_snapshot=None, bounds=bounds,
+    )  # fmt: skip
+
+
+def matches(predicate: Predicate, rows: list[Row]) -> list[bool]:
+    found: list[bool] = matching_rows(predicate, table_of(rows)).to_pylist()
+    return found
+
+
+@settings(max_examples=600, deadline=None)
+@given(predicate=predicates, rows=rows_of_table)
+def test_filter_agrees_with_three_valued_logic_row_by_row(predicate: Predicate, rows: list[Row]) -> None:
+    assert matches(predicate, rows) == [truth_of(predicate, row) is True for row in rows]
+
+
+@settings(max_examples=600, deadline=None)
+@given(predicate=predicates, rows=rows_of_table)
+def test_a_pruned_file_holds_no_matching_row(predicate: Predicate, rows: list[Row]) -> None:
+    may_match = file_may_match(predicate, file_of(rows, bounds_of(rows)))
+    assert may_match or not any(truth_of(predicate, row) for row in rows)
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicate=predicates, rows=rows_of_table)
+def test_a_file_without_bounds_is_never_pruned_wrongly(predicate: Predicate, rows: list[Row]) -> None:
+    may_match = file_may_match(predicate, file_of(rows, ColumnBounds()))
+    assert may_match or not any(truth_of(predicate, row) for row in rows)
+
+
+@settings(max_examples=300, deadline=None)
+@given(leaf=compares() | memberships() | st.builds(IsNull, column=columns), row=rows_of_table.map(lambda rows: rows[0]))
+def test_pruning_is_exact_where_all_values_of_a_column_are_one(leaf: Predicate, row: Row) -> None:
+    exact = ColumnBounds(
+        lower=tuple(None if raw is None else encode(c.type, raw) for raw, c in zip(row, COLUMNS, strict=True)),
+        upper=tuple(None if raw is None else encode(c.type, raw) for raw, c in zip(row, COLUMNS, strict=True)),
+        null_counts=tuple(int(raw is None) for raw in row),
+    )
+    for predicate in (leaf, Not(part=leaf)):
+        assert file_may_match(predicate, file_of([row], exact)) == (truth_of(predicate, row) is True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]), data=st.data())
+def test_a_pruned_partition_holds_no_matching_row(predicate: Predicate, row: Row, data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(columns, min_size=1, max_size=3, unique=True))
+    values = [row[column.id - 1] for column in chosen]
+    key = tuple(None if raw is None else encode(c.type, raw) for raw, c in zip(values, chosen, strict=True))
+    assert partition_may_match(predicate, chosen, key) or not truth_of(predicate, row)
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]), ids=st.frozensets(st.integers(1, 22)))
+def test_a_matching_row_also_matches_each_part_of_the_predicate(
+    predicate: Predicate, row: Row, ids: frozenset[int]
+) -> None:
+    parts: list[Callable[..., Predicate | None]] = [partition_part, key_part]
+    found = [part for part in (choose(predicate, ids) for choose in parts) if part is not None]
+    assert not truth_of(predicate, row) or all(truth_of(part, row) for part in found)
+
+
+KEYS = (COLUMNS[0], COLUMNS[TYPES.index("string") * 2])
+
+
+@st.composite
+def key_predicates(draw: st.DrawFn) -> Predicate:
+    column = draw(st.sampled_from(KEYS))
+    values = st.sampled_from([0, 1, 2]) if column.type == "tinyint" else st.sampled_from(["a", "ab", "ü"])
+    chosen = tuple(draw(st.lists(values, min_size=1, max_size=3)))
+    return (
+        In(column=column, values=chosen)
+        if draw(st.booleans())
+        else Compare(column=column, op=Comparison.EQ, value=chosen[0])
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    conjuncts=st.lists(
+        key_predicates() | st.lists(key_predicates(), min_size=1, max_size=2).map(lambda p: Or(parts=tuple(p))),
+        max_size=4,
+    ),
+    row=rows_of_table.map(lambda rows: rows[0]),
+)
+def test_key_tuples_name_every_key_that_can_match(conjuncts: list[Predicate], row: Row) -> None:
+    predicate = And(parts=tuple(conjuncts))
+    tuples = key_tuples(predicate, KEYS)
+    key = tuple(row[column.id - 1] for column in KEYS)
+    assert tuples is None or not truth_of(predicate, row) or key in tuples
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicate=predicates, rows=rows_of_table)
+def test_the_text_of_a_predicate_means_the_predicate(predicate: Predicate, rows: list[Row]) -> None:
+    again = parse_where(describe_predicate(predicate), SCHEMA)
+    assert matches(again, rows) == matches(predicate, rows)
