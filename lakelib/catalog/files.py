@@ -54,11 +54,11 @@ def load_files(catalog: Catalog, wanted: FileQuery) -> FoundFiles:
 
 
 @contextmanager
-def stream_files(catalog: Catalog, wanted: FileQuery) -> Iterator[Iterator[DataFile]]:
-    """Every file, bounds included, without holding them all."""
-    statement, parameters = _statement(wanted, YES, _BOUNDS_COLUMNS)
-    with catalog.stream(statement, parameters, rows_at_once=_STREAM_ROWS) as rows:
-        yield (file_from_row(row) for row in rows)
+def stream_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Iterator[Iterator[Row]]:
+    """Every file of a snapshot, with the key of its partition, without holding them all."""
+    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
+    with catalog.stream(query("list_files"), parameters, rows_at_once=_STREAM_ROWS) as rows:
+        yield rows
 
 
 def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Any
 
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
@@ -46,7 +47,7 @@ def snapshot_from_row(row: Row) -> Snapshot:
     return Snapshot(
         id=row["id"],
         kind=row["kind"],
-        committed_at=row["committed_at"],
+        committed_at=row["committed_at"].astimezone(UTC),
         schema_id=row["schema_id"],
         commit_id=row["commit_id"],
         summary=row["summary"],

@@ -8,17 +8,12 @@ from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import columns_to_json, file_to_row
 from lakelib.catalog.tables import table_missing
-from lakelib.errors import InvalidInputError
-from lakelib.model.files import NewFile, PartitionKey
+from lakelib.model.files import PartitionKey
 from lakelib.model.table import Proposal
-
-MAX_PARTITION_KEY_BYTES = 2000
-"""What PostgreSQL's index over partition keys holds with room to spare."""
 
 
 def stage(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
     """The proposal is staged afterwards. An older attempt at the same work can no longer publish."""
-    _check_partition_keys(proposal.files)
     catalog.run(lambda db: _stage(db, proposal, table_name))
 
 
@@ -120,14 +115,3 @@ def _insert_dependencies(db: Connection, proposal: Proposal, own_partition_ids: 
         )
     if read_ids:
         db.execute(query("insert_reads"), {"commit_id": proposal.commit_id, "partition_ids": sorted(read_ids)})
-
-
-def _check_partition_keys(files: tuple[NewFile, ...]) -> None:
-    for key in {file.partition_key for file in files}:
-        size_bytes = sum(len(part) for part in key if part is not None)
-        if size_bytes > MAX_PARTITION_KEY_BYTES:
-            raise InvalidInputError(
-                f"A partition's values take {size_bytes} bytes, at most {MAX_PARTITION_KEY_BYTES} are possible.",
-                kind="partition_key_too_long",
-                remedy="Partition by a shorter column.",
-            )

@@ -48,18 +48,17 @@ def list_tables(catalog: Catalog, namespace: str) -> list[str]:
     return catalog.run(work)
 
 
-def create_table(catalog: Catalog, table: NewTable) -> int | None:
-    """The id of the new table, or None if the name is taken. Raises NotFoundError if there is no such namespace."""
+def create_table(catalog: Catalog, table: NewTable) -> None:
+    """There is a table of that name afterwards: this one, unless the name was taken. Its location, which no other table
+    has, tells. Raises NotFoundError if there is no such namespace."""
 
-    def work(db: Connection) -> int | None:
+    def work(db: Connection) -> None:
         _check_namespace(db, table.namespace)
         row = db.execute(query("insert_table"), _table_row(table)).fetchone()
-        if row is None:
-            return None
-        _insert_schema(db, row["id"], table.schema)
-        return int(row["id"])
+        if row is not None:
+            _insert_schema(db, row["id"], table.schema)
 
-    return catalog.run(work)
+    catalog.run(work)
 
 
 def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 PartitionKey = tuple[bytes | None, ...]
 """One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""
 
+MAX_PARTITION_KEY_BYTES = 2000
+"""The longest partition key: what the catalog's index over partitions holds, with room to spare."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:

@@ -51,7 +51,7 @@ _LEAST = {
 
 
 def parse_options(given: Mapping[str, Any]) -> TableOptions:
-    """Options from names and values (text is converted). Raises InvalidInputError on an unknown name or a wrong value."""
+    """Options from names and values; text is converted. Raises InvalidInputError on an unknown name or a wrong value."""
     known = {option.name: option for option in fields(TableOptions)}
     values: dict[str, Any] = {}
     for name, value in given.items():

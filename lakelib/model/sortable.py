@@ -1,7 +1,8 @@
 """Sortable encoding: a column value as bytes whose order is the value's order.
 
 Raw values are what Parquet stores: bool; int for integers, dates (days since 1970), timestamps (microseconds since
-1970) and decimals (unscaled); float; str; bytes. Integers of every width encode alike, so widening a column keeps its bounds.
+1970) and decimals (unscaled); float; str; bytes. Integers of every width encode alike, so that
+widening a column keeps its bounds.
 Floats: -0.0 encodes as 0.0, and every NaN alike, above infinity.
 """
 

@@ -42,13 +42,15 @@ def create_table(
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
-    if tables.create_table(runtime.catalog, new) is None and not if_not_exists:
+    tables.create_table(runtime.catalog, new)
+    found = find_table(runtime, full_name)
+    if found.location != new.location and not if_not_exists:
         raise InvalidInputError(
             f"There is a table {full_name} already.",
             kind="table_exists",
             remedy="Give another name, or if_not_exists=True to take the table as it is.",
         )
-    return find_table(runtime, full_name)
+    return found
 
 
 def find_table(runtime: Runtime, full_name: str) -> TableInfo:

@@ -27,7 +27,7 @@ def evolve(
     widen: Mapping[str, str],
     request: WriteRequest,
 ) -> Snapshot:
-    """Publishes the changed schema as a snapshot of its own. If another change came first, it is made again from that."""
+    """Publishes the changed schema as a snapshot. If another change came first, it is made again from that."""
     for tries_left in reversed(range(_MOST_TRIES)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
         done = find_done(runtime, table, request)

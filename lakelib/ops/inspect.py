@@ -6,7 +6,7 @@ from typing import Any
 
 from lakelib.catalog import files, snapshots, tables
 from lakelib.model import sortable
-from lakelib.model.files import DataFile, PartitionKey
+from lakelib.model.files import PartitionKey
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
@@ -25,19 +25,49 @@ class PartitionSummary:
     newest_snapshot: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSummary:
+    """A live file. `path` is relative to the table's location; the keys are those whose hash begins with `prefix`."""
+
+    path: str
+    partition: dict[str, Any]
+    row_count: int
+    delete_count: int
+    size_bytes: int
+    depth: int
+    prefix: int
+    level: int
+    added_snapshot: int
+
+
 class FileListing:
     """The live files of a snapshot. Iterating streams them: a listing of any length takes little memory."""
 
     def __init__(self, runtime: Runtime, table: TableInfo, snapshot_id: int) -> None:
         self._runtime = runtime
-        self._query = files.FileQuery(table_id=table.id, snapshot_id=snapshot_id)
+        self._table = table
+        self._snapshot_id = snapshot_id
 
     def __len__(self) -> int:
-        return files.count_files(self._runtime.catalog, self._query.table_id, self._query.snapshot_id)
+        return files.count_files(self._runtime.catalog, self._table.id, self._snapshot_id)
 
-    def __iter__(self) -> Iterator[DataFile]:
-        with files.stream_files(self._runtime.catalog, self._query) as found:
-            yield from found
+    def __iter__(self) -> Iterator[FileSummary]:
+        with files.stream_files(self._runtime.catalog, self._table.id, self._snapshot_id) as rows:
+            for row in rows:
+                yield FileSummary(
+                    path=row["path"],
+                    partition=_values(self._table, tuple(row["key"])),
+                    row_count=row["row_count"],
+                    delete_count=row["delete_count"],
+                    size_bytes=row["size_bytes"],
+                    depth=row["depth"],
+                    prefix=row["prefix"],
+                    level=row["level"],
+                    added_snapshot=row["added_snapshot"],
+                )
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} files of {self._table.full_name} at snapshot {self._snapshot_id}>"
 
 
 def list_files(runtime: Runtime, table: TableInfo, at: At) -> FileListing:

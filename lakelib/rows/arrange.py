@@ -8,8 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
-from lakelib.model.files import PartitionKey
+from lakelib.model.files import MAX_PARTITION_KEY_BYTES, PartitionKey
 from lakelib.model.schema import Column
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.sort import group_order
@@ -63,8 +64,21 @@ def _partition_codes(
     for column in partition_by:
         values, value_codes = _value_codes(batch.column(column.name), column)
         combined, codes = np.unique(codes * len(values) + value_codes, return_inverse=True)
-        keys = [keys[code // len(values)] + (values[code % len(values)],) for code in combined.tolist()]
+        keys = [(*keys[code // len(values)], values[code % len(values)]) for code in combined.tolist()]
+    _check_length(keys, partition_by)
     return keys, codes
+
+
+def _check_length(keys: Sequence[PartitionKey], partition_by: Sequence[Column]) -> None:
+    for key in keys:
+        size_bytes = sum(len(part) for part in key if part is not None)
+        if size_bytes > MAX_PARTITION_KEY_BYTES:
+            raise InvalidInputError(
+                f"Values of the partition columns {', '.join(column.name for column in partition_by)} take {size_bytes}"
+                f" bytes; at most {MAX_PARTITION_KEY_BYTES} are possible.",
+                kind="partition_key_too_long",
+                remedy="Partition by a column with shorter values.",
+            )
 
 
 def _value_codes(array: pa.Array, column: Column) -> tuple[list[bytes | None], npt.NDArray[np.int64]]:

@@ -223,14 +223,21 @@ def _is_number(given: pa.DataType) -> bool:
 
 
 def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
-    """Arrow's safe cast, with a check where it may lose a value. Into a float, the nearest number will do."""
+    """Arrow's safe cast, with a check where it may lose a value. Into a float, the nearest number will do; from
+    a float, a decimal that reads back as the same float.
+
+    Two casts go through text: Arrow refuses whole numbers that would fit a decimal, and is one bit off the nearest
+    float for some decimals.
+    """
     types = pa.types
     if _is_text(source) and types.is_timestamp(target) and target.tz is not None:
         return lambda array: _text_as_utc(array).cast(target)
+    if (types.is_decimal(source) and types.is_floating(target)) or (
+        types.is_integer(source) and types.is_decimal(target)
+    ):
+        return lambda array: array.cast(pa.string()).cast(target)
     if types.is_floating(target):
         return lambda array: _finite_cast(array, target)
-    if types.is_integer(source) and types.is_decimal(target):
-        return lambda array: array.cast(pa.string()).cast(target)
     loses_silently = types.is_timestamp(source) or types.is_boolean(target) or types.is_floating(source)
     if loses_silently and not _is_text(target) and not _is_text(source):
         return lambda array: _reversible_cast(array, target)

@@ -121,7 +121,7 @@ def test_raw_values_are_exact_beyond_the_range_of_python_dates() -> None:
 
 def test_raw_decimals_are_unscaled_and_keep_all_38_digits() -> None:
     largest = 10**38 - 1
-    array = pa.array([Decimal(largest).scaleb(0), Decimal("-1"), None], pa.decimal128(38, 0))
+    array = pa.array([Decimal(largest), Decimal("-1"), None], pa.decimal128(38, 0))
     assert raw_values(array) == [largest, -1, None]
     assert raw_values(pa.array([Decimal("1.50")], pa.decimal128(10, 2)).slice(0)) == [150]
 

@@ -49,6 +49,7 @@ insert into lake.commit_removal (commit_id, file_id) select %(commit_id)s, unnes
 insert into lake.commit_read (commit_id, partition_id) select %(commit_id)s, unnest(%(partition_ids)s::bigint[]);
 
 -- The commits to publish with their tables, locked in the order of table ids so that no two publishers wait for each other.
+-- Rows that only refer to the table or the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
 -- name: lock_commits
 select c.id, c.table_id, c.kind, c.state, c.base_snapshot_id, c.base_schema_id, c.schema_id, c.reads_whole_table,
        c.application, c.version, c.reason, t.head_id, t.schema_id as head_schema_id, t.dropped_at,
@@ -56,7 +57,7 @@ select c.id, c.table_id, c.kind, c.state, c.base_snapshot_id, c.base_schema_id, 
 from lake.commit c join lake."table" t on t.id = c.table_id
 where c.id = any(%(commit_ids)s)
 order by t.id, c.staged_at, c.id
-for update of t, c;
+for no key update of t, c;
 
 -- What stands against publishing a commit, seen under the table's lock.
 -- name: check_commit

@@ -29,6 +29,14 @@ select {columns} from lake.data_file f
 where f.table_id = %(table_id)s and ({condition}) and f.commit_id = %(commit_id)s
 order by f.partition_id, f.run, f.prefix, f.id;
 
+-- Files of a snapshot with the keys of their partitions, for a listing.
+-- name: list_files
+select f.path, f.depth, f.prefix, f.level, f.row_count, f.delete_count, f.size_bytes, f.added_snapshot, p.key
+from lake.data_file f join lake.partition p on p.id = f.partition_id
+where f.table_id = %(table_id)s
+  and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
+order by f.id;
+
 -- How many files a snapshot has.
 -- name: count_files
 select count(*) as files from lake.data_file f

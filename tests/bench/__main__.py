@@ -1,0 +1,64 @@
+"""Measures lakelib against plain Parquet and the peer on data made here, and says which bar is missed.
+
+`python -m tests.bench [--quick] [--only NAME …]`. Everything lives in a temporary folder. Ratios come from the same
+run; the exit code is 0 whatever the figures are.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+
+from tests.bench.commits import measure_commits
+from tests.bench.data import KEY_TYPES
+from tests.bench.lab import Lab, open_lab
+from tests.bench.many_files import measure_many_files
+from tests.bench.orders import Orders
+from tests.bench.report import Line, print_header, print_line, print_summary
+from tests.bench.stream import measure_stream
+
+_ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
+    "load": Orders.measure_load,
+    "upsert": Orders.measure_upsert,
+    "read": Orders.measure_read,
+    "lookup": Orders.measure_lookup,
+}
+_OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
+    "commits": measure_commits,
+    "plan": measure_many_files,
+    "stream": measure_stream,
+}
+
+
+def main() -> None:
+    arguments = _parse_arguments()
+    names = set(arguments.only or [*_ON_ORDERS, *_OTHERS])
+    kinds = arguments.key or list(KEY_TYPES)
+    print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.2f}; s and ms are wall-clock times")
+    print_header()
+    lines = []
+    with open_lab(arguments.quick) as lab:
+        for line in _measure(lab, names, kinds):
+            print_line(line)
+            lines.append(line)
+    print_summary(lines)
+
+
+def _measure(lab: Lab, names: set[str], kinds: list[str]) -> Iterator[Line]:
+    for kind in kinds:
+        orders = Orders(lab, kind)
+        for name in [name for name in _ON_ORDERS if name in names]:
+            yield from _ON_ORDERS[name](orders)
+    for name in [name for name in _OTHERS if name in names]:
+        yield from _OTHERS[name](lab)
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows: a smoke test, no judgement")
+    parser.add_argument("--only", action="append", choices=[*_ON_ORDERS, *_OTHERS], help="may be given several times")
+    parser.add_argument("--key", action="append", choices=list(KEY_TYPES), help="kinds of key; both, if not given")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

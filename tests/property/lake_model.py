@@ -1,0 +1,321 @@
+"""Pure. What a table of the lake means, told with dicts: the whole history, staged commits and conflicts included."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.property.lake_values import COMMIT, Col, Pred, canonical, rank_or_lowest
+
+Values = dict[int, Any]
+"""A row: values by column id."""
+
+PartitionKey = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The newest that is known of a key; or one row of an append table."""
+
+    row: Values
+    commit: int | None
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    partition: PartitionKey
+    added: int
+    rows: tuple[Entry, ...] = ()
+    """Only in append tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A commit as it was staged."""
+
+    base: int
+    base_schema: tuple[Col, ...]
+    new_schema: tuple[Col, ...] | None = None
+    upserts: tuple[Values, ...] = ()
+    marks: tuple[Values, ...] = ()
+    rewritten: tuple[Entry, ...] = ()
+    removed_files: frozenset[int] = frozenset()
+    removed_partitions: frozenset[PartitionKey] = frozenset()
+    reads_all: bool = False
+    read_pred: Pred | None = None
+    """It read the partitions where this may be TRUE."""
+    read_partitions: frozenset[PartitionKey] = frozenset()
+    key: tuple[str, int] | None = None
+
+
+@dataclass(slots=True)
+class Head:
+    """A snapshot's content."""
+
+    schema: tuple[Col, ...]
+    entries: dict[tuple[Any, ...], Entry] = field(default_factory=dict)
+    files: dict[int, File] = field(default_factory=dict)
+
+    def copy(self) -> "Head":
+        return Head(self.schema, dict(self.entries), dict(self.files))
+
+
+class Refused(Exception):
+    """What publishing answers in place of a snapshot: the kind of the error."""
+
+
+class TableModel:
+    """One table. `snapshots[n]` is the content of snapshot n."""
+
+    def __init__(
+        self,
+        columns: Sequence[Col],
+        primary_key: Sequence[int],
+        partition_by: Sequence[int],
+        sequence_by: Sequence[int],
+    ) -> None:
+        self.primary_key = tuple(primary_key)
+        self.partition_by = tuple(partition_by)
+        self.sequence_by = tuple(sequence_by)
+        self.snapshots: list[Head] = [Head(tuple(columns))]
+        self.proposals: list[Proposal] = []
+        self.states: list[str] = []
+        self.became: dict[int, int] = {}
+        self.done: dict[str, dict[int, int]] = {}
+        self.next_file = 0
+        self.next_column = max(column.id for column in columns) + 1
+
+    def copy(self) -> "TableModel":
+        twin = object.__new__(TableModel)
+        twin.__dict__.update(self.__dict__)
+        twin.snapshots, twin.proposals, twin.states = list(self.snapshots), list(self.proposals), list(self.states)
+        twin.became, twin.done = dict(self.became), {name: dict(done) for name, done in self.done.items()}
+        return twin
+
+    # What is there
+
+    @property
+    def head_id(self) -> int:
+        return len(self.snapshots) - 1
+
+    @property
+    def head(self) -> Head:
+        return self.snapshots[-1]
+
+    @property
+    def schema(self) -> tuple[Col, ...]:
+        return self.head.schema
+
+    @property
+    def partition_columns(self) -> frozenset[Col]:
+        return frozenset(column for column in self.schema if column.id in self.partition_by)
+
+    def partition_of(self, row: Values) -> PartitionKey:
+        return tuple(row.get(column) for column in self.partition_by)
+
+    def key_of(self, row: Values) -> tuple[Any, ...]:
+        return self.partition_of(row) + tuple(row[column] for column in self.primary_key)
+
+    def sequence_of(self, row: Values) -> tuple[Any, ...]:
+        return tuple(rank_or_lowest(row.get(column)) for column in self.sequence_by)
+
+    def live(self, head: Head) -> list[Entry]:
+        if self.primary_key:
+            return [entry for entry in head.entries.values() if not entry.deleted]
+        return [entry for file in head.files.values() for entry in file.rows]
+
+    # Commits
+
+    def stage(self, proposal: Proposal) -> int:
+        """A newer attempt at the same work takes the place of older ones."""
+        if proposal.key is not None:
+            for number, older in enumerate(self.proposals):
+                if older.key == proposal.key and self.states[number] == "staged":
+                    self.states[number] = "expired"
+        self.proposals.append(proposal)
+        self.states.append("staged")
+        return len(self.proposals) - 1
+
+    def done_by(self, key: tuple[str, int]) -> int | None:
+        """The snapshot that did this work: its own version's, or the first later one's."""
+        done = self.done.get(key[0], {})
+        version = min((version for version in done if version >= key[1]), default=None)
+        return None if version is None else done[version]
+
+    def publish(self, number: int) -> int:
+        """The snapshot's id. Raises Refused, and has changed nothing then."""
+        if self.states[number] == "published":
+            return self.became[number]
+        proposal = self.proposals[number]
+        earlier = None if proposal.key is None else self.done_by(proposal.key)
+        if earlier is not None:
+            if self.states[number] == "staged":
+                self.states[number] = "expired"
+            return earlier
+        if self.states[number] != "staged":
+            raise Refused({"rejected": "commit_rejected", "expired": "fenced"}[self.states[number]])
+        self._check_conflict(proposal)
+        self.snapshots.append(self.apply(proposal, self.head_id + 1))
+        self.states[number] = "published"
+        self.became[number] = self.head_id
+        if proposal.key is not None:
+            self.done.setdefault(proposal.key[0], {})[proposal.key[1]] = self.head_id
+        return self.head_id
+
+    def _check_conflict(self, proposal: Proposal) -> None:
+        if proposal.new_schema is not None and self.schema != proposal.base_schema:
+            raise Refused("schema_changed")
+        base = self.snapshots[proposal.base]
+        gone = base.files.keys() - self.head.files.keys()
+        taken_out = {number for number, file in base.files.items() if file.partition in proposal.removed_partitions}
+        if gone & (taken_out | proposal.removed_files):
+            raise Refused("input_gone")
+        added = {
+            file.partition
+            for snapshot in self.snapshots[proposal.base + 1 :]
+            for file in snapshot.files.values()
+            if file.added > proposal.base
+        }
+        if any(self._reads(proposal, partition) for partition in added):
+            raise Refused("rows_added")
+
+    def _reads(self, proposal: Proposal, partition: PartitionKey) -> bool:
+        if proposal.reads_all or partition in proposal.read_partitions:
+            return True
+        return proposal.read_pred is not None and self.may_hold(proposal.read_pred, partition)
+
+    def may_hold(self, pred: Pred, partition: PartitionKey) -> bool:
+        """Whether the predicate may be TRUE for a row of the partition."""
+        known = dict(zip(self.partition_by, partition, strict=True))
+        columns = frozenset(column for column in pred.columns if column.id in known)
+        return pred.may_be(True, columns, lambda column: known[column.id])
+
+    def apply(self, proposal: Proposal, commit: int | None) -> Head:
+        """The head as the commit leaves it; `commit` is its snapshot, None while it is staged."""
+        after = self.head.copy()
+        after.schema = proposal.new_schema or self.schema
+        if proposal.removed_partitions:
+            gone = proposal.removed_partitions
+            after.entries = {key: entry for key, entry in after.entries.items() if self._partition(entry) not in gone}
+            after.files = {number: file for number, file in after.files.items() if file.partition not in gone}
+        for number in proposal.removed_files:
+            after.files.pop(number, None)
+        fresh = [Entry(row, commit) for row in proposal.upserts] + [Entry(row, commit, True) for row in proposal.marks]
+        self._add_files(after, [*fresh, *proposal.rewritten], commit or self.head_id + 1)
+        for entry in fresh if self.primary_key else ():
+            self._put(after, entry)
+        return after
+
+    def _partition(self, entry: Entry) -> PartitionKey:
+        return self.partition_of(entry.row)
+
+    def _add_files(self, after: Head, entries: Sequence[Entry], added: int) -> None:
+        for partition in dict.fromkeys(map(self._partition, entries)):
+            rows = () if self.primary_key else tuple(each for each in entries if self._partition(each) == partition)
+            after.files[self.next_file] = File(partition, added, rows)
+            self.next_file += 1
+
+    def _put(self, after: Head, entry: Entry) -> None:
+        key = self.key_of(entry.row)
+        known = after.entries.get(key)
+        if known is None or self.sequence_of(entry.row) >= self.sequence_of(known.row):
+            after.entries[key] = entry
+
+    # What a caller means
+
+    def newest(self, rows: Iterable[Values], auxiliary: Sequence[Any] = ()) -> tuple[Values, ...]:
+        """One row a key: the newest by sequence, then by the auxiliary order, then by position."""
+        if not self.primary_key:
+            return tuple(rows)
+        best: dict[tuple[Any, ...], tuple[Any, Values]] = {}
+        for position, row in enumerate(rows):
+            order = (*self.sequence_of(row), rank_or_lowest(auxiliary[position]) if auxiliary else ())
+            key = self.key_of(row)
+            if key not in best or order >= best[key][0]:
+                best[key] = (order, row)
+        return tuple(row for _, row in best.values())
+
+    def upsert(self, rows: Sequence[Values], auxiliary: Sequence[Any], **more: Any) -> Proposal:
+        return self._proposal(upserts=self.newest(rows, auxiliary), **more)
+
+    def delete_keys(self, rows: Sequence[Values], *, with_sequence: bool, **more: Any) -> Proposal:
+        if with_sequence or not self.sequence_by:
+            return self._proposal(marks=self.newest(rows), **more)
+        wanted = {self.key_of(row) for row in rows}
+        found = [entry.row for entry in self.live(self.head) if self.key_of(entry.row) in wanted]
+        read = frozenset(map(self.partition_of, found))
+        return self._proposal(marks=tuple(found), read_partitions=read, **more)
+
+    def delete(self, pred: Pred, **more: Any) -> Proposal:
+        asked = {column.id for column in pred.columns}
+        if asked & set(self.partition_by):
+            more["read_pred"] = pred
+        else:
+            more["reads_all"] = True
+        if asked <= set(self.partition_by):
+            return self._proposal(removed_partitions=self._partitions_matching(pred), **more)
+        if self.primary_key:
+            found = [entry.row for entry in self.live(self.head) if matches(pred, entry)]
+            return self._proposal(marks=tuple(found), **more)
+        touched = {
+            number: file
+            for number, file in self.head.files.items()
+            if any(matches(pred, entry) for entry in file.rows)
+        }
+        kept = [entry for file in touched.values() for entry in file.rows if not matches(pred, entry)]
+        return self._proposal(rewritten=tuple(kept), removed_files=frozenset(touched), **more)
+
+    def overwrite_all(self, rows: Sequence[Values], **more: Any) -> Proposal:
+        gone = frozenset(file.partition for file in self.head.files.values())
+        return self._proposal(upserts=self.newest(rows), removed_partitions=gone, reads_all=True, **more)
+
+    def overwrite_dynamic(self, rows: Sequence[Values], **more: Any) -> Proposal:
+        own = frozenset(map(self.partition_of, rows))
+        return self._proposal(upserts=self.newest(rows), removed_partitions=own, read_partitions=own, **more)
+
+    def overwrite_static(self, rows: Sequence[Values], pred: Pred, **more: Any) -> Proposal:
+        gone = self._partitions_matching(pred)
+        return self._proposal(upserts=self.newest(rows), removed_partitions=gone, read_pred=pred, **more)
+
+    def _partitions_matching(self, pred: Pred) -> frozenset[PartitionKey]:
+        return frozenset(file.partition for file in self.head.files.values() if self.may_hold(pred, file.partition))
+
+    def _proposal(self, **content: Any) -> Proposal:
+        return Proposal(base=self.head_id, base_schema=self.schema, **content)
+
+    def evolve(self, schema: Sequence[Col], **more: Any) -> Proposal:
+        return self._proposal(new_schema=tuple(schema), **more)
+
+    def rows_of(self, proposal: Proposal) -> list[Entry]:
+        """The rows that a staged commit brings."""
+        return [Entry(row, None) for row in proposal.upserts] + list(proposal.rewritten)
+
+    def conflicts(self, proposal: Proposal) -> bool:
+        try:
+            self._check_conflict(proposal)
+        except Refused:
+            return True
+        return False
+
+
+def matches(pred: Pred | None, entry: Entry) -> bool:
+    """Whether the predicate is TRUE for a row."""
+    return pred is None or pred.value(lambda column: value_of(entry, column)) is True
+
+
+def value_of(entry: Entry, column: Col) -> Any:
+    return entry.commit if column == COMMIT else entry.row.get(column.id)
+
+
+def shown(entries: Iterable[Entry], columns: Sequence[Col], pred: Pred | None) -> list[tuple[Any, ...]]:
+    """The rows that a read gives, in a canonical order."""
+    rows = [tuple(canonical(value_of(entry, column)) for column in columns) for entry in entries if matches(pred, entry)]
+    return sorted(rows, key=repr)
+
+
+def with_column(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
+    return tuple(changed if column.id == changed.id else column for column in schema)
+
+
+def renamed(column: Col, name: str) -> Col:
+    return replace(column, name=name)

@@ -1,0 +1,113 @@
+"""A schema changes only in ways that old files can follow."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.schema import Column, TableSchema
+from lakelib.plan.declare import declare_schema
+from lakelib.plan.evolve import evolve_schema
+
+BEFORE = TableSchema(
+    id=4, columns=declare_schema("id BIGINT NOT NULL, dt DATE, seq INT, v INT, s STRUCT<a: INT>, d DECIMAL(10,2)")
+)
+NEXT_ID = 20
+
+
+def evolved(**changes: Any) -> TableSchema:
+    return evolve_schema(BEFORE, NEXT_ID, **changes, fixed_ids=frozenset((1, 2)), kept_ids=frozenset((1, 2, 3)))
+
+
+def column(name: str, after: TableSchema) -> Column:
+    found = after.find(name)
+    assert found is not None
+    return found
+
+
+def test_added_columns_are_nullable_come_last_and_have_new_ids() -> None:
+    after = evolved(add=[("a", "LONG"), pa.field("b", pa.date64()), "c ARRAY<INT>, e STRING", ("f", pa.float32())])
+    assert after.id == 5
+    assert after.columns == (
+        *BEFORE.columns,
+        Column(id=20, name="a", type="bigint"),
+        Column(id=21, name="b", type="date"),
+        Column(id=22, name="c", type="array<int>"),
+        Column(id=23, name="e", type="string"),
+        Column(id=24, name="f", type="float"),
+    )
+
+
+def test_a_name_that_was_dropped_comes_back_as_a_new_column() -> None:
+    after = evolved(drop=["V"], add=[("v", "int")])
+    assert column("v", after).id == NEXT_ID
+    assert after.by_id(4) is None
+
+
+def test_a_renamed_column_keeps_its_id() -> None:
+    after = evolved(rename={"V": "w"})
+    assert column("w", after) == Column(id=4, name="w", type="int")
+    assert after.find("v") is None
+
+
+def test_names_can_be_swapped_and_change_their_case() -> None:
+    after = evolved(rename={"v": "s", "s": "v", "d": "D"})
+    assert [(c.id, c.name) for c in after.columns[3:]] == [(4, "s"), (5, "v"), (6, "D")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("v", "bigint"), ("seq", "LONG"), ("d", "decimal(12, 2)"), ("s", "struct<a:bigint,b:string>")],
+)
+def test_columns_widen(name: str, kind: str) -> None:
+    after = column(name, evolved(widen={name: kind}))
+    assert after.id == column(name, BEFORE).id
+    assert after.type == declare_schema(f"x {kind}")[0].type
+
+
+def test_a_column_is_renamed_and_widened_at_once() -> None:
+    assert column("w", evolved(rename={"v": "w"}, widen={"v": "bigint"})).type == "bigint"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "No change"),
+        ({"add": ["v STRING"]}, "'v' and 'v'"),
+        ({"add": [("V", "string")]}, "'v' and 'V'"),
+        ({"add": ["x INT NOT NULL"]}, "'x' cannot be added as NOT NULL"),
+        ({"add": [pa.field("x", pa.int8(), nullable=False)]}, "'x' cannot be added as NOT NULL"),
+        ({"add": [("x", "foo")]}, "Column 'x': 'foo'"),
+        ({"add": [("x", pa.uint8())]}, "Column 'x': Type uint8"),
+        ({"add": [("_op", "int")]}, "'_op' is reserved"),
+        ({"add": [42]}, "42 is not a column to add"),
+        ({"drop": ["nope"]}, "'nope', to drop, does not exist"),
+        ({"drop": ["ID"]}, "'id' cannot be dropped"),
+        ({"drop": ["seq"]}, "'seq' cannot be dropped"),
+        ({"drop": ["v"], "rename": {"v": "w"}}, "'v' cannot be dropped and changed at once"),
+        ({"rename": {"nope": "x"}}, "'nope', to rename, does not exist"),
+        ({"rename": {"v": "DT"}}, "'dt' and 'DT'"),
+        ({"rename": {"v": "_commit"}}, "'_commit' is reserved"),
+        ({"rename": {"v": ""}}, "no name"),
+        ({"widen": {"nope": "int"}}, "'nope', to widen, does not exist"),
+        ({"widen": {"v": "string"}}, "'v' cannot be widened from int to string"),
+        ({"widen": {"v": "smallint"}}, "'v' cannot be widened from int to smallint"),
+        ({"widen": {"v": "double"}}, "'v' cannot be widened from int to double"),
+        ({"widen": {"d": "decimal(12,3)"}}, "'d' cannot be widened"),
+        ({"widen": {"s": "struct<b:int>"}}, "'s' cannot be widened"),
+        ({"widen": {"id": "decimal(20,0)"}}, "'id' keeps its type bigint"),
+        ({"widen": {"v": "foo"}}, "Column 'v': 'foo'"),
+    ],
+)
+def test_a_change_that_old_files_cannot_follow_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        evolved(**changes)
+    assert message in str(error.value)
+    assert error.value.remedy
+
+
+def test_all_columns_cannot_be_dropped() -> None:
+    free = TableSchema(id=1, columns=declare_schema("a INT"))
+    with pytest.raises(InvalidInputError, match="All columns"):
+        evolve_schema(free, 2, drop=["a"], fixed_ids=frozenset(), kept_ids=frozenset())
