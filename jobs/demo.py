@@ -64,7 +64,9 @@ def _reject(orders: lakelib.Table) -> None:
 
 def _monday() -> pa.Table:
     day = date(2026, 11, 16)
-    return _batch([(1, day, "Ann", "19.90", "open"), (2, day, "Ben", "5.00", "cancelled"), (3, day, "Cem", "42.00", "open")])
+    return _batch(
+        [(1, day, "Ann", "19.90", "open"), (2, day, "Ben", "5.00", "cancelled"), (3, day, "Cem", "42.00", "open")]
+    )
 
 
 def _tuesday() -> pa.Table:

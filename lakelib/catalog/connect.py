@@ -6,6 +6,7 @@ open whether the transaction took effect, and `run` cannot know.
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -39,6 +40,7 @@ _LASTING_WORDS = (
 )
 """A refused connection carries no error code, only the server's words."""
 _SHORTEST_WAIT_SECONDS = 0.5
+_REVIVE_PAUSE_SECONDS = 0.2
 
 
 class Catalog:
@@ -58,7 +60,9 @@ class Catalog:
         self._max_connections = max_connections
         self._revive = revive
         self._pool: ConnectionPool[Connection] | None = None
-        self._pool_pid = 0
+        self._pool_pid = os.getpid()
+        self._opening = threading.Lock()
+        self._closed = False
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
         """Runs `work` in one transaction, again if the connection fails.
@@ -90,34 +94,44 @@ class Catalog:
                 cursor.execute(statement, parameters)
                 yield iter(cursor)
 
-        with ExitStack() as stack:
-            rows = self._patiently(lambda timeout_seconds: stack.enter_context(opened(timeout_seconds)))
-            try:
-                yield rows
-            except _PASSING as error:
+        ended = False
+        try:
+            with ExitStack() as stack:
+                yield self._patiently(lambda timeout_seconds: stack.enter_context(opened(timeout_seconds)))
+                ended = True
+        except _PASSING as error:
+            if not ended:
                 raise _out_of_reach(self.url, error, 0.0) from error
 
     def close(self) -> None:
+        """Gives the connections back. The catalog cannot be used any more."""
+        self._closed = True
         pool, self._pool = self._pool, None
         if pool is not None and self._pool_pid == os.getpid():
             pool.close()
 
     def _connections(self) -> ConnectionPool[Connection]:
-        pool = self._pool
-        if pool is None or self._pool_pid != os.getpid():
-            _connect_once(self.url)
-            pool = self._pool = _open_pool(self.url, self._max_connections)
-            self._pool_pid = os.getpid()
-        return pool
+        if self._closed:
+            raise InvalidInputError("The lake is closed.", kind="lake_closed", remedy="Connect again.")
+        if self._pool_pid != os.getpid():
+            # In a forked child one thread is left: what others of the parent's held is nobody's.
+            self._opening, self._pool, self._pool_pid = threading.Lock(), None, os.getpid()
+        with self._opening:
+            if self._pool is None:
+                _connect_once(self.url)
+                self._pool = _open_pool(self.url, self._max_connections)
+            return self._pool
 
     def _patiently(self, attempt: Callable[[float], Result]) -> Result:
         """What the attempt gives; it is told how long it may wait for a connection, and made again if that fails."""
         deadline = time.monotonic() + self._patience_seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
+            pool = self._pool
             try:
                 return attempt(_wait_seconds(deadline))
             except _PASSING as error:
+                self._forget_broken(pool, error)
                 self._check_worth_waiting(error, deadline)
             except psycopg.Error as error:
                 raise _failed(self.url, error) from error
@@ -125,33 +139,36 @@ class Catalog:
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
             self._try_to_revive(deadline)
 
-    def _check_worth_waiting(self, error: Exception, deadline: float) -> None:
-        """Raises what the caller should see, unless the failure may pass before the deadline."""
-        cause = self._cause(error)
-        if any(word in str(cause) for word in _LASTING_WORDS):
-            raise _refused(self.url, cause) from error
-        if time.monotonic() >= deadline:
-            raise _out_of_reach(self.url, cause, self._patience_seconds) from error
-        _LOG.debug("catalog out of reach, trying again: %s", cause)
+    def _forget_broken(self, pool: ConnectionPool[Connection] | None, error: psycopg.Error) -> None:
+        """After a lost connection the next try begins with a new pool: the old one holds more lost connections, makes
+        long pauses before it asks the server again, and does not tell why the server refuses."""
+        if pool is None or pool is not self._pool or not _is_lost(error):
+            return
+        if isinstance(error, PoolTimeout) and not pool.get_stats().get("connections_errors"):
+            return
+        self._pool = None
+        pool.close(timeout=0)
 
-    def _cause(self, error: Exception) -> Exception:
-        """Why the pool gives no connection: it says only that time is up."""
-        if isinstance(error, PoolTimeout):
-            try:
-                _connect_once(self.url)
-            except psycopg.OperationalError as cause:
-                return cause
-        return error
+    def _check_worth_waiting(self, error: psycopg.Error, deadline: float) -> None:
+        """Raises what the caller should see, unless the failure may pass before the deadline."""
+        if any(word in str(error) for word in _LASTING_WORDS):
+            raise _refused(self.url, error) from error
+        if time.monotonic() >= deadline:
+            raise _out_of_reach(self.url, error, self._patience_seconds) from error
+        _LOG.debug("catalog out of reach, trying again: %s", error)
 
     def _try_to_revive(self, deadline: float) -> None:
         if self._revive is None:
             return
-        try:
-            self._revive()
-        except RetryableError as error:
-            if time.monotonic() >= deadline:
-                raise
-            _LOG.debug("catalog not started, trying again: %s", error)
+        while True:
+            try:
+                self._revive()
+                break
+            except RetryableError as error:
+                if time.monotonic() >= deadline:
+                    raise
+                _LOG.debug("catalog not started, trying again: %s", error)
+            time.sleep(_REVIVE_PAUSE_SECONDS)
 
 
 def check_url(url: str) -> None:
@@ -164,6 +181,11 @@ def check_url(url: str) -> None:
             kind="invalid_catalog_url",
             remedy="Give postgresql://user@host:5432/database.",
         ) from None
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, rather than that a statement failed."""
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
 def _connect_once(url: str) -> None:
@@ -221,10 +243,10 @@ def _failed(url: str, error: psycopg.Error) -> LakeError:
 
 def _out_of_reach(url: str, error: BaseException, waited_seconds: float) -> LakeError:
     return RetryableError(
-        f"The catalog at {_without_password(url)} stayed out of reach for {waited_seconds:g} s: {str(error).strip()}.",
+        f"The catalog at {_without_password(url)} stayed out of reach for {waited_seconds:g} s: {_said(error)}.",
         kind="catalog_unreachable",
         remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
-        " server is back.",
+        " server is back. If there never was one, correct the setting catalog (LAKE_CATALOG).",
     )
 
 

@@ -1,11 +1,18 @@
 """The embedded PostgreSQL: a server of this user's own, shared by any number of processes, stopped by the last one."""
 
 import os
+import threading
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from lakelib.errors import RetryableError
+
+_STARTING = threading.Lock()
+"""The server module's own lock is for processes: threads of one pass it together."""
 
 
 class EmbeddedServer:
@@ -15,17 +22,19 @@ class EmbeddedServer:
         """Starts the server if no process has; makes the folder and the database if they are not there."""
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._server = _load_server_module().get_server(folder, cleanup_mode="stop")
-        except Exception as error:
-            raise self._not_started(error) from error
-        self._forget_dead_processes()
+        with _STARTING:
+            try:
+                self._server = _load_server_module().get_server(folder, cleanup_mode="stop")
+            except Exception as error:
+                raise self._not_started(error) from error
+            self._forget_dead_processes()
         self.url = str(self._server.get_uri())
 
     def ensure_running(self) -> None:
         """Starts the server again if it has died."""
         try:
-            with self._server._lock:
+            with _STARTING, self._server._lock:
+                self._forget_dead_server()
                 self._server.ensure_postgres_running()
         except Exception as error:
             raise self._not_started(error) from error
@@ -35,6 +44,17 @@ class EmbeddedServer:
         registered = self._server.global_process_id_list
         with self._server._lock:
             registered.put([pid for pid in registered._get() if _is_alive(pid)])
+
+    def _forget_dead_server(self) -> None:
+        """Removes the lock files of a server that was killed and that no init has waited for yet: PostgreSQL takes it
+        for alive. Only once its sessions, which notice its end at once, are gone too."""
+        server = self._server.get_postmaster_info()
+        with suppress(ChildProcessError):
+            os.waitpid(server.pid, os.WNOHANG)
+        if _is_dead_but_listed(server.pid) and not _is_in_use(self._server.pgdata):
+            socket_lock = server.socket_path.with_name(f"{server.socket_path.name}.lock")
+            for lock_file in (socket_lock, self._server.pgdata / "postmaster.pid"):
+                lock_file.unlink(missing_ok=True)
 
     def _not_started(self, error: Exception) -> RetryableError:
         return RetryableError(
@@ -60,3 +80,19 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_dead_but_listed(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _is_in_use(folder: Path) -> bool:
+    """Whether a process works in the folder, as all of a server's do."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.cwd() == str(folder.resolve()):
+                return True
+    return False

@@ -29,12 +29,11 @@ class Migration:
 def migrate(catalog: Catalog) -> None:
     """The catalog has the present schema afterwards. An empty database gets it in one step, an older one migration by
     migration. Raises when the ledger disagrees with this version of lakelib; changes nothing then."""
-    catalog.run(_migrate)
+    if not catalog.run(_is_current):
+        catalog.run(_migrate)
 
 
 def _migrate(connection: Connection) -> None:
-    if _is_current(connection):
-        return
     connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
     applied = _read_ledger(connection)
     known = load_migrations()
@@ -88,8 +87,10 @@ def _is_current(connection: Connection) -> bool:
 
 
 def _read_ledger(connection: Connection) -> dict[int, str]:
-    present = connection.execute("select to_regclass('lake.migration') is not null as present").fetchone()
-    if not present or not present["present"]:
+    # Names are looked up in a cache, which remembers that there was no such schema before another migrator made it.
+    # Reading the system catalogs themselves sees what is there, and brings the cache up to date.
+    present = "select from pg_catalog.pg_tables where schemaname = 'lake' and tablename = 'migration'"
+    if connection.execute(present).fetchone() is None:
         return {}
     return {
         row["version"]: row["checksum"] for row in connection.execute("select version, checksum from lake.migration")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelib.model import sortable
-from lakelib.model.predicate import And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate
+from lakelib.model.predicate import OPPOSITE, And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH
 
@@ -121,22 +121,12 @@ def _may_be(wanted: bool, predicate: Predicate, bounds: _Bounds, parameters: _Pa
             return bounds.may_be_null(column) if wanted else bounds.may_be_set(column)
         case Compare(column=column, op=op, value=value) if bounds.knows(column):
             encoded = parameters.add(sortable.encode(column.type, value))
-            return _set_and(column, bounds, _compare(op if wanted else _OPPOSITE[op], column, bounds, encoded))
+            return _set_and(column, bounds, _compare(op if wanted else OPPOSITE[op], column, bounds, encoded))
         case In(column=column, values=values) if bounds.knows(column) and len(values) <= _MOST_VALUES:
             encoded = parameters.add([sortable.encode(column.type, value) for value in values])
             return _set_and(column, bounds, _membership(wanted, column, bounds, f"{encoded}::bytea[]"))
         case _:
             return YES
-
-
-_OPPOSITE = {
-    Comparison.EQ: Comparison.NE,
-    Comparison.NE: Comparison.EQ,
-    Comparison.LT: Comparison.GE,
-    Comparison.GE: Comparison.LT,
-    Comparison.GT: Comparison.LE,
-    Comparison.LE: Comparison.GT,
-}
 
 
 def _compare(op: Comparison, column: Column, bounds: _Bounds, value: str) -> str:

@@ -11,7 +11,10 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, snapshot_from_row
 from lakelib.catalog.tables import table_missing
 from lakelib.errors import ConflictError, NotFoundError, RejectedError
+from lakelib.model.partition_test import partition_test_from_json
+from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Conflict, IdempotencyKey, Published, Snapshot, TableInfo
+from lakelib.plan.prune import partition_may_match
 
 _PASSING_VERDICTS = ("accept", "warn")
 
@@ -89,10 +92,12 @@ def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Publis
         return _published(commit, db.execute(query("find_snapshot_of_commit"), {"commit_id": commit["id"]}).fetchone())
     if commit["dropped_at"] is not None:
         raise table_missing(commit["table_name"])
+    _extend_reads(db, commit)
     checks = db.execute(
         query("check_commit"), {"commit_id": commit["id"], "required_gate": commit["required_gate"]}
     ).fetchone()
     assert checks is not None
+    commit = {**commit, "head_id": checks["head_id"], "head_schema_id": checks["head_schema_id"]}
     if checks["done_version"] is not None:
         return _adopt_earlier(db, commit)
     _check_state(commit)
@@ -108,6 +113,18 @@ def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Publis
     else:
         _check_conflicts(commit, checks)
     return _published(commit, db.execute(query("publish_commit"), {"commit_id": commit["id"]}).fetchone())
+
+
+def _extend_reads(db: Connection, commit: Row) -> None:
+    """A commit that read wherever a predicate may be TRUE has read the partitions, too, that came into being since."""
+    if commit["reads_where"] is None:
+        return
+    predicate = partition_test_from_json(commit["reads_where"])
+    unread = db.execute(query("find_unread_partitions"), {"commit_id": commit["id"]}).fetchall()
+    partition_by = [Column(id=column_id, name="", type="") for column_id in commit["partition_by"]]
+    read = [row["id"] for row in unread if partition_may_match(predicate, partition_by, tuple(row["key"]))]
+    if read:
+        db.execute(query("insert_reads"), {"commit_id": commit["id"], "partition_ids": read})
 
 
 def _adopt_earlier(db: Connection, commit: Row) -> Published:

@@ -9,6 +9,7 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import columns_to_json, file_to_row
 from lakelib.catalog.tables import table_missing
 from lakelib.model.files import PartitionKey
+from lakelib.model.partition_test import partition_test_to_json
 from lakelib.model.table import Proposal
 
 
@@ -59,12 +60,18 @@ def _commit_row(proposal: Proposal, attempt: int) -> dict[str, object]:
         "base_schema_id": proposal.schema.id,
         "schema_id": schema.id,
         "reads_whole_table": proposal.read_scope.whole_table,
+        "reads_where": _reads_where(proposal),
         "application": key.application if key else None,
         "version": key.version if key else None,
         "attempt": attempt,
         "summary": Jsonb(dict(proposal.summary)),
         "properties": Jsonb(dict(proposal.properties)),
     }
+
+
+def _reads_where(proposal: Proposal) -> Jsonb | None:
+    where = proposal.read_scope.where
+    return None if where is None else Jsonb(partition_test_to_json(where, proposal.partition_column_ids))
 
 
 def _insert_files(db: Connection, proposal: Proposal) -> set[int]:

@@ -86,8 +86,11 @@ def load_schemas(catalog: Catalog, table_id: int, ids: set[int]) -> dict[int, Ta
 
 def drop_table(catalog: Catalog, namespace: str, name: str) -> bool:
     """The name is free afterwards; says whether there was such a table."""
-    row = catalog.run(lambda db: db.execute(query("drop_table"), {"namespace": namespace, "name": name}).fetchone())
-    return row is not None
+    found = find_table(catalog, namespace, name)
+    if found is None:
+        return False
+    catalog.run(lambda db: db.execute(query("drop_table"), {"table_id": found.id}))
+    return True
 
 
 def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tuple[int, int]:

@@ -49,9 +49,12 @@ _LEAST = {
     "read_batch_rows": 1,
 }
 
+_HIGHEST_LEVEL = {"zstd": 22, "gzip": 9}
+"""Other compressions have no levels."""
+
 
 def parse_options(given: Mapping[str, Any]) -> TableOptions:
-    """Options from names and values; text is converted. Raises InvalidInputError on an unknown name or a wrong value."""
+    """Options from names and values; text is converted. Raises InvalidInputError for an unknown name or a bad value."""
     known = {option.name: option for option in fields(TableOptions)}
     values: dict[str, Any] = {}
     for name, value in given.items():
@@ -62,7 +65,11 @@ def parse_options(given: Mapping[str, Any]) -> TableOptions:
                 remedy=f"Known options: {', '.join(sorted(known))}.",
             )
         values[name] = _convert(name, value, type(known[name].default))
-    return TableOptions(**values)
+    options = TableOptions(**values)
+    highest = _HIGHEST_LEVEL.get(options.compression, _HIGHEST_LEVEL["zstd"])
+    if options.compression_level > highest:
+        raise _wrong("compression_level", options.compression_level, f"at most {highest} for {options.compression}")
+    return options
 
 
 def _convert(name: str, value: Any, wanted: type) -> Any:

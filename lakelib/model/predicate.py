@@ -21,6 +21,17 @@ class Comparison(Enum):
     GE = ">="
 
 
+OPPOSITE = {
+    Comparison.EQ: Comparison.NE,
+    Comparison.NE: Comparison.EQ,
+    Comparison.LT: Comparison.GE,
+    Comparison.GE: Comparison.LT,
+    Comparison.GT: Comparison.LE,
+    Comparison.LE: Comparison.GT,
+}
+"""The comparison that is TRUE where another is FALSE: there is a total order of all values but NULL."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """TRUE, FALSE or, as None, NULL for every row."""

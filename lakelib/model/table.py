@@ -9,6 +9,7 @@ from uuid import UUID
 
 from lakelib.model.files import NewFile
 from lakelib.model.options import TableOptions
+from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, TableSchema
 
 MAX_DEPTH = 16
@@ -110,6 +111,7 @@ class Proposal:
     files: tuple[NewFile, ...] = ()
     removed_file_ids: tuple[int, ...] = ()
     read_scope: "ReadScope"
+    partition_column_ids: tuple[int, ...] = ()
     idempotency_key: IdempotencyKey | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +123,8 @@ class ReadScope:
 
     whole_table: bool = False
     partition_ids: tuple[int, ...] = ()
+    where: Predicate | None = None
+    """Also the partitions that come into being until the publish, where this may be TRUE."""
     own_partitions: bool = False
     """Also the partitions of the commit's own files, new ones too."""
 

@@ -7,7 +7,7 @@ whole partitions and reads nothing.
 
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -17,20 +17,23 @@ import pyarrow.compute as pc
 
 from lakelib.catalog import files, tables
 from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.files import Partition, PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column
 from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
-from lakelib.ops.publish import abandon, publish_staged
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
-from lakelib.ops.write import WrittenRows, find_done, publish_work, run_target, stage_commit
-from lakelib.plan.partitions import in_partition
+from lakelib.ops.write import WrittenRows, publish_work, run_target, stage_commit
+from lakelib.plan.partitions import in_any_partition, in_partition
+from lakelib.plan.prune import partition_may_match
 from lakelib.plan.where import bind_where
 from lakelib.rows.align import places_by_name, plan_alignment
 from lakelib.rows.arrange import arrange_rows
 from lakelib.rows.filter import matching_rows
+from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_type
 from lakelib.storage.run_writer import RunWriter
 from lakelib.storage.split_reader import read_split
@@ -42,20 +45,7 @@ _FILE_KIND = "delete"
 
 def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Snapshot:
     """Deletes the rows for which the predicate is TRUE, and publishes. Looks again when rows were added meanwhile."""
-    for tries_left in reversed(range(_MOST_TRIES)):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-        done = find_done(runtime, table, request)
-        if done is not None:
-            return done
-        commit_id = _stage_where(runtime, table, where, request)
-        try:
-            return publish_staged(runtime, [commit_id])[0]
-        except ConflictError as conflict:
-            if not tries_left or conflict.kind not in ("rows_added", "input_gone"):
-                raise
-        abandon(runtime, commit_id, "the table changed meanwhile")
-        time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
-    raise AssertionError("the last try returns or raises")
+    return _publish_patiently(runtime, handle, request, lambda table: _stage_where(runtime, table, where, request))
 
 
 def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
@@ -65,15 +55,37 @@ def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predica
 
 
 def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
-    """Deletes the rows of the given keys, and publishes."""
+    """Deletes the rows of the given keys, and publishes. Looks again when rows were added meanwhile, if it can."""
     source = open_source(data)
-    return publish_work(runtime, handle, request, lambda table: _stage_keys(runtime, table, source, request))
+    tries = _MOST_TRIES if source.rereadable else 1
+    return _publish_patiently(
+        runtime, handle, request, lambda table: _stage_keys(runtime, table, source, request), tries=tries
+    )
 
 
 def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     return _stage_keys(runtime, table, open_source(data), request)
+
+
+def _publish_patiently(
+    runtime: Runtime,
+    handle: TableInfo,
+    request: WriteRequest,
+    stage: Callable[[TableInfo], UUID],
+    *,
+    tries: int = _MOST_TRIES,
+) -> Snapshot:
+    """Stages and publishes, and does it again when others have changed meanwhile what the delete has looked at."""
+    for tries_left in reversed(range(tries)):
+        try:
+            return publish_work(runtime, handle, request, stage)
+        except ConflictError as conflict:
+            if not tries_left or conflict.kind not in ("rows_added", "input_gone"):
+                raise
+        time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
+    raise AssertionError("the last try returns or raises")
 
 
 def _stage_where(runtime: Runtime, table: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
@@ -95,15 +107,31 @@ def _stage_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, reques
         table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
     )
     found = files.load_files(runtime.catalog, query)
+    matching = _matching_partitions(table, predicate, found.partitions)
     return stage_commit(
         runtime,
         table,
         CommitKind.DELETE,
         request,
         WrittenRows(files=(), rows_in=0),
-        removed_file_ids=tuple(file.id for file in found.files),
-        read_scope=_scope(table, predicate, tuple(found.partitions)),
+        removed_file_ids=tuple(file.id for file in found.files if file.partition_id in matching),
+        read_scope=_scope(runtime, table, predicate, matching),
     )
+
+
+def _matching_partitions(table: TableInfo, predicate: Predicate, found: Mapping[int, Partition]) -> set[int]:
+    """The partitions whose rows match. The catalog gives those that may: it does not look into every predicate."""
+    if not table.partition_by or not found:
+        return set(found)
+    keys = [partition.key for partition in found.values()]
+    columns = {
+        column.name: arrow_values(
+            column.type, [None if part is None else sortable.decode(column.type, part) for part in parts]
+        )
+        for column, parts in zip(table.partition_by, zip(*keys, strict=True), strict=True)
+    }
+    mask = matching_rows(predicate, pa.table(columns)).to_pylist()
+    return {partition_id for partition_id, matches in zip(found, mask, strict=True) if matches}
 
 
 def _stage_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:
@@ -111,7 +139,7 @@ def _stage_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, reque
     names = tuple(column.name for column in _mark_columns(table))
     plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
     written = _write_marks(runtime, table, stream_batches(runtime, plan))
-    scope = _scope(table, predicate, plan.partition_ids)
+    scope = _scope(runtime, table, predicate, plan.partition_ids)
     return stage_commit(runtime, table, CommitKind.DELETE, request, written, read_scope=scope)
 
 
@@ -129,7 +157,7 @@ def _stage_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, req
         request,
         written,
         removed_file_ids=tuple(file.id for split in touched for file in split.files),
-        read_scope=_scope(table, predicate, plan.partition_ids),
+        read_scope=_scope(runtime, table, predicate, plan.partition_ids),
     )
 
 
@@ -176,8 +204,9 @@ def _stage_keys(runtime: Runtime, table: TableInfo, source: RowSource, request: 
     if knows_sequence:
         written = _write_marks(runtime, table, keys)
         return stage_commit(runtime, table, CommitKind.DELETE, request, written)
-    written = _write_marks(runtime, table, _rows_of_keys(runtime, table, keys))
-    scope = ReadScope(own_partitions=True)
+    looked_at: set[PartitionKey] = set()
+    written = _write_marks(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
+    scope = _scope_of_partitions(runtime, table, looked_at)
     return stage_commit(runtime, table, CommitKind.DELETE, request, written, read_scope=scope)
 
 
@@ -192,12 +221,26 @@ def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:
             )
 
 
-def _rows_of_keys(runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows that the table has of these keys, with their sequence."""
+def _scope_of_partitions(runtime: Runtime, table: TableInfo, keys: Collection[PartitionKey]) -> ReadScope:
+    """Just these partitions, whether they are there yet or not."""
+    where = in_any_partition(table.partition_by, keys) if table.partition_by else None
+    if where is None:
+        return ReadScope(whole_table=bool(keys))
+    query = files.FileQuery(
+        table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=where
+    )
+    return _scope(runtime, table, where, files.load_files(runtime.catalog, query).partitions)
+
+
+def _rows_of_keys(
+    runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], looked_at: set[PartitionKey]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that the table has of these keys, with their sequence. Tells the partitions that it looked at."""
     names = tuple(column.name for column in _mark_columns(table))
     key_names = [column.name for column in table.primary_key]
     for batch in keys:
         for piece in arrange_rows(batch, table.partition_by, table.primary_key, 0):
+            looked_at.add(piece.partition_key)
             here = in_partition(table.partition_by, piece.partition_key) if table.partition_by else None
             plan = plan_scan(runtime, table, ScanRequest(columns=names, where=here))
             asked = pa.Table.from_batches([piece.rows]).select(key_names)
@@ -241,8 +284,14 @@ def _mark_columns(table: TableInfo) -> tuple[Column, ...]:
     return table.schema.select(ids)
 
 
-def _scope(table: TableInfo, predicate: Predicate, partition_ids: tuple[int, ...]) -> ReadScope:
-    """The partitions that the predicate lets one look at."""
-    if columns_of(predicate) & set(table.partition_ids):
-        return ReadScope(partition_ids=partition_ids, own_partitions=True)
-    return ReadScope(whole_table=True)
+def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_ids: Collection[int]) -> ReadScope:
+    """The partitions that the predicate lets one look at, those to come included."""
+    if not columns_of(predicate) & set(table.partition_ids):
+        return ReadScope(whole_table=True)
+    partitions = files.load_partitions(runtime.catalog, list(partition_ids))
+    looked_at = tuple(
+        partition.id
+        for partition in partitions.values()
+        if partition_may_match(predicate, table.partition_by, partition.key)
+    )
+    return ReadScope(partition_ids=looked_at, where=predicate, own_partitions=True)

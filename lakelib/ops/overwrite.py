@@ -94,8 +94,21 @@ def parse_target(table: TableInfo, partitions: str | Mapping[str, Any]) -> Stati
                 kind="invalid_partitions",
                 remedy=f"Its partition columns: {', '.join(column.name for column in table.partition_by) or 'none'}.",
             )
-        values[column] = None if value is None else raw_value(column.type, value)
+        if column in values:
+            raise InvalidInputError(
+                f"partitions names the column {column.name!r} twice.", kind="invalid_partitions", remedy="Name it once."
+            )
+        values[column] = None if value is None else _parse_value(column, value)
     return StaticTarget(values=values)
+
+
+def _parse_value(column: Column, value: Any) -> Raw:
+    try:
+        return raw_value(column.type, value)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"partitions: column {column.name!r}: {error.message}", kind="invalid_partitions", remedy=error.remedy
+        ) from None
 
 
 def _stage_static(
@@ -110,7 +123,12 @@ def _stage_static(
         check=lambda batch: _check_inside(batch, table, target),
     )
     found = _find_files(runtime, table, target.predicate)
-    scope = ReadScope(whole_table=not target.values, partition_ids=tuple(found.partitions), own_partitions=True)
+    scope = ReadScope(
+        whole_table=not target.values,
+        partition_ids=tuple(found.partitions),
+        where=target.predicate,
+        own_partitions=True,
+    )
     return _stage(runtime, table, request, written, found, scope)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from lakelib.catalog import publishing
-from lakelib.errors import ConflictError
+from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitState, Conflict, Snapshot
+from lakelib.model.text import is_storable
 from lakelib.ops.runtime import Runtime
 
 
@@ -23,7 +24,14 @@ def publish_staged(runtime: Runtime, commit_ids: Sequence[UUID], *, rebase_overw
 
 
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
-    """The commit is rejected and can never be published; it stays inspectable."""
+    """The commit is rejected and can never be published; it stays inspectable. Raises InvalidInputError for a reason
+    that is no text."""
+    if not isinstance(reason, str) or not is_storable(reason):
+        raise InvalidInputError(
+            f"The reason to reject commit {commit_id} is {reason!r}.",
+            kind="invalid_reason",
+            remedy="Give text, without NUL characters and lone surrogates.",
+        )
     publishing.decide(runtime.catalog, commit_id, CommitState.REJECTED, reason)
 
 

@@ -6,6 +6,7 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,11 +15,12 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import files, publishing, snapshots, tables
-from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.errors import InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Snapshot, TableInfo
+from lakelib.model.text import is_storable
 from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -125,7 +127,7 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     known = 0
     splits = []
     for split in plan.splits:
-        if plan.predicate is None and not (merges and needs_merge(split)):
+        if plan.predicate is None and not (merges and needs_merge(split)) and _holds_whole_files(split):
             known += sum(file.row_count for file in split.files)
         else:
             splits.append(split)
@@ -138,6 +140,11 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
             held.keep()
             known += piece.num_rows
     return known
+
+
+def _holds_whole_files(split: Split) -> bool:
+    """Whether all rows of its files are the split's: those of a shallower file are shared with its neighbours."""
+    return all(file.depth >= split.depth for file in split.files)
 
 
 class Held:
@@ -162,7 +169,8 @@ class Held:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._lease:
-            self._lease.release()
+            with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
+                self._lease.release()
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
@@ -195,7 +203,7 @@ def staged_view(commit_id: UUID, scope: str) -> StagedView:
 
 
 def _tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:
-    found = snapshots.find_tagged_snapshot(runtime.catalog, table.id, tag)
+    found = snapshots.find_tagged_snapshot(runtime.catalog, table.id, tag) if is_storable(tag) else None
     if found is None:
         raise NotFoundError(
             f"Table {table.full_name} has no tag {tag!r}.", kind="tag_not_found", remedy="Check its name."
@@ -256,7 +264,7 @@ def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[C
         raise InvalidInputError(f"columns is {names!r}.", kind="invalid_columns", remedy="Give a list of column names.")
     chosen: list[Column] = []
     for name in names:
-        column = COMMIT if name == COMMIT_COLUMN else schema.find(name)
+        column = COMMIT if name == COMMIT_COLUMN else schema.find(name) if isinstance(name, str) else None
         if column is None:
             raise InvalidInputError(
                 f"There is no column {name!r}.",

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import IdempotencyKey
+from lakelib.model.text import is_storable
 
 _MAX_VERSION = 2**63 - 1
 
@@ -52,7 +53,7 @@ def _parse_key(given: Any) -> IdempotencyKey | None:
         return None
     match given:
         case (str(application), int(version)) if application and not isinstance(version, bool):
-            if 0 <= version <= _MAX_VERSION and "\0" not in application:
+            if 0 <= version <= _MAX_VERSION and is_storable(application):
                 return IdempotencyKey(application=application, version=version)
     raise InvalidInputError(
         f"idempotency_key is {given!r}.",
@@ -63,8 +64,10 @@ def _parse_key(given: Any) -> IdempotencyKey | None:
 
 def _parse_properties(given: Mapping[str, Any]) -> dict[str, str]:
     for name, value in given.items():
-        if not isinstance(name, str) or not isinstance(value, str) or "\0" in name + value:
+        if not isinstance(name, str) or not isinstance(value, str) or not is_storable(name + value):
             raise InvalidInputError(
-                f"The property {name!r} is {value!r}.", kind="invalid_property", remedy="Give names and values as text."
+                f"The property {name!r} is {value!r}.",
+                kind="invalid_property",
+                remedy="Give names and values as text, without NUL characters and lone surrogates.",
             )
     return dict(given)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 
-_BATCH_ROWS = 524_288
+_BATCH_ROWS = 131_072
 """Tables are handed on in pieces that are worth a thread's while."""
 
 

@@ -18,7 +18,7 @@ from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
-from lakelib.ops.publish import publish_staged
+from lakelib.ops.publish import abandon, publish_staged
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -58,7 +58,12 @@ def publish_work(
     done = find_done(runtime, table, request)
     if done is not None:
         return done
-    return publish_staged(runtime, [stage(table)], rebase_overwrites=rebase_overwrites)[0]
+    commit_id = stage(table)
+    try:
+        return publish_staged(runtime, [commit_id], rebase_overwrites=rebase_overwrites)[0]
+    except ConflictError as conflict:
+        abandon(runtime, commit_id, conflict.kind)
+        raise
 
 
 def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:
@@ -192,6 +197,7 @@ def stage_commit(
         files=written.files,
         removed_file_ids=removed_file_ids,
         read_scope=read_scope,
+        partition_column_ids=table.partition_ids,
         idempotency_key=request.idempotency_key,
         summary=_summary(written, removed_file_ids),
         properties=request.properties,
@@ -246,6 +252,12 @@ def _auxiliary_columns(
             remedy="Leave aux_order out.",
         )
     columns: list[Column] = []
+    if len({name.casefold() for name in names}) < len(names):
+        raise InvalidInputError(
+            f"aux_order names a column twice: {', '.join(map(repr, names))}.",
+            kind="invalid_columns",
+            remedy="Name it once.",
+        )
     for name in names:
         place = next((place for place, given in enumerate(source.names) if given.casefold() == name.casefold()), None)
         if place is None:

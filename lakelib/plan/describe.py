@@ -10,6 +10,11 @@ from lakelib.rows.values import python_value
 _MANY = 20
 """Of more values or parts than this only the first are shown."""
 
+_SQL_WORDS = frozenset(
+    ("and", "between", "case", "cast", "exists", "false", "if", "in", "interval", "is", "like", "not", "null")
+) | frozenset(("or", "select", "true"))
+"""Names that stand for something else when they are not quoted."""
+
 
 def describe_predicate(predicate: Predicate) -> str:
     """Readable SQL text of a predicate. Long lists are cut short."""
@@ -17,17 +22,17 @@ def describe_predicate(predicate: Predicate) -> str:
         case Constant(value=value):
             return "NULL" if value is None else str(value).upper()
         case Compare(column=column, op=op, value=raw):
-            return f"{quoted_name(column.name)} {op.value} {_literal(column.type, raw)}"
+            return f"{_name(column.name)} {op.value} {_literal(column.type, raw)}"
         case CompareColumns(left=left, op=op, right=right):
-            return f"{quoted_name(left.name)} {op.value} {quoted_name(right.name)}"
+            return f"{_name(left.name)} {op.value} {_name(right.name)}"
         case In(column=column, values=values):
-            return f"{quoted_name(column.name)} IN ({_literals(column.type, values)})"
+            return f"{_name(column.name)} IN ({_literals(column.type, values)})"
         case IsNull(column=column):
-            return f"{quoted_name(column.name)} IS NULL"
+            return f"{_name(column.name)} IS NULL"
         case Like(column=column, pattern=pattern):
-            return f"{quoted_name(column.name)} LIKE {_text(pattern)}"
+            return f"{_name(column.name)} LIKE {_text(pattern)}"
         case Not(part=IsNull(column=column)):
-            return f"{quoted_name(column.name)} IS NOT NULL"
+            return f"{_name(column.name)} IS NOT NULL"
         case Not(part=part):
             return f"NOT ({describe_predicate(part)})"
         case And(parts=parts):
@@ -44,6 +49,10 @@ def _joined(word: str, parts: tuple[Predicate, ...]) -> str:
 def _part(predicate: Predicate) -> str:
     text = describe_predicate(predicate)
     return f"({text})" if isinstance(predicate, And | Or) else text
+
+
+def _name(name: str) -> str:
+    return f"`{name}`" if name.lower() in _SQL_WORDS else quoted_name(name)
 
 
 def _literals(type_text: str, values: tuple[Raw, ...]) -> str:

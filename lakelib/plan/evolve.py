@@ -31,7 +31,7 @@ def evolve_schema(
     `next_id`: a name that was dropped before is a new column. `kept_ids` (primary key, partition, sequence) cannot be
     dropped, `fixed_ids` (primary key, partition) not widened. Raises InvalidInputError that names the column.
     """
-    dropped = {_existing(schema, name, "drop").id for name in drop}
+    dropped = {_existing(schema, name, "drop").id for name in ([drop] if isinstance(drop, str) else drop)}
     new_names = {_existing(schema, name, "rename").id: new for name, new in (rename or {}).items()}
     new_types = {_existing(schema, name, "widen").id: text for name, text in (widen or {}).items()}
     added = _declared(add)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.predicate import (
+    OPPOSITE,
     And,
     Compare,
     CompareColumns,
@@ -50,16 +51,6 @@ class Bounds:
         return self.row_count > 0 and self.null_count != self.row_count
 
 
-_OPPOSITE = {
-    Comparison.EQ: Comparison.NE,
-    Comparison.NE: Comparison.EQ,
-    Comparison.LT: Comparison.GE,
-    Comparison.GE: Comparison.LT,
-    Comparison.GT: Comparison.LE,
-    Comparison.LE: Comparison.GT,
-}
-
-
 def may_match(predicate: Predicate, bounds: Callable[[Column], Bounds]) -> bool:
     """Whether the predicate may be TRUE for some row; False is certain, True is not."""
     return _may_be(predicate, True, bounds)
@@ -80,11 +71,11 @@ def _may_be(predicate: Predicate, wanted: bool, bounds: Callable[[Column], Bound
             known = bounds(column)
             return known.may_have_null if wanted else known.may_have_value
         case CompareColumns(left=left, op=op, right=right):
-            return _may_compare(bounds(left), op if wanted else _OPPOSITE[op], bounds(right))
+            return _may_compare(bounds(left), op if wanted else OPPOSITE[op], bounds(right))
         case Compare(column=column, op=op, value=raw):
             point = encode(column.type, raw)
             literal = Bounds(lower=point, upper=point, null_count=0, row_count=1)
-            return _may_compare(bounds(column), op if wanted else _OPPOSITE[op], literal)
+            return _may_compare(bounds(column), op if wanted else OPPOSITE[op], literal)
         case In():
             return _may_be_in(predicate, wanted, bounds(predicate.column))
         case Like(column=column, pattern=pattern):

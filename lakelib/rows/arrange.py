@@ -63,8 +63,11 @@ def _partition_codes(
     codes = np.zeros(batch.num_rows, dtype=np.int64)
     for column in partition_by:
         values, value_codes = _value_codes(batch.column(column.name), column)
-        combined, codes = np.unique(codes * len(values) + value_codes, return_inverse=True)
-        keys = [(*keys[code // len(values)], values[code % len(values)]) for code in combined.tolist()]
+        if len(keys) == 1:
+            keys, codes = [(*keys[0], value) for value in values], value_codes
+        else:
+            combined, codes = np.unique(codes * len(values) + value_codes, return_inverse=True)
+            keys = [(*keys[code // len(values)], values[code % len(values)]) for code in combined.tolist()]
     _check_length(keys, partition_by)
     return keys, codes
 

@@ -44,12 +44,12 @@ MINUS_P1 = np.uint64(2**64 - int(P1))
 P1_PLUS_P2 = np.uint64((int(P1) + int(P2)) % 2**64)
 
 
-def key_hashes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
+def key_hashes(columns: Sequence[pa.Array | pa.ChunkedArray], *, seed: int = SEED) -> Hashes:
     """One hash a row, over the columns in their order. A null leaves the hash of the columns before it unchanged.
 
     Raises InvalidInputError for a column of a type that cannot be a key.
     """
-    hashes = np.full(len(columns[0]), SEED, np.uint64)
+    hashes = np.full(len(columns[0]), seed, np.uint64)
     for column in columns:
         start = 0
         for array in arrays_of(column):

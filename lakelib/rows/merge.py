@@ -38,11 +38,49 @@ def keep_newest(
     order = stable_order(words)
     arranged = words[order]
     equals_next = arranged[1:] == arranged[:-1]
-    if len(keys) == 1 and not order_by and is_one_word(keys[0]):
+    if order_by:
+        older = _older_rows(keys, order_by, _suspects(order, equals_next))
+    elif len(keys) == 1 and is_one_word(keys[0]):
         older = order[:-1][equals_next]
     else:
-        older = _older_rows(keys, order_by, _suspects(order, equals_next))
+        older = _older_of_neighbours(keys, order, equals_next)
     return _masks(older, [len(run[0]) for run in runs_keys])
+
+
+def _older_of_neighbours(keys: Sequence[Parts], order: Rows, equals_next: Mask) -> Rows:
+    """The rows whose key a later run has too, found in an order by first word and then by run.
+
+    Nearly all rows that share a first word share their key: then the earlier of two neighbours is the older. Only sets
+    of rows where that is not so are sorted.
+    """
+    at = np.flatnonzero(equals_next)
+    if not len(at):
+        return at
+    same = _have_same_keys(keys, order[at], order[at + 1], _suspects(order, equals_next))
+    if same.all():
+        return order[at]
+    sets = np.cumsum(np.diff(at, prepend=at[0]) > 1)
+    mixed = np.zeros(len(at), np.bool_)
+    mixed[sets[~same]] = True
+    settled = ~mixed[sets]
+    unsettled = np.zeros_like(equals_next)
+    unsettled[at[~settled]] = True
+    return np.concatenate([order[at[settled]], _older_rows(keys, (), _suspects(order, unsettled))])
+
+
+def _have_same_keys(keys: Sequence[Parts], left: Rows, right: Rows, suspects: Rows) -> Mask:
+    """Which pairs of a left and a right row have the same key; all of them are among the suspects."""
+    place = np.empty(int(suspects[-1]) + 1, np.int64)
+    place[suspects] = np.arange(len(suspects))
+    left, right = place[left], place[right]
+    same = np.ones(len(left), np.bool_)
+    for column in open_columns([_take(parts, suspects) for parts in keys]):
+        for number in range(column.count_words(None)):
+            same &= column.word(number, left) == column.word(number, right)
+        last_left, last_right = column.last_word(left), column.last_word(right)
+        if last_left is not None and last_right is not None:
+            same &= last_left == last_right
+    return same
 
 
 def _suspects(order: Rows, equals_next: Mask) -> Rows:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_COLUMNS, Column
+from lakelib.model.text import is_storable
 from lakelib.rows.values import python_value, raw_value, raw_values
 
 __all__ = [
@@ -314,8 +315,14 @@ def column_type_text(name: str, given: pa.DataType) -> str:
 
 def check_column_name(name: str) -> None:
     """Raise InvalidInputError for a name that no column can have."""
-    if not name.strip():
-        raise InvalidInputError("A column has no name.", kind="reserved_name", remedy="Name every column.")
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInputError("A column has no name.", kind="reserved_name", remedy="Name every column, in text.")
+    if not is_storable(name):
+        raise InvalidInputError(
+            f"Column name {name!r} has a NUL character or a lone surrogate.",
+            kind="invalid_name",
+            remedy="Take another name.",
+        )
     if name.casefold() in HIDDEN_COLUMNS:
         raise InvalidInputError(
             f"Column name {name!r} is reserved.",

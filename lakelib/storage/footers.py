@@ -1,5 +1,6 @@
 """Storage. What a Parquet footer says of columns: where they are, and their bounds. Keeps footers of recent files."""
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from lakelib.model.sortable import cut_lower, cut_upper, encode, is_sortable
 from lakelib.plan.prune import Bounds
 
 NAN_COLUMNS = b"lake.nan_columns"
-"""Key in a footer: names of the float columns that hold a NaN, one a line. Parquet's own statistics leave NaN out."""
+"""Key in a footer: names of the float columns that hold a NaN, a JSON list. Parquet's own statistics leave NaN out."""
 
 CACHE_BYTES = 64 * 1024 * 1024
 """How much of footers a process keeps, by their size in the file."""
@@ -45,7 +46,7 @@ class Footer:
 def parse_footer(metadata: pq.FileMetaData) -> Footer:
     schema = metadata.schema.to_arrow_schema()
     stated = (metadata.metadata or {}).get(NAN_COLUMNS)
-    nan_columns = None if stated is None else frozenset(stated.decode().splitlines())
+    nan_columns = None if stated is None else frozenset(json.loads(stated))
     return Footer(metadata=metadata, schema=schema, leaves=arrange_leaves(schema), nan_columns=nan_columns)
 
 

@@ -1,9 +1,11 @@
 """Storage. Writes and reads the Parquet files of tables, with the bounds of their columns."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,7 @@ from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
 from lakelib.plan.prune import Bounds
+from lakelib.storage import bloom
 from lakelib.storage.failures import translated_reading, translated_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
@@ -37,6 +40,9 @@ _PAYS_BELOW = 0.5
 
 _LEVELED = ("zstd", "gzip")
 
+_INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
+"""The types that Parquet keeps as integers."""
+
 _footers = FooterCache(CACHE_BYTES)
 
 
@@ -56,13 +62,15 @@ def write_file(
     schema: pa.Schema,
     columns: Sequence[Column],
     options: TableOptions,
+    lookup_columns: Sequence[Column] = (),
 ) -> WrittenParquet:
     """Writes tables of one schema as one durable file, a row group in memory at a time.
 
     `columns` are the table's columns that the schema holds (by name; hidden columns are not among them): the file
-    carries their ids, the result their bounds. If anything fails, the file is deleted again and the error raised.
+    carries their ids, the result their bounds. `lookup_columns` are those of them that rows are sorted by, in that
+    order, and looked up by. If anything fails, the file is deleted again and the error raised.
     """
-    writer = _FileWriter(storage.at(location), path, schema, columns, options)
+    writer = _FileWriter(storage.at(location), path, schema, columns, options, lookup_columns)
     try:
         for table in _regrouped(batches, schema, options.row_group_rows):
             writer.write(table)
@@ -100,6 +108,7 @@ class ParquetReader:
         self._footer = footer
         self._stream = stream
         self._file: pq.ParquetFile | None = None
+        self._coded_names: tuple[str, ...] = ()
 
     @property
     def row_count(self) -> int:
@@ -114,6 +123,28 @@ class ParquetReader:
     def row_group_bounds(self, row_group: int, column_name: str, type_text: str) -> Bounds:
         """The bounds of one column in one row group; `type_text` is the column's type in this file, or a wider one."""
         return row_group_bounds(self._footer, row_group, column_name, type_text)
+
+    def may_hold(self, row_group: int, column_name: str, values: pa.Array) -> bool:
+        """Whether a row group may hold one of the values, of the type that the column has in this file."""
+        leaves = self._leaves_of(column_name)
+        chunk = self._footer.metadata.row_group(row_group).column(leaves.start)
+        if chunk.bloom_filter_offset is None or chunk.bloom_filter_length is None:
+            return True
+        with translated_reading(self.uri):
+            stored = self._open_stream().read_at(chunk.bloom_filter_length, chunk.bloom_filter_offset)
+        return bloom.may_hold(stored, values)
+
+    def has_codes(self, column_name: str) -> bool:
+        """Whether the file keeps the column as codes of a dictionary."""
+        if not self.row_group_count:
+            return False
+        leaves = self._leaves_of(column_name)
+        return bool(self._footer.metadata.row_group(0).column(leaves.start).has_dictionary_page)
+
+    def keep_codes(self, column_names: Sequence[str]) -> None:
+        """From now on these columns of text or bytes come as Arrow dictionary arrays: codes are cheaper to filter."""
+        self._coded_names = tuple(column_names)
+        self._file = None
 
     def row_groups_matching(self, test: Callable[[int], bool]) -> list[int]:
         """The row groups, in order, that pass a test of their number."""
@@ -154,19 +185,33 @@ class ParquetReader:
         return leaves
 
     def _open(self) -> pq.ParquetFile:
-        if self._stream is None:
-            self._stream = self._storage.open_input(self._path, named_by_catalog=True)
         if self._file is None:
             remote = not self._storage.is_local
-            self._file = pq.ParquetFile(self._stream, metadata=self._footer.metadata, pre_buffer=remote)
+            self._file = pq.ParquetFile(
+                self._open_stream(),
+                metadata=self._footer.metadata,
+                pre_buffer=remote,
+                read_dictionary=list(self._coded_names),
+            )
         return self._file
+
+    def _open_stream(self) -> pa.NativeFile:
+        if self._stream is None:
+            self._stream = self._storage.open_input(self._path, named_by_catalog=True)
+        return self._stream
 
 
 class _FileWriter:
     """A file in the making. Nothing is written before the first rows: they decide which columns get a dictionary."""
 
     def __init__(
-        self, storage: Storage, path: str, schema: pa.Schema, columns: Sequence[Column], options: TableOptions
+        self,
+        storage: Storage,
+        path: str,
+        schema: pa.Schema,
+        columns: Sequence[Column],
+        options: TableOptions,
+        lookup_columns: Sequence[Column],
     ) -> None:
         self._storage = storage
         self._path = path
@@ -174,6 +219,7 @@ class _FileWriter:
         self._schema = _with_field_ids(schema, columns)
         self._columns = columns
         self._options = options
+        self._lookup_columns = lookup_columns
         self._float_columns = {column.name for column in columns if is_float(column.type)}
         self._nan_columns: set[str] = set()
         self._metadata: list[pq.FileMetaData] = []
@@ -190,7 +236,7 @@ class _FileWriter:
     def finish(self) -> WrittenParquet:
         with translated_writing(self._uri):
             writer = self._writer or self._open_writer(self._schema.empty_table())
-            writer.add_key_value_metadata({NAN_COLUMNS: "\n".join(sorted(self._nan_columns)).encode()})
+            writer.add_key_value_metadata({NAN_COLUMNS: json.dumps(sorted(self._nan_columns)).encode()})
             writer.close()
             size_bytes = self._stream.tell()
             self._stream.close()
@@ -216,14 +262,36 @@ class _FileWriter:
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
         leveled = self._options.compression in _LEVELED
+        dictionary_columns = _choose_dictionary_columns(first)
         return pq.ParquetWriter(
             self._stream,
             self._schema,
             compression=self._options.compression,
             compression_level=self._options.compression_level if leveled else None,
-            use_dictionary=_choose_dictionary_columns(first),
+            use_dictionary=dictionary_columns,
+            column_encoding=self._choose_encodings(dictionary_columns),
+            bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             metadata_collector=self._metadata,
         )
+
+    def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
+        """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
+        return {
+            column.name: "DELTA_BINARY_PACKED"
+            for column in self._lookup_columns[:1]
+            if column.type in _INTEGERS and column.name not in dictionary_columns
+        }
+
+    def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """A filter for each lookup column whose values hardly repeat: by others nobody finds a single row."""
+        if first_rows < bloom.LEAST_ROWS:
+            return {}
+        options = bloom.bloom_options(min(first_rows, self._options.row_group_rows))
+        return {
+            column.name: options
+            for column in self._lookup_columns
+            if bloom.is_suited(column.type) and column.name not in dictionary_columns
+        }
 
     def _find_nan(self, table: pa.Table) -> None:
         for name in self._float_columns - self._nan_columns:

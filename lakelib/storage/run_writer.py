@@ -181,6 +181,7 @@ class RunWriter:
             self._stored_schema,
             self._target.schema.columns,
             self._target.options,
+            self._target.primary_key,
         )
         return NewFile(
             path=path,

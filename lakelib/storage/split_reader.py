@@ -4,7 +4,7 @@ Rows are merged first and filtered afterwards; only what the predicate says of k
 versions of a row share, is used before.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.model.files import DataFile, Split
-from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.predicate import Compare, Comparison, In, Predicate, columns_of, conjuncts_of
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.plan.prune import Bounds, key_part, may_match
 from lakelib.plan.scan import needs_merge
@@ -22,11 +22,15 @@ from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.merge import merge_windows
+from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 
 Mask = npt.NDArray[np.bool_]
+
+_MOST_SOUGHT = 100
+"""Of more values than these some is nearly always admitted by a row group's Bloom filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +80,19 @@ class _SplitPlan:
         known = _known_columns(target)
         self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
         self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
+        self.sought = _sought_values(self.early_predicate, target.primary_key)
         early_ids = _ids_in(self.early_predicate)
         wanted_ids = {column.id for column in target.columns} | _ids_in(self.late_predicate)
         if self.merges:
             wanted_ids |= {column.id for column in target.primary_key + target.sequence_by}
+        elif any(file.depth < split.depth for file in split.files):
+            wanted_ids |= {column.id for column in target.primary_key}
+        judged_ids = _ids_in(self.late_predicate) | {column.id for column in target.primary_key + target.sequence_by}
+        self.carried_columns = tuple(
+            column
+            for column in target.columns
+            if column.type in ("string", "binary") and column.id not in judged_ids | early_ids
+        )
         self.needs_commit = COMMIT.id in wanted_ids
         self.early_columns = tuple(known[column_id] for column_id in sorted(early_ids))
         self.late_columns = tuple(known[column_id] for column_id in sorted(wanted_ids - early_ids - {COMMIT.id}))
@@ -91,6 +104,18 @@ def _early_predicate(target: ReadTarget, merges: bool, stored_ids: frozenset[int
         return None
     fixed_ids = frozenset(column.id for column in target.primary_key + target.partition_by)
     return key_part(target.predicate, fixed_ids if merges else stored_ids)
+
+
+def _sought_values(predicate: Predicate | None, primary_key: Sequence[Column]) -> list[tuple[Column, pa.Array]]:
+    """The key columns of which every match has one of a few values, and those values."""
+    sought: list[tuple[Column, pa.Array]] = []
+    for conjunct in conjuncts_of(predicate):
+        match conjunct:
+            case Compare(column=column, op=Comparison.EQ, value=raw) if column in primary_key:
+                sought.append((column, arrow_values(column.type, [raw])))
+            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= _MOST_SOUGHT:
+                sought.append((column, arrow_values(column.type, raws)))
+    return sought
 
 
 def _known_columns(target: ReadTarget) -> dict[int, Column]:
@@ -107,12 +132,15 @@ def _read_file(storage: Storage, plan: _SplitPlan, file: DataFile) -> Iterator[p
     reader = open_file(storage, plan.target.location, file.path)
     stored = plan.target.schemas[file.schema_id]
     alone = plan.split.depth > file.depth
+    coded = _coded_names(plan, stored, reader)
+    reader.keep_codes(tuple(coded.values()))
     source = _FileSource(
         reader=reader,
         stored=stored,
         file=file,
         early=plan_file_alignment(stored, plan.early_columns),
-        late=plan_file_alignment(stored, plan.late_columns),
+        late=plan_file_alignment(stored, [column for column in plan.late_columns if column.name not in coded]),
+        coded=coded,
     )
     for row_group in range(reader.row_group_count):
         rows = _read_row_group(source, plan, row_group)
@@ -129,13 +157,25 @@ class _FileSource:
     file: DataFile
     early: FileAlignment
     late: FileAlignment
+    coded: Mapping[str, str]
+    """Late columns that are read as codes of a dictionary, and their names in the file."""
+
+
+def _coded_names(plan: _SplitPlan, stored: TableSchema, reader: ParquetReader) -> dict[str, str]:
+    """Columns that are only carried along: their codes become values when the rows to drop are gone."""
+    coded: dict[str, str] = {}
+    for column in plan.carried_columns:
+        kept = stored.by_id(column.id)
+        if kept is not None and kept.type == column.type and reader.has_codes(kept.name):
+            coded[column.name] = kept.name
+    return coded
 
 
 def _read_row_group(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table | None:
     """The matching rows of a row group, or None. Columns that only a match needs are read once there is one."""
     if plan.early_predicate is None:
         return _read_late(source, plan, row_group)
-    if not _may_match(source, row_group, plan.early_predicate):
+    if not _may_match(source, row_group, plan.early_predicate) or not _may_hold(source, row_group, plan.sought):
         return None
     asked = source.early.apply(
         source.reader.read_row_groups([row_group], source.early.file_columns or (COMMIT_COLUMN,))
@@ -158,12 +198,27 @@ def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> boo
     return may_match(predicate, bounds)
 
 
+def _may_hold(source: _FileSource, row_group: int, sought: Sequence[tuple[Column, pa.Array]]) -> bool:
+    """Whether each of the columns may have one of the values sought in the row group."""
+    for column, values in sought:
+        stored = source.stored.by_id(column.id)
+        if stored is None or stored.type != column.type:
+            continue
+        if not source.reader.may_hold(row_group, stored.name, values):
+            return False
+    return True
+
+
 def _read_late(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table:
     """The columns that every row of the result needs, `_op` where the file has it, and `_commit` if it is wanted."""
     hidden = [OP_COLUMN] if source.file.delete_count else []
-    if plan.needs_commit or not (source.late.file_columns or hidden):
+    if plan.needs_commit or not (source.late.file_columns or source.coded or hidden):
         hidden.append(COMMIT_COLUMN)
-    rows = source.late.apply(source.reader.read_row_groups([row_group], [*source.late.file_columns, *hidden]))
+    aligned_names, coded_names = [*source.late.file_columns, *hidden], source.coded.values()
+    read = source.reader.read_row_groups([row_group], [*aligned_names, *coded_names])
+    rows = source.late.apply(read.select(aligned_names))
+    for name, kept_name in source.coded.items():
+        rows = rows.append_column(name, read.column(kept_name))
     return _with_commits(rows, source.file.sequence) if plan.needs_commit else rows
 
 

@@ -147,11 +147,23 @@ class Orders:
         folder = self._lab.folder / f"delta-{self._key_kind}"
         write_deltalake(str(folder), self._data, partition_by=["dt"])
         seconds = [
-            seconds_of(lambda rows=rows: _merge_delta(DeltaTable(str(folder)), rows), settle_disk=True)
+            seconds_of(lambda rows=rows: self._merge_delta(DeltaTable(str(folder)), rows), settle_disk=True)
             for rows in self._upserts
         ]
         shutil.rmtree(folder)
         return seconds
+
+    def _merge_delta(self, table: Any, rows: pa.Table) -> None:
+        """The partition is part of the condition, as it is of lakelib's key: the peer prunes by it where it can."""
+        merge = table.merge(
+            rows,
+            predicate="target.order_id = source.order_id and target.dt = source.dt",
+            source_alias="source",
+            target_alias="target",
+        )
+        counts = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        merged = counts["num_target_rows_updated"], counts["num_target_rows_inserted"]
+        assert merged == (self._upsert_rows // 2, self._upsert_rows // 2), f"the peer updated and inserted {merged}"
 
     def _create_table(self) -> Table:
         return self._lab.lake.create_table(
@@ -195,17 +207,6 @@ def _read_plain(paths: Sequence[str], columns: Sequence[str]) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         pa.concat_tables(pool.map(read, paths))
-
-
-def _merge_delta(table: Any, rows: pa.Table) -> None:
-    """The partition is part of the condition, as it is of lakelib's key: the peer prunes by it where it can."""
-    merge = table.merge(
-        rows,
-        predicate="target.order_id = source.order_id and target.dt = source.dt",
-        source_alias="source",
-        target_alias="target",
-    )
-    merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Pure. What a table of the lake means, told with dicts: the whole history, staged commits and conflicts included."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.property.lake_values import COMMIT, Col, Pred, canonical, rank_or_lowest
@@ -34,7 +34,6 @@ class Proposal:
     """A commit as it was staged."""
 
     base: int
-    base_schema: tuple[Col, ...]
     new_schema: tuple[Col, ...] | None = None
     upserts: tuple[Values, ...] = ()
     marks: tuple[Values, ...] = ()
@@ -53,14 +52,15 @@ class Head:
     """A snapshot's content."""
 
     schema: tuple[Col, ...]
+    schema_version: int = 1
     entries: dict[tuple[Any, ...], Entry] = field(default_factory=dict)
     files: dict[int, File] = field(default_factory=dict)
 
     def copy(self) -> "Head":
-        return Head(self.schema, dict(self.entries), dict(self.files))
+        return Head(self.schema, self.schema_version, dict(self.entries), dict(self.files))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """What publishing answers in place of a snapshot: the kind of the error."""
 
 
@@ -143,7 +143,7 @@ class TableModel:
         return None if version is None else done[version]
 
     def publish(self, number: int) -> int:
-        """The snapshot's id. Raises Refused, and has changed nothing then."""
+        """The snapshot's id. Raises RefusedError, and has changed nothing then."""
         if self.states[number] == "published":
             return self.became[number]
         proposal = self.proposals[number]
@@ -153,7 +153,7 @@ class TableModel:
                 self.states[number] = "expired"
             return earlier
         if self.states[number] != "staged":
-            raise Refused({"rejected": "commit_rejected", "expired": "fenced"}[self.states[number]])
+            raise RefusedError({"rejected": "commit_rejected", "expired": "fenced"}[self.states[number]])
         self._check_conflict(proposal)
         self.snapshots.append(self.apply(proposal, self.head_id + 1))
         self.states[number] = "published"
@@ -163,13 +163,13 @@ class TableModel:
         return self.head_id
 
     def _check_conflict(self, proposal: Proposal) -> None:
-        if proposal.new_schema is not None and self.schema != proposal.base_schema:
-            raise Refused("schema_changed")
+        if proposal.new_schema is not None and self.head.schema_version != self.snapshots[proposal.base].schema_version:
+            raise RefusedError("schema_changed")
         base = self.snapshots[proposal.base]
         gone = base.files.keys() - self.head.files.keys()
         taken_out = {number for number, file in base.files.items() if file.partition in proposal.removed_partitions}
         if gone & (taken_out | proposal.removed_files):
-            raise Refused("input_gone")
+            raise RefusedError("input_gone")
         added = {
             file.partition
             for snapshot in self.snapshots[proposal.base + 1 :]
@@ -177,7 +177,7 @@ class TableModel:
             if file.added > proposal.base
         }
         if any(self._reads(proposal, partition) for partition in added):
-            raise Refused("rows_added")
+            raise RefusedError("rows_added")
 
     def _reads(self, proposal: Proposal, partition: PartitionKey) -> bool:
         if proposal.reads_all or partition in proposal.read_partitions:
@@ -193,7 +193,8 @@ class TableModel:
     def apply(self, proposal: Proposal, commit: int | None) -> Head:
         """The head as the commit leaves it; `commit` is its snapshot, None while it is staged."""
         after = self.head.copy()
-        after.schema = proposal.new_schema or self.schema
+        if proposal.new_schema is not None:
+            after.schema, after.schema_version = proposal.new_schema, self.head.schema_version + 1
         if proposal.removed_partitions:
             gone = proposal.removed_partitions
             after.entries = {key: entry for key, entry in after.entries.items() if self._partition(entry) not in gone}
@@ -243,7 +244,7 @@ class TableModel:
             return self._proposal(marks=self.newest(rows), **more)
         wanted = {self.key_of(row) for row in rows}
         found = [entry.row for entry in self.live(self.head) if self.key_of(entry.row) in wanted]
-        read = frozenset(map(self.partition_of, found))
+        read = frozenset(map(self.partition_of, rows))
         return self._proposal(marks=tuple(found), read_partitions=read, **more)
 
     def delete(self, pred: Pred, **more: Any) -> Proposal:
@@ -258,9 +259,7 @@ class TableModel:
             found = [entry.row for entry in self.live(self.head) if matches(pred, entry)]
             return self._proposal(marks=tuple(found), **more)
         touched = {
-            number: file
-            for number, file in self.head.files.items()
-            if any(matches(pred, entry) for entry in file.rows)
+            number: file for number, file in self.head.files.items() if any(matches(pred, entry) for entry in file.rows)
         }
         kept = [entry for file in touched.values() for entry in file.rows if not matches(pred, entry)]
         return self._proposal(rewritten=tuple(kept), removed_files=frozenset(touched), **more)
@@ -281,7 +280,7 @@ class TableModel:
         return frozenset(file.partition for file in self.head.files.values() if self.may_hold(pred, file.partition))
 
     def _proposal(self, **content: Any) -> Proposal:
-        return Proposal(base=self.head_id, base_schema=self.schema, **content)
+        return Proposal(base=self.head_id, **content)
 
     def evolve(self, schema: Sequence[Col], **more: Any) -> Proposal:
         return self._proposal(new_schema=tuple(schema), **more)
@@ -293,7 +292,7 @@ class TableModel:
     def conflicts(self, proposal: Proposal) -> bool:
         try:
             self._check_conflict(proposal)
-        except Refused:
+        except RefusedError:
             return True
         return False
 
@@ -309,13 +308,5 @@ def value_of(entry: Entry, column: Col) -> Any:
 
 def shown(entries: Iterable[Entry], columns: Sequence[Col], pred: Pred | None) -> list[tuple[Any, ...]]:
     """The rows that a read gives, in a canonical order."""
-    rows = [tuple(canonical(value_of(entry, column)) for column in columns) for entry in entries if matches(pred, entry)]
-    return sorted(rows, key=repr)
-
-
-def with_column(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
-    return tuple(changed if column.id == changed.id else column for column in schema)
-
-
-def renamed(column: Col, name: str) -> Col:
-    return replace(column, name=name)
+    found = (entry for entry in entries if matches(pred, entry))
+    return sorted((tuple(canonical(value_of(entry, column)) for column in columns) for entry in found), key=repr)

@@ -60,6 +60,11 @@ class Col:
     name: str
     type: str
 
+    @property
+    def sql(self) -> str:
+        """Its name as SQL quotes it."""
+        return "`" + self.name.replace("`", "``") + "`"
+
 
 COMMIT = Col(-1, "_commit", "bigint")
 
@@ -78,6 +83,8 @@ def rank_or_lowest(value: Any) -> tuple[Any, ...]:
 
 def canonical(value: Any) -> Any:
     """Equal exactly if two values are the same to the bit: NaN equals itself, -0.0 is not 0.0."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
     return repr(value) if isinstance(value, float) else value
 
 
@@ -102,8 +109,17 @@ Row = Callable[[Col], Any]
 """A row's value of a column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class _Shown:
+    """Hypothesis prints its SQL text."""
+
+    __slots__ = ()
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(self.text)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaf(_Shown):
     """One test of a row; `value` gives True, False or None."""
 
     text: str
@@ -115,8 +131,8 @@ class Leaf:
         return self.value(row) is wanted if self.columns <= known else True
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+@dataclass(frozen=True, slots=True, repr=False)
+class Not(_Shown):
     part: "Pred"
 
     @property
@@ -135,8 +151,8 @@ class Not:
         return self.part.may_be(not wanted, known, row)
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
+@dataclass(frozen=True, slots=True, repr=False)
+class Both(_Shown):
     """AND, or with `decides` True OR: that value of one part decides the whole."""
 
     decides: bool
@@ -183,11 +199,11 @@ def compare(column: Col, op: str, value: Any) -> Leaf:
         found = row(column)
         return None if found is None else test(rank(found), wanted)
 
-    return Leaf(f"`{column.name}` {op} {literal(column.type, value)}", frozenset((column,)), judge)
+    return Leaf(f"{column.sql} {op} {literal(column.type, value)}", frozenset((column,)), judge)
 
 
 def is_null(column: Col) -> Leaf:
-    return Leaf(f"`{column.name}` IS NULL", frozenset((column,)), lambda row: row(column) is None)
+    return Leaf(f"{column.sql} IS NULL", frozenset((column,)), lambda row: row(column) is None)
 
 
 def compare_columns(left: Col, op: str, right: Col) -> Leaf:
@@ -195,14 +211,14 @@ def compare_columns(left: Col, op: str, right: Col) -> Leaf:
         found = row(left), row(right)
         return None if None in found else _TESTS[op](rank(found[0]), rank(found[1]))
 
-    return Leaf(f"`{left.name}` {op} `{right.name}`", frozenset((left, right)), judge)
+    return Leaf(f"{left.sql} {op} {right.sql}", frozenset((left, right)), judge)
 
 
 def member(column: Col, values: Sequence[Any], *, with_null: bool) -> Pred:
     ranks = [rank(value) for value in values]
     shown = ", ".join([literal(column.type, value) for value in values] + ["NULL"] * with_null)
     inside = Leaf(
-        f"`{column.name}` IN ({shown})",
+        f"{column.sql} IN ({shown})",
         frozenset((column,)),
         lambda row: None if row(column) is None else rank(row(column)) in ranks,
     )
@@ -215,7 +231,7 @@ def starts_with(column: Col, start: str) -> Leaf:
         return None if found is None else found.startswith(start)
 
     escaped = start.replace("%", r"\\%").replace("'", "''")
-    return Leaf(f"`{column.name}` LIKE '{escaped}%'", frozenset((column,)), judge)
+    return Leaf(f"{column.sql} LIKE '{escaped}%'", frozenset((column,)), judge)
 
 
 @st.composite
@@ -229,7 +245,7 @@ def leaves(draw: st.DrawFn, columns: Sequence[Col]) -> Pred:
         return member(column, draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)), with_null=draw(_rarely))
     if kind == "between":
         low, high = draw(st.sampled_from(values)), draw(st.sampled_from(values))
-        shown = f"`{column.name}` BETWEEN {literal(column.type, low)} AND {literal(column.type, high)}"
+        shown = f"{column.sql} BETWEEN {literal(column.type, low)} AND {literal(column.type, high)}"
         return Both(False, (compare(column, ">=", low), compare(column, "<=", high)), shown=shown)
     if kind == "like" and column.type == "string":
         return starts_with(column, draw(st.sampled_from(("", "a", "a%", "x", LONG, "it's"))))

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,23 +35,26 @@ from lakelib.rows.raw_arrays import arrow_values
 Row = tuple[Raw | None, ...]
 
 LONG = "x" * 70
-TEXTS = st.sampled_from(["", "a", "ab", "a%", "a_b", "b\n", "ü", "z\U0001f600", LONG, LONG + "a", LONG + "\uffff"])
-FLOATS = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.5, 0.5])
-VALUES: dict[str, st.SearchStrategy[Raw]] = {
-    "tinyint": st.sampled_from([-128, -1, 0, 1, 2, 127]),
-    "bigint": st.sampled_from([-(2**63), -1, 0, 1, 2, 2**53 + 1, 2**63 - 1]),
-    "decimal(38,4)": st.sampled_from([-(10**38) + 1, -1, 0, 1, 10_000, 10**38 - 1]),
-    "double": FLOATS | st.sampled_from([0.1, 5e-324]),
-    "float": FLOATS,
-    "string": TEXTS,
-    "binary": st.sampled_from([b"", b"\x00", b"a", b"\xff", b"\xff" * 70]),
-    "date": st.sampled_from([-20_000, -1, 0, 1, 20_000]),
-    "timestamp": st.sampled_from([-(10**15), -1, 0, 1, 10**15]),
-    "timestamp_ntz": st.sampled_from([-(10**15), -1, 0, 1, 10**15]),
-    "boolean": st.booleans(),
+FLOATS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.5, 0.5]
+MOMENTS = [-(10**15), -1, 0, 1, 10**15]
+SAMPLES: dict[str, list[Raw]] = {
+    "tinyint": [-128, -1, 0, 1, 2, 127],
+    "bigint": [-(2**63), -1, 0, 1, 2, 2**53 + 1, 2**63 - 1],
+    "decimal(38,4)": [-(10**38) + 1, -1, 0, 1, 10_000, 10**38 - 1],
+    "double": [*FLOATS, 0.1, 5e-324],
+    "float": [*FLOATS],
+    "string": ["", "a", "ab", "a%", "a_b", "b\n", "ü", "z\U0001f600", LONG, LONG + "a", LONG + "\uffff"],
+    "binary": [b"", b"\x00", b"a", b"\xff", b"\xff" * 70],
+    "date": [-20_000, -1, 0, 1, 20_000],
+    "timestamp": [*MOMENTS],
+    "timestamp_ntz": [*MOMENTS],
+    "boolean": [False, True],
 }
-LITERALS = VALUES | {"float": VALUES["double"]}
+LITERAL_SAMPLES = SAMPLES | {"float": SAMPLES["double"]}
 """What a column may be compared with: a float column also with numbers that it cannot hold."""
+
+VALUES = {kind: st.sampled_from(samples) for kind, samples in SAMPLES.items()}
+LITERALS = {kind: st.sampled_from(samples) for kind, samples in LITERAL_SAMPLES.items()}
 
 TYPES = tuple(VALUES)
 COLUMNS = tuple(
@@ -188,6 +193,21 @@ def file_of(rows: list[Row], bounds: ColumnBounds) -> DataFile:
 def matches(predicate: Predicate, rows: list[Row]) -> list[bool]:
     found: list[bool] = matching_rows(predicate, table_of(rows)).to_pylist()
     return found
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_value_compares_with_every_literal_as_in_sql(kind: str) -> None:
+    left, right = (column for column in COLUMNS if column.type == kind)
+    pairs = list(product([*SAMPLES[kind], None], [*SAMPLES[kind], None]))
+    table = pa.table(
+        [arrow_values(kind, [pair[side] for pair in pairs]) for side in (0, 1)], names=[left.name, right.name]
+    )
+    for op in Comparison:
+        found = matching_rows(CompareColumns(left=left, op=op, right=right), table).to_pylist()
+        assert found == [compare(a, op, b) is True for a, b in pairs]
+        for literal in LITERAL_SAMPLES[kind]:
+            found = matching_rows(Compare(column=left, op=op, value=literal), table).to_pylist()
+            assert found == [compare(a, op, literal) is True for a, _ in pairs]
 
 
 @settings(max_examples=600, deadline=None)

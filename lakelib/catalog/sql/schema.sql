@@ -68,6 +68,7 @@ create table lake.commit (
     base_schema_id integer not null,
     schema_id integer not null,
     reads_whole_table boolean not null,
+    reads_where jsonb,
     application text,
     version bigint,
     attempt integer not null default 1,
@@ -133,7 +134,7 @@ create index data_file_live
 create index data_file_added on lake.data_file (table_id, added_snapshot);
 create index data_file_commit on lake.data_file (commit_id);
 
--- The partitions whose rows a commit's content depends on.
+-- The partitions whose rows a commit's content depends on; `reads_where` names those that were not there yet.
 create table lake.commit_read (
     commit_id uuid not null references lake.commit (id),
     partition_id bigint not null references lake.partition (id),

@@ -3,7 +3,7 @@
 import pytest
 
 from lakelib.model.files import ColumnBounds, DataFile
-from lakelib.model.predicate import And, Predicate, Raw
+from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import encode
 from lakelib.plan.prune import (
@@ -52,7 +52,7 @@ def file_with(ranges: dict[int, tuple[Raw | None, Raw | None]], null_count: int 
     )  # fmt: skip
 
 
-FILE = file_with({1: (10, 20), 2: ("ma", "mz"), 3: (0.0, float("nan")), 5: (15, 30)})
+FILE = file_with({1: (10, 20), 2: ("ma", "mz"), 3: (0.0, float("nan")), 5: (21, 30)})
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,11 @@ FILE = file_with({1: (10, 20), 2: ("ma", "mz"), 3: (0.0, float("nan")), 5: (15, 
         "NOT (s IS NOT NULL)",
         "x < 0.0",
         "x = -1.0",
-        "id > n AND id < 15",
-        "n < id AND n > 20",
+        "s LIKE 'm'",
+        "id = n",
+        "id >= n",
+        "NOT (n > id)",
+        "dt IS NULL OR id = 9",
         "id = 15 AND s = 'a'",
         "id = 9 OR s = 'a'",
         "NOT (id = 15 OR id <> 9)",
@@ -97,24 +100,21 @@ def test_a_file_outside_the_predicate_is_pruned(text: str) -> None:
         "id IN (1, 15, 99)",
         "NOT (id = 10)",
         "s LIKE 'm%'",
-        "s LIKE 'm'",
         "s LIKE '%z'",
         "s NOT LIKE 'mb%'",
         "s > 'my'",
         "x = 'NaN'",
         "x > 1e300",
-        "id = n",
-        "id > n",
+        "id < n",
+        "id <> n",
         "dt = '2026-11-18'",
-        "dt IS NULL OR id = 9",
         "_commit > 5",
         "id = 9 OR s = 'mb'",
         "TRUE",
     ],
 )
 def test_a_file_that_may_match_is_kept(text: str) -> None:
-    may_match = file_may_match(where(text), FILE)
-    assert may_match == (text not in ("s LIKE 'm'", "dt IS NULL OR id = 9"))
+    assert file_may_match(where(text), FILE)
 
 
 def test_a_file_of_nothing_but_null_matches_only_is_null() -> None:
@@ -202,4 +202,3 @@ def test_key_tuples_stop_at_the_limit() -> None:
 def test_no_predicate_or_no_key_fixes_nothing() -> None:
     assert key_tuples(None, KEY) is None
     assert key_tuples(where("id = 1"), ()) is None
-    assert isinstance(where("id = 1 AND id = 2"), And)

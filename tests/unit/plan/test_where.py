@@ -259,6 +259,12 @@ def test_a_predicate_is_described_as_sql(text: str, described: str) -> None:
     assert describe_predicate(parse_where(text, SCHEMA)) == described
 
 
+def test_a_column_named_like_a_word_of_sql_is_quoted() -> None:
+    schema = TableSchema(id=1, columns=(Column(id=1, name="true", type="int"),))
+    predicate = parse_where("`true` = 1", schema)
+    assert parse_where(describe_predicate(predicate), schema) == predicate
+
+
 def test_a_long_list_is_described_in_short() -> None:
     members = parse_where(f"n IN ({', '.join(map(str, range(1_000)))})", SCHEMA)
     assert describe_predicate(members).endswith("19, … (1000 values))")

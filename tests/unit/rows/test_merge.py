@@ -77,6 +77,12 @@ def test_empty_tables_and_empty_runs_add_nothing() -> None:
     assert rows_of(windows) == [(1, "a"), (2, "a")]
 
 
+def test_keys_that_share_their_first_bytes_are_told_apart() -> None:
+    runs = [["same-first-a", "same-first-b"], ["same-first-a", "same-first-c"], ["same-first-b"], ["settled"]]
+    assert masks(runs) == [[False, False], None, None, None]
+    assert masks([*runs, ["same-first-c", "settled"]]) == [[False, False], [True, False], None, [False], None]
+
+
 def test_merge_holds_about_one_table_of_each_run() -> None:
     pulled = [0, 0, 0]
 

@@ -28,9 +28,9 @@ select id from lake.partition where table_id = %(table_id)s and key = %(key)s::b
 -- The commit itself, staged.
 -- name: insert_commit
 insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
-                         application, version, attempt, summary, properties)
+                         reads_where, application, version, attempt, summary, properties)
 values (%(id)s, %(table_id)s, %(kind)s, 'staged', %(base_snapshot_id)s, %(base_schema_id)s, %(schema_id)s,
-        %(reads_whole_table)s, %(application)s, %(version)s, %(attempt)s, %(summary)s, %(properties)s);
+        %(reads_whole_table)s, %(reads_where)s, %(application)s, %(version)s, %(attempt)s, %(summary)s, %(properties)s);
 
 -- A file that the commit will add.
 -- name: insert_file
@@ -48,20 +48,28 @@ insert into lake.commit_removal (commit_id, file_id) select %(commit_id)s, unnes
 -- name: insert_reads
 insert into lake.commit_read (commit_id, partition_id) select %(commit_id)s, unnest(%(partition_ids)s::bigint[]);
 
+-- The partitions with rows added since the commit's base of which it is not known whether it read them.
+-- name: find_unread_partitions
+select p.id, p.key from lake.partition p
+where p.id in (select f.partition_id from lake.data_file f join lake.commit c on c.table_id = f.table_id
+               where c.id = %(commit_id)s and f.added_snapshot > c.base_snapshot_id)
+  and not exists (select from lake.commit_read r where r.commit_id = %(commit_id)s and r.partition_id = p.id);
+
 -- The commits to publish with their tables, locked in the order of table ids so that no two publishers wait for each other.
 -- Rows that only refer to the table or the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
 -- name: lock_commits
 select c.id, c.table_id, c.kind, c.state, c.base_snapshot_id, c.base_schema_id, c.schema_id, c.reads_whole_table,
-       c.application, c.version, c.reason, t.head_id, t.schema_id as head_schema_id, t.dropped_at,
+       c.reads_where, c.application, c.version, c.reason, t.dropped_at, t.partition_by,
        t.namespace || '.' || t.name as table_name, coalesce(t.options ->> 'required_gate', '') as required_gate
 from lake.commit c join lake."table" t on t.id = c.table_id
 where c.id = any(%(commit_ids)s)
 order by t.id, c.staged_at, c.id
 for no key update of t, c;
 
--- What stands against publishing a commit, seen under the table's lock.
+-- What stands against publishing a commit, seen under the table's lock; an earlier commit of the same transaction counts.
 -- name: check_commit
 select
+    t.head_id, t.schema_id as head_schema_id,
     (select p.version from lake.writer_progress p
      where p.table_id = c.table_id and p.application = c.application and p.version >= c.version) as done_version,
     exists (select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
@@ -73,7 +81,7 @@ select
         where r.commit_id = c.id and f.added_snapshot > c.base_snapshot_id) as rows_added,
     (select v.outcome from lake.verdict v where v.commit_id = c.id and v.gate = %(required_gate)s
      order by v.id desc limit 1) as verdict
-from lake.commit c where c.id = %(commit_id)s;
+from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
 
 -- What an overwrite was to take out, to be found anew.
 -- name: forget_removals

@@ -43,9 +43,7 @@ select id, columns from lake.table_schema where table_id = %(table_id)s and id =
 
 -- The name is free from now on; the table's rows stay for whoever reclaims its files.
 -- name: drop_table
-update lake."table" set dropped_at = clock_timestamp()
-where namespace = %(namespace)s and name = %(name)s and dropped_at is null
-returning id;
+update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;
 
 -- A schema id and column ids that nobody else will ever get on this table.
 -- name: reserve_schema

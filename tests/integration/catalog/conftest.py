@@ -1,0 +1,34 @@
+"""Fixtures of the catalog's tests: a migrated database, and a lake on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import lakelib
+from lakelib.catalog.connect import Catalog
+from lakelib.catalog.migrate import migrate
+
+
+@pytest.fixture
+def catalog(catalog_url: str) -> Iterator[Catalog]:
+    opened = Catalog(catalog_url, patience_seconds=2)
+    migrate(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def lake(catalog_url: str, tmp_path: Path) -> Iterator[lakelib.Lake]:
+    with lakelib.connect(warehouse=str(tmp_path / "warehouse"), catalog=catalog_url) as lake:
+        lake.create_namespace("shop")
+        yield lake
+
+
+@pytest.fixture
+def connection(catalog_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A look at the database from outside. Every statement is a transaction."""
+    with psycopg.connect(catalog_url, autocommit=True) as connection:
+        yield connection

@@ -1,0 +1,139 @@
+"""A catalog that cannot be used is said so at once where waiting is no use, after a bounded time where it is."""
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+import lakelib
+from lakelib.catalog.connect import Catalog
+from tests.conftest import drop_database
+
+_AT_ONCE_SECONDS = 2.0
+
+
+@pytest.fixture(autouse=True)
+def _quiet_pool() -> None:
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+
+
+def refused(url: str, tmp_path: Path) -> lakelib.LakeError:
+    """What connecting to the URL raises; fails if that takes long."""
+    began = time.monotonic()
+    with pytest.raises(lakelib.LakeError) as caught:
+        lakelib.connect(warehouse=str(tmp_path), catalog=url)
+    assert time.monotonic() - began < _AT_ONCE_SECONDS
+    return caught.value
+
+
+def test_a_database_that_is_not_there_is_named_at_once(catalog_url: str, tmp_path: Path) -> None:
+    name = catalog_url.partition("?")[0].rpartition("/")[2]
+    error = refused(catalog_url.replace(f"/{name}?", "/no_such_database?"), tmp_path)
+
+    assert isinstance(error, lakelib.InvalidInputError)
+    assert error.kind == "catalog_refused"
+    assert "no_such_database" in str(error)
+    assert "LAKE_CATALOG" in str(error)
+
+
+def test_a_user_that_is_not_there_is_named_at_once(catalog_url: str, tmp_path: Path) -> None:
+    error = refused(catalog_url.replace("postgres:@", "nobody_here:@"), tmp_path)
+
+    assert isinstance(error, lakelib.InvalidInputError)
+    assert "nobody_here" in str(error)
+
+
+def test_a_wrong_password_is_refused_at_once_and_is_not_in_the_message(
+    make_database: Callable[[], str], tmp_path: Path
+) -> None:
+    url = make_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        [(folder,)] = connection.execute("show data_directory").fetchall()
+        rules = Path(folder, "pg_hba.conf")
+        before = rules.read_text()
+        connection.execute("create role guarded login password 'right'")
+        rules.write_text(f"local all guarded scram-sha-256\n{before}")
+        connection.execute("select pg_reload_conf()")
+        time.sleep(0.2)
+        try:
+            wrong = refused(url.replace("postgres:@", f"guarded:{quote('wr@ng/secret', safe='')}@"), tmp_path)
+            missing = refused(url.replace("postgres:@", "guarded@"), tmp_path)
+        finally:
+            rules.write_text(before)
+            connection.execute("select pg_reload_conf()")
+            connection.execute("drop role guarded")
+    drop_database(url)
+
+    for error in (wrong, missing):
+        assert isinstance(error, lakelib.InvalidInputError)
+        assert error.kind == "catalog_refused"
+        assert "password" in str(error)
+        assert "LAKE_CATALOG" in str(error)
+        assert "secret" not in str(error)
+        assert "secret" not in repr(error.__cause__)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/lake", "postgresql://host:notaport/lake", "host/lake"])
+def test_what_is_no_url_of_a_postgresql_database_is_refused_naming_the_setting(url: str, tmp_path: Path) -> None:
+    error = refused(url, tmp_path)
+
+    assert isinstance(error, lakelib.InvalidInputError)
+    assert "catalog" in str(error)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://postgres@127.0.0.1:1/lake", "postgresql://postgres@/lake?host=/no/such/folder"]
+)
+def test_a_server_that_is_not_there_is_a_retryable_error_after_a_bounded_time(url: str) -> None:
+    catalog = Catalog(url, patience_seconds=0.5)
+    began = time.monotonic()
+
+    with pytest.raises(lakelib.RetryableError) as caught:
+        catalog.run(lambda db: db.execute("select 1"))
+
+    assert time.monotonic() - began < 2.5
+    assert caught.value.kind == "catalog_unreachable"
+    assert "LAKE_CATALOG" in str(caught.value)
+    catalog.close()
+
+
+def test_a_user_without_rights_is_told_what_is_missing(make_database: Callable[[], str], tmp_path: Path) -> None:
+    url = make_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create role powerless login")
+        try:
+            error = refused(url.replace("postgres:@", "powerless:@"), tmp_path)
+        finally:
+            connection.execute("drop role powerless")
+    drop_database(url)
+
+    assert isinstance(error, lakelib.InvalidInputError)
+    assert "permission denied" in str(error)
+
+
+def test_work_sees_what_others_committed_between_its_statements(catalog: Catalog, catalog_url: str) -> None:
+    """Publishing counts on it: under REPEATABLE READ a conflict check would look at the past."""
+
+    def work(db: psycopg.Connection[dict[str, int]]) -> list[int]:
+        counts = [db.execute("select count(*) as n from lake.namespace").fetchone()["n"]]  # type: ignore[index]
+        with psycopg.connect(catalog_url, autocommit=True) as other:
+            other.execute("insert into lake.namespace (name) values ('between')")
+        counts.append(db.execute("select count(*) as n from lake.namespace").fetchone()["n"])  # type: ignore[index]
+        return counts
+
+    assert catalog.run(work) == [0, 1]
+
+
+def test_work_that_raises_changes_nothing(catalog: Catalog) -> None:
+    def work(db: psycopg.Connection[dict[str, int]]) -> None:
+        db.execute("insert into lake.namespace (name) values ('half')")
+        raise lakelib.ConflictError("no")
+
+    with pytest.raises(lakelib.ConflictError):
+        catalog.run(work)
+
+    assert catalog.run(lambda db: db.execute("select * from lake.namespace").fetchall()) == []

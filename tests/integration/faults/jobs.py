@@ -1,0 +1,189 @@
+"""What the writers of these tests do, each in a process of its own. The first argument sends messages to the test."""
+
+import os
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+
+import lakelib
+from tests.integration.faults import crash
+
+Say = Callable[[Any], None]
+Rows = dict[int, tuple[str, int]]
+"""What a table holds: day and value by key."""
+
+APPLICATION = "test"
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("value", pa.int64())])
+
+
+def rows(content: Rows) -> pa.Table:
+    return pa.table(
+        {
+            "id": list(content),
+            "day": [day for day, _ in content.values()],
+            "value": [value for _, value in content.values()],
+        },
+        schema=SCHEMA,
+    )
+
+
+def read(table: lakelib.Table, at: int | None = None) -> Rows:
+    found = table.scan(at=at).to_arrow().to_pylist()
+    content = {row["id"]: (row["day"], row["value"]) for row in found}
+    assert len(content) == len(found), "a key was read twice"
+    return content
+
+
+# The operations of the crash matrix: each is one piece of work, with an idempotency key of its own.
+
+
+def upsert(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").upsert(rows(upserted(number)), idempotency_key=(APPLICATION, number))
+
+
+def upserted(number: int) -> Rows:
+    return {1: ("mon", number), 2: ("tue", number), 1000 + number: ("mon", number)}
+
+
+def overwrite(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").overwrite(rows(upserted(number)), idempotency_key=(APPLICATION, number))
+
+
+def delete(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").delete(f"value = {number}", idempotency_key=(APPLICATION, number))
+
+
+def delete_by_rewriting(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.log").delete(f"value = {number}", idempotency_key=(APPLICATION, number))
+
+
+def transact(lake: lakelib.Lake, number: int) -> None:
+    staged = [
+        lake.table(name).stage_upsert(rows(upserted(number)), idempotency_key=(APPLICATION, number))
+        for name in ("shop.b", "shop.a")
+    ]
+    with lake.transaction() as transaction:
+        for each in staged:
+            transaction.add(each)
+
+
+OPERATIONS = {each.__name__: each for each in (upsert, overwrite, delete, delete_by_rewriting, transact)}
+
+
+def crash_at(say: Say, warehouse: str, url: str, operation: str, number: int, kill_at: int) -> int:
+    """Does the work and dies at the step; survives, and tells the number of steps, if there are fewer."""
+    lake = lakelib.connect(warehouse=warehouse, catalog=url)
+    steps = crash.arm(kill_at, say)
+    OPERATIONS[operation](lake, number)
+    return steps.count
+
+
+# Writers that work beside each other.
+
+
+def upsert_often(say: Say, warehouse: str, url: str, writer: int, commits: int) -> int:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        for number in range(commits):
+            key = writer * 1000 + number
+            table.upsert(
+                rows({key: (("mon", "tue")[number % 2], writer), 0: ("all", key)}),
+                idempotency_key=(f"writer {writer}", number),
+            )
+    return commits
+
+
+def attempt_once(say: Say, warehouse: str, url: str, version: int, value: int) -> int:
+    """One of several attempts at the same work; the snapshot that did it."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        content = rows({1: ("mon", value), 2: ("mon", value)})
+        return lake.table("shop.a").upsert(content, idempotency_key=(APPLICATION, version)).id
+
+
+def overwrite_often(say: Say, warehouse: str, url: str, commits: int) -> list[int]:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        return [
+            table.overwrite(rows({-1: ("mon", number), -2: ("tue", number)})).id for number in range(1, commits + 1)
+        ]
+
+
+def delete_often(say: Say, warehouse: str, url: str, where: str, commits: int) -> list[int]:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        snapshots = []
+        for _ in range(commits):
+            snapshots.append(table.delete(where).id)
+            time.sleep(random.uniform(0.02, 0.1))
+        return snapshots
+
+
+def upsert_slowly(say: Say, warehouse: str, url: str, writer: int, commits: int) -> list[int]:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        snapshots = []
+        for number in range(commits):
+            key = writer * 1000 + number
+            snapshots.append(table.upsert(rows({key: (("mon", "tue")[number % 2], number % 3)})).id)
+            time.sleep(random.uniform(0, 0.04))
+        return snapshots
+
+
+def upsert_here_and_in_a_forked_child(say: Say, warehouse: str, url: str) -> int:
+    """The child inherits an open lake; its exit code."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        table.upsert(rows({1: ("mon", 1)}))
+        child = os.fork()
+        if child == 0:
+            table.upsert(rows({2: ("mon", 2)}))
+            os._exit(0 if read(table).keys() >= {1, 2} else 1)
+        table.upsert(rows({3: ("mon", 3)}))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def upsert_in_threads(say: Say, warehouse: str, url: str, threads: int, commits: int) -> int:
+    """Threads share one lake whose connections are all lost meanwhile; how many of them failed."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake, ThreadPoolExecutor(threads) as pool:
+        table = lake.table("shop.a")
+
+        def work(thread: int) -> None:
+            for number in range(commits):
+                key = thread * 1000 + number
+                table.upsert(rows({key: ("mon", key)}), idempotency_key=(f"thread {thread}", number))
+
+        jobs = [pool.submit(work, thread) for thread in range(1, threads + 1)]
+        say("working")
+        return sum(job.exception() is not None for job in jobs)
+
+
+def evolve_once(say: Say, warehouse: str, url: str, column: str) -> int:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        return lake.table("shop.a").evolve(add=[(column, "string")]).id
+
+
+def upsert_with_columns(say: Say, warehouse: str, url: str, key: int, columns: tuple[str, ...]) -> int:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        content = rows({key: ("mon", key)})
+        for column in columns:
+            content = content.append_column(column, pa.array([f"{column} {key}"]))
+        return lake.table("shop.a").upsert(content, merge_schema=True).id
+
+
+def transact_often(say: Say, warehouse: str, url: str, names: tuple[str, str], writer: int, commits: int) -> None:
+    """Transactions over two tables, given in this order; both always get the same value."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        for number in range(commits):
+            value = writer * 1000 + number
+            with lake.transaction() as transaction:
+                for name in names:
+                    transaction.add(lake.table(name).stage_upsert(rows({1: ("mon", value), value: ("tue", value)})))
+
+
+def migrate_once(say: Say, warehouse: str, url: str) -> list[str]:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        return lake.namespaces()

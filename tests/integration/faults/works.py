@@ -1,0 +1,66 @@
+"""The operations that are interrupted: what must be there before each, what it changes, its least number of steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.integration.faults.jobs import Rows, read, rows, upserted
+from tests.integration.faults.ledger import Ledger
+
+State = dict[str, Rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    tables: tuple[str, ...]
+    prepare: Callable[[Ledger, int], None]
+    change: Callable[[Rows, int], Rows]
+    least_steps: int
+
+
+def _earlier_rows(ledger: Ledger, number: int) -> None:
+    """Runs pile up, but not so many that reading them takes long."""
+    if number % 8 == 0:
+        for name in ("shop.a", "shop.b"):
+            ledger.lake.table(name).overwrite(rows({1: ("mon", 0), 3: ("tue", 0)}))
+
+
+def _victims(ledger: Ledger, number: int) -> None:
+    content = {1: ("mon", number), 2: ("tue", number), 3: ("tue", 0), 1000 + number: ("mon", 0)}
+    ledger.lake.table("shop.a").overwrite(rows(content))
+
+
+def _logged_victims(ledger: Ledger, number: int) -> None:
+    content = {10 * number: ("mon", number), 10 * number + 1: ("mon", 0)}
+    ledger.lake.table("shop.log").overwrite(rows(content))
+
+
+def _without(content: Rows, number: int) -> Rows:
+    return {key: (day, value) for key, (day, value) in content.items() if value != number}
+
+
+WORKS = {
+    "upsert": Work(
+        tables=("shop.a",),
+        prepare=_earlier_rows,
+        change=lambda old, number: old | upserted(number),
+        least_steps=50,
+    ),
+    "overwrite": Work(
+        tables=("shop.a",), prepare=_earlier_rows, change=lambda old, number: upserted(number), least_steps=50
+    ),
+    "delete": Work(tables=("shop.a",), prepare=_victims, change=_without, least_steps=50),
+    "delete_by_rewriting": Work(tables=("shop.log",), prepare=_logged_victims, change=_without, least_steps=50),
+    "transact": Work(
+        tables=("shop.a", "shop.b"),
+        prepare=_earlier_rows,
+        change=lambda old, number: old | upserted(number),
+        least_steps=100,
+    ),
+}
+
+
+def state_of(ledger: Ledger, work: Work) -> State:
+    """What the tables of the work hold; fails if a catalog and its files disagree."""
+    for name in work.tables:
+        ledger.check_table(name)
+    return {name: read(ledger.lake.table(name)) for name in work.tables}

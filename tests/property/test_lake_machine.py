@@ -1,0 +1,518 @@
+"""The lake does what a dict would: random work on several tables, each read compared with `lake_model`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+import lakelib
+from lakelib import Lake, LakeError, NotFoundError, StagedCommit, Table
+from tests.property.lake_model import Entry, Proposal, RefusedError, TableModel, Values, shown
+from tests.property.lake_values import (
+    ARROW,
+    COMMIT,
+    KEY_TYPES,
+    ORDER_TYPES,
+    VALUES,
+    WIDER,
+    Both,
+    Col,
+    Pred,
+    compare,
+    is_null,
+    predicates,
+)
+
+STEPS_A_RUN = 60
+RUNS = 100
+LEAST_STEPS = 3400
+"""For each of the three tests, so that there are 10,000 in all."""
+
+_SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
+_APPLICATIONS = ("etl", "app's")
+_BULK = "y" * 16_000
+_rarely = st.sampled_from((False, False, False, True))
+
+
+@pytest.fixture(scope="module")
+def machine_lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    with lakelib.connect(warehouse=str(tmp_path_factory.mktemp("machine")), catalog=module_catalog_url) as lake:
+        lake.create_namespace("m")
+        yield lake
+
+
+def test_tables_with_keys_do_what_a_dict_does(machine_lake: Lake) -> None:
+    _run(machine_lake, ("fixed", "dynamic"))
+
+
+def test_append_tables_and_postponed_buckets_do_what_a_dict_does(machine_lake: Lake) -> None:
+    _run(machine_lake, ("append", "postpone"))
+
+
+def test_sequenced_and_append_tables_together_do_what_a_dict_does(machine_lake: Lake) -> None:
+    _run(machine_lake, ("sequenced", "append", "sequenced"))
+
+
+def _run(lake: Lake, kinds: Sequence[str]) -> None:
+    steps: list[str] = []
+    run_state_machine_as_test(
+        lambda: LakeMachine(lake, kinds, steps),
+        settings=settings(
+            max_examples=RUNS,
+            stateful_step_count=STEPS_A_RUN,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    print(f"{len(steps)} steps")
+    assert len(steps) >= LEAST_STEPS
+
+
+class LakeMachine(RuleBasedStateMachine):
+    """Each rule does one thing to the lake and to the model, and compares what both say."""
+
+    def __init__(self, lake: Lake, kinds: Sequence[str], steps: list[str]) -> None:
+        super().__init__()
+        self.lake = lake
+        self.kinds = kinds
+        self.steps = steps
+        self.tables: list[Table] = []
+        self.models: list[TableModel] = []
+        self.staged: list[tuple[int, int, StagedCommit]] = []
+        """Table, number of the proposal in its model, and the commit."""
+
+    @initialize(data=st.data())
+    def create_tables(self, data: st.DataObject) -> None:
+        for kind in self.kinds:
+            table, model = _create(self.lake, kind, data.draw)
+            self.tables.append(table)
+            self.models.append(model)
+
+    # Writes
+
+    @rule(data=st.data())
+    def upsert(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        rows, auxiliary, schema, options, source = _draw_batch(data.draw, model, full=True)
+        key = data.draw(_keys())
+        proposal = model.upsert(rows, auxiliary, new_schema=schema, key=key)
+        method = "append" if not model.primary_key or data.draw(_rarely) else "upsert"
+        self._write(number, proposal, method, data.draw(st.booleans()), source, **options)
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        columns = sorted(model.partition_columns, key=lambda column: column.id)
+        if not columns or data.draw(st.booleans()):
+            columns = [*model.schema, COMMIT]
+        pred = data.draw(predicates(columns))
+        proposal = model.delete(pred, key=data.draw(_keys()))
+        self._write(number, proposal, "delete", data.draw(st.booleans()), pred.text)
+
+    @rule(data=st.data())
+    def delete_keys(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        if not model.primary_key:
+            return
+        with_sequence = data.draw(st.booleans())
+        wanted = model.primary_key + model.partition_by + (model.sequence_by if with_sequence else ())
+        rows = data.draw(st.lists(_rows(model, [column for column in model.schema if column.id in wanted]), max_size=4))
+        names = {column.id: column for column in model.schema if column.id in wanted}
+        proposal = model.delete_keys(rows, with_sequence=with_sequence, key=data.draw(_keys()))
+        source = _arrow(data.draw, rows, tuple(names.values()))
+        self._write(number, proposal, "delete_keys", data.draw(st.booleans()), source)
+
+    @rule(data=st.data())
+    def overwrite(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        target = data.draw(st.sampled_from(("all", "dynamic", "dynamic", "static")))
+        fixed: Values = {}
+        if target == "static" and model.partition_by:
+            chosen = data.draw(st.lists(st.sampled_from(model.partition_by), min_size=1, unique=True))
+            fixed = {each: data.draw(_value(model, _by_id(model.schema, each))) for each in chosen}
+        rows, _, schema, options, source = _draw_batch(data.draw, model, full=False, fixed=fixed)
+        more = {"new_schema": schema, "key": data.draw(_keys())}
+        partitions: Any = target
+        if fixed:
+            tests = tuple(_equal(_by_id(model.schema, each), value) for each, value in fixed.items())
+            proposal = model.overwrite_static(rows, Both(False, tests), **more)
+            partitions = {_by_id(model.schema, each).name: value for each, value in fixed.items()}
+        elif target == "dynamic":
+            proposal = model.overwrite_dynamic(rows, **more)
+        else:
+            proposal, partitions = model.overwrite_all(rows, **more), "all"
+        self._write(number, proposal, "overwrite", data.draw(st.booleans()), source, partitions=partitions, **options)
+
+    @rule(data=st.data())
+    def evolve(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        schema, changes = _draw_evolution(data.draw, model)
+        if changes:
+            self._write(number, model.evolve(schema, key=data.draw(_keys())), "evolve", False, **changes)
+
+    # Staged commits
+
+    @precondition(lambda self: self.staged)
+    @rule(data=st.data())
+    def publish(self, data: st.DataObject) -> None:
+        number, proposal, commit = data.draw(st.sampled_from(self.staged))
+        try:
+            expected: Any = self.models[number].publish(proposal)
+        except RefusedError as refused:
+            expected = str(refused)
+        assert _outcome(commit.publish) == expected
+        assert commit.state == self.models[number].states[proposal]
+        self._check_head(number)
+
+    @precondition(lambda self: len(self.staged) > 1)
+    @rule(data=st.data())
+    def publish_together(self, data: st.DataObject) -> None:
+        chosen = data.draw(
+            st.lists(st.sampled_from(self.staged), min_size=2, max_size=4, unique_by=lambda one: one[2].id)
+        )
+        models = [model.copy() for model in self.models]
+        published = {}
+        expected: Any = None
+        try:
+            for number, proposal, commit in sorted(chosen, key=lambda one: one[:2]):
+                published[commit.id] = models[number].publish(proposal)
+            self.models = models
+            expected = [published[commit.id] for _, _, commit in chosen]
+        except RefusedError as refused:
+            expected = str(refused)
+        assert self._transaction([commit for _, _, commit in chosen]) == expected
+        for number in {number for number, _, _ in chosen}:
+            self._check_head(number)
+
+    def _transaction(self, commits: Sequence[StagedCommit]) -> Any:
+        try:
+            with self.lake.transaction() as transaction:
+                for commit in commits:
+                    transaction.add(commit)
+        except LakeError as error:
+            return error.kind
+        return [snapshot.id for snapshot in transaction.snapshots]
+
+    @precondition(lambda self: self.staged)
+    @rule(data=st.data())
+    def reject(self, data: st.DataObject) -> None:
+        number, proposal, commit = data.draw(st.sampled_from(self.staged))
+        states = self.models[number].states
+        if states[proposal] == "staged":
+            states[proposal] = "rejected"
+            commit.reject("looks wrong")
+        elif states[proposal] != "rejected":
+            with pytest.raises(lakelib.ConflictError):
+                commit.reject("too late")
+        assert commit.state == states[proposal]
+        self._check_head(number)
+
+    @precondition(lambda self: self.staged)
+    @rule(data=st.data())
+    def look_at_staged(self, data: st.DataObject) -> None:
+        number, place, commit = data.draw(st.sampled_from(self.staged))
+        model = self.models[number]
+        proposal = model.proposals[place]
+        if model.states[place] != "published":
+            schema = proposal.new_schema or model.schema
+            self._compare(data, commit.scan, schema, model.rows_of(proposal), scope="staged")
+        if model.states[place] == "staged" and not model.conflicts(proposal):
+            after = model.apply(proposal, None)
+            self._compare(data, commit.scan, after.schema, model.live(after), scope="merged")
+        self._step("look_at_staged")
+
+    # Reads
+
+    @rule(data=st.data())
+    def travel(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        if model.head_id:
+            self._read_at(data, number, data.draw(st.integers(1, model.head_id)))
+        self._step("travel")
+
+    def _read_at(self, data: st.DataObject, number: int, snapshot: int) -> None:
+        model, table = self.models[number], self.tables[number]
+        head = model.snapshots[snapshot]
+        self._compare(data, table.scan, head.schema, model.live(head), at=snapshot)
+
+    @rule(data=st.data())
+    def travel_by_time(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        table = self.tables[number]
+        history = table.history()
+        assert [snapshot.id for snapshot in history] == list(range(model.head_id, 0, -1))
+        if history:
+            chosen = data.draw(st.sampled_from(history))
+            assert table.scan(at=chosen.committed_at).snapshot_id == chosen.id
+            before = chosen.committed_at - timedelta(microseconds=1)
+            if chosen.id == 1:
+                with pytest.raises(NotFoundError):
+                    table.scan(at=before)
+            else:
+                assert table.scan(at=before).snapshot_id == chosen.id - 1
+        self._step("travel_by_time")
+
+    @rule(data=st.data())
+    def read(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        self._compare(data, self.tables[number].scan, model.schema, model.live(model.head))
+        self._step("read")
+
+    @rule(data=st.data())
+    def list_partitions(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        names = [_by_id(model.schema, each).name for each in model.partition_by]
+        found = [tuple(partition.values[name] for name in names) for partition in self.tables[number].partitions()]
+        expected = {file.partition for file in model.head.files.values()}
+        assert len(found) == len(expected)
+        assert set(found) == expected
+        self._step("list_partitions")
+
+    # How it is done
+
+    def _pick(self, data: st.DataObject) -> tuple[int, TableModel]:
+        number = data.draw(st.integers(0, len(self.tables) - 1))
+        return number, self.models[number]
+
+    def _write(self, number: int, proposal: Proposal, method: str, staged: bool, *args: Any, **options: Any) -> None:
+        """Does the work directly or as a staged commit, and compares the answer."""
+        table, model = self.tables[number], self.models[number]
+        options["idempotency_key"] = proposal.key
+        if staged:
+            commit = getattr(table, f"stage_{method}")(*args, **options)
+            self.staged.append((number, model.stage(proposal), commit))
+        else:
+            expected = None if proposal.key is None else model.done_by(proposal.key)
+            if expected is None:
+                expected = model.publish(model.stage(proposal))
+            assert _outcome(lambda: getattr(table, method)(*args, **options)) == expected
+        self._check_head(number)
+
+    def _check_head(self, number: int) -> None:
+        """What must hold after every step."""
+        model, table = self.models[number], self.tables[number]
+        scan = table.scan(columns=[*(column.name for column in model.schema), COMMIT.name])
+        rows = _rows_read(scan.to_arrow())
+        assert (scan.snapshot_id or 0) == model.head_id
+        assert rows == shown(model.live(model.head), [*model.schema, COMMIT], None)
+        assert scan.count() == len(rows)
+        location = Path(urlsplit(table.location).path)
+        assert all((location / file.path).is_file() for file in table.files())
+        self._step("write")
+
+    def _compare(
+        self, data: st.DataObject, scan: Callable[..., Any], schema: Sequence[Col], entries: list[Entry], **more: Any
+    ) -> None:
+        """A read of some columns, with or without a predicate, against the model."""
+        known = [*schema, COMMIT]
+        columns = data.draw(st.lists(st.sampled_from(known), min_size=1, unique=True) | st.just(known))
+        pred: Pred | None = data.draw(st.none() | predicates(known))
+        text = None if pred is None else pred.text
+        found = scan(columns=[column.name for column in columns], where=text, **more)
+        expected = shown(entries, columns, pred)
+        read = found.to_arrow() if data.draw(st.booleans()) else pa.Table.from_batches(found.to_batches(), found.schema)
+        assert read.schema.equals(found.schema)
+        assert read.schema.types == [ARROW[column.type] for column in columns]
+        assert _rows_read(read) == expected
+        assert found.count() == len(expected)
+
+    def _step(self, name: str) -> None:
+        self.steps.append(name)
+
+
+def _outcome(work: Callable[[], lakelib.Snapshot]) -> int | str:
+    """The id of the snapshot, or the kind of the error."""
+    try:
+        return work().id
+    except LakeError as error:
+        return error.kind
+
+
+def _rows_read(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [Col(place, name, "") for place, name in enumerate(table.column_names, start=1)]
+    entries = [
+        Entry(dict(enumerate(values, start=1)), None)
+        for values in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
+    return shown(entries, columns, None)
+
+
+# What is drawn
+
+
+def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, TableModel]:
+    keys = 0 if kind == "append" else draw(st.integers(1, 3))
+    types = [draw(st.sampled_from(KEY_TYPES)) for _ in range(keys)]
+    partitions = draw(st.integers(0, 2))
+    types += [draw(st.sampled_from(KEY_TYPES)) for _ in range(partitions)]
+    orders = draw(st.integers(1, 2)) if kind == "sequenced" else 0
+    types += [draw(st.sampled_from(ORDER_TYPES)) for _ in range(orders)]
+    types += ["string", draw(st.sampled_from(tuple(WIDER)))]
+    columns = [Col(number, f"c{number}", type_text) for number, type_text in enumerate(types, start=1)]
+    key_ids = draw(st.permutations(range(1, keys + 1)))
+    partition_ids = list(range(keys + 1, keys + partitions + 1))
+    if keys > 1 and draw(_rarely):
+        partition_ids.append(key_ids[0])
+    sequence_ids = list(range(keys + partitions + 1, keys + partitions + orders + 1))
+    buckets = {"fixed": draw(st.sampled_from((1, 2, 8))), "append": None}.get(kind, kind)
+    if kind == "sequenced":
+        buckets = draw(st.sampled_from((4, "dynamic", "postpone")))
+    table = lake.create_table(
+        f"m.t{uuid4().hex}",
+        pa.schema([pa.field(column.name, ARROW[column.type]) for column in columns]),
+        primary_key=[f"c{each}" for each in key_ids],
+        partition_by=[f"c{each}" for each in partition_ids],
+        sequence_by=[f"c{each}" for each in sequence_ids],
+        buckets=buckets,
+        options={
+            "row_group_rows": draw(st.sampled_from((1, 3))),
+            "min_bucket_file_bytes": draw(st.sampled_from((0, 0, 100))),
+            "write_buffer_bytes": 65_536,
+            "target_file_bytes": 65_536,
+            "read_batch_rows": 2,
+        },
+    )
+    return table, TableModel(columns, key_ids, partition_ids, sequence_ids)
+
+
+def _keys() -> st.SearchStrategy[tuple[str, int] | None]:
+    return st.none() | st.none() | st.tuples(st.sampled_from(_APPLICATIONS), st.integers(0, 9))
+
+
+def _by_id(schema: Sequence[Col], column_id: int) -> Col:
+    return next(column for column in schema if column.id == column_id)
+
+
+def _value(model: TableModel, column: Col) -> st.SearchStrategy[Any]:
+    values = st.sampled_from(VALUES[column.type])
+    if column.id in model.primary_key:
+        return values
+    return st.none() | values | values | values
+
+
+def _rows(model: TableModel, columns: Sequence[Col]) -> st.SearchStrategy[Values]:
+    return st.fixed_dictionaries({column.id: _value(model, column) for column in columns})
+
+
+def _equal(column: Col, value: Any) -> Pred:
+    return is_null(column) if value is None else compare(column, "=", value)
+
+
+def _draw_batch(
+    draw: Callable[..., Any], model: TableModel, *, full: bool, fixed: Values | None = None
+) -> tuple[list[Values], list[Any], tuple[Col, ...] | None, dict[str, Any], Any]:
+    """Rows; their auxiliary order; the schema that they bring; the keywords; and all of it as Arrow data."""
+    fixed = fixed or {}
+    schema, options = model.schema, {}
+    if draw(_rarely):
+        schema = _draw_merge(draw, model)
+        options["merge_schema"] = True
+    optional = [column.id for column in schema if column.id not in model.primary_key]
+    missing = draw(st.lists(st.sampled_from(optional), max_size=2)) if optional and draw(_rarely) else []
+    columns = [
+        column
+        for column in schema
+        if column.id not in missing
+        and (column.id not in fixed or draw(st.booleans()) or column.id in model.primary_key)
+    ]
+    columns = columns or [schema[0]]
+    rows = draw(st.lists(_rows(model, columns), max_size=8 if full else 4))
+    if model.primary_key and draw(st.integers(0, 15)) == 0:
+        text = next((column.id for column in columns if column.type == "string" and column.id in optional), None)
+        for row in rows if text is not None and text not in model.sequence_by + model.partition_by else ():
+            row[text] = _BULK
+    for row in rows:
+        row |= fixed
+    auxiliary: list[Any] = []
+    given = list(columns)
+    if full and model.primary_key and draw(_rarely):
+        auxiliary = draw(st.lists(st.none() | st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+        options["aux_order"] = ["arrived"]
+        given.append(Col(0, "arrived", "int"))
+    with_auxiliary = [row | {0: order} for row, order in zip(rows, auxiliary, strict=True)] if auxiliary else rows
+    widened = None if schema == model.schema else _merged(model.schema, schema, columns)
+    return rows, auxiliary, widened, options, _arrow(draw, with_auxiliary, tuple(given), stream_ok=not auxiliary)
+
+
+def _draw_merge(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:
+    """The schema with a new column, or with a wider one."""
+    fixed = model.primary_key + model.partition_by
+    wider = [column for column in model.schema if column.type in WIDER and column.id not in fixed]
+    if wider and draw(st.booleans()):
+        chosen = draw(st.sampled_from(wider))
+        return _with(model.schema, replace(chosen, type=WIDER[chosen.type]))
+    names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
+    if not names:
+        return model.schema
+    model.next_column += 1
+    new = Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW))))
+    return (*model.schema, new)
+
+
+def _merged(before: tuple[Col, ...], wanted: Sequence[Col], given: Sequence[Col]) -> tuple[Col, ...] | None:
+    """What the table's schema becomes: only columns that the data has change it."""
+    names = {column.id for column in given}
+    merged = tuple(column for column in wanted if column.id in names or column in before)
+    merged += tuple(column for column in before if column.id not in {each.id for each in merged})
+    merged = tuple(sorted(merged, key=lambda column: [each.id for each in wanted].index(column.id)))
+    return None if merged == before else merged
+
+
+def _with(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
+    return tuple(changed if column.id == changed.id else column for column in schema)
+
+
+def _draw_evolution(draw: Callable[..., Any], model: TableModel) -> tuple[tuple[Col, ...], dict[str, Any]]:
+    kept = model.primary_key + model.partition_by + model.sequence_by
+    names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
+    schema, changes = model.schema, {}
+    droppable = [column for column in schema if column.id not in kept]
+    wider = [
+        column for column in schema if column.type in WIDER and column.id not in model.primary_key + model.partition_by
+    ]
+    match draw(st.sampled_from(("add", "drop", "rename", "widen", "swap"))):
+        case "add" if names:
+            model.next_column += 1
+            new = Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW))))
+            return (*schema, new), {"add": [(new.name, new.type)]}
+        case "drop" if len(droppable) > 1:
+            gone = draw(st.sampled_from(droppable))
+            return tuple(column for column in schema if column != gone), {"drop": [gone.name]}
+        case "rename" if names:
+            old = draw(st.sampled_from(schema))
+            new = replace(old, name=draw(st.sampled_from(names)))
+            return _with(schema, new), {"rename": {old.name: new.name}}
+        case "widen" if wider:
+            old = draw(st.sampled_from(wider))
+            return _with(schema, replace(old, type=WIDER[old.type])), {"widen": {old.name: WIDER[old.type]}}
+        case "swap" if len(schema) > 1:
+            left, right = draw(st.permutations(schema))[:2]
+            swapped = _with(_with(schema, replace(left, name=right.name)), replace(right, name=left.name))
+            changes = {"rename": {left.name: right.name, right.name: left.name}}
+            return swapped, changes
+    return schema, changes
+
+
+def _arrow(draw: Callable[..., Any], rows: Sequence[Values], columns: Sequence[Col], *, stream_ok: bool = True) -> Any:
+    """The rows as a table, one batch, or a stream of small ones; columns in any order, names in any case."""
+    ordered = draw(st.permutations(columns))
+    upper = draw(_rarely)
+    names = [column.name.upper() if upper and column.name.isascii() else column.name for column in ordered]
+    arrays = [pa.array([row.get(column.id) for row in rows], ARROW[column.type]) for column in ordered]
+    table = pa.Table.from_arrays(arrays, names)
+    form = draw(st.sampled_from(("table", "batch", "stream")))
+    if form == "batch":
+        return table.combine_chunks().to_batches()[0] if rows else table
+    if form == "stream" and stream_ok:
+        return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
+    return table
