@@ -19,6 +19,8 @@ from lakelib.storage.filesystem import open_storage
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
+_REMOTE_READS_A_PROCESSOR = 4
+
 
 def connect(warehouse: str | None = None, catalog: str | None = None, **settings: str | None) -> "Lake":
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
@@ -35,8 +37,13 @@ class Lake:
     def __init__(self, settings: Settings) -> None:
         location = complete_uri(settings.warehouse, settings.storage.default_fs)
         storage = open_storage(location, settings.storage)
+        threads = os.cpu_count() or 1
         self._runtime = Runtime(
-            catalog=_open_catalog(settings), storage=storage, warehouse=location, threads=os.cpu_count() or 1
+            catalog=_open_catalog(settings),
+            storage=storage,
+            warehouse=location,
+            threads=threads,
+            read_threads=threads if storage.is_local else threads * _REMOTE_READS_A_PROCESSOR,
         )
 
     @property

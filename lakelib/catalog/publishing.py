@@ -98,7 +98,7 @@ def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Publis
     ).fetchone()
     assert checks is not None
     commit = {**commit, "head_id": checks["head_id"], "head_schema_id": checks["head_schema_id"]}
-    if checks["done_version"] is not None:
+    if checks["done_version"] is not None and commit["state"] != CommitState.REJECTED.value:
         return _adopt_earlier(db, commit)
     _check_state(commit)
     _check_verdict(commit, checks["verdict"])

@@ -106,7 +106,7 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     schema = plan.target.output_schema
     with Held(runtime, plan):
         pieces = collect_in_order(
-            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.threads
+            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
         )
     return pa.concat_tables([schema.empty_table(), *pieces])
 
@@ -115,7 +115,7 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
     with Held(runtime, plan) as held:
         for piece in stream_as_ready(
-            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.threads
+            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
         ):
             held.keep()
             yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
@@ -135,7 +135,7 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
     with Held(runtime, counted) as held:
         for piece in stream_as_ready(
-            counted.splits, lambda split: read_split(runtime.storage, counted.target, split), runtime.threads
+            counted.splits, lambda split: read_split(runtime.storage, counted.target, split), runtime.read_threads
         ):
             held.keep()
             known += piece.num_rows

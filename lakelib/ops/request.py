@@ -44,7 +44,7 @@ def parse_request(
         properties=_parse_properties(properties or {}),
         merge_schema=merge_schema,
         explicit_cast=explicit_cast,
-        aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order),
+        aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
     )
 
 

@@ -12,3 +12,6 @@ class Runtime:
     storage: Storage
     warehouse: str
     threads: int
+    """For work that keeps a processor busy."""
+    read_threads: int
+    """For reading: more than processors where most of a read is waiting for a remote store."""

@@ -32,8 +32,8 @@ def evolve_schema(
     dropped, `fixed_ids` (primary key, partition) not widened. Raises InvalidInputError that names the column.
     """
     dropped = {_existing(schema, name, "drop").id for name in ([drop] if isinstance(drop, str) else drop)}
-    new_names = {_existing(schema, name, "rename").id: new for name, new in (rename or {}).items()}
-    new_types = {_existing(schema, name, "widen").id: text for name, text in (widen or {}).items()}
+    new_names = {_existing(schema, name, "rename").id: new for name, new in _texts("rename", rename).items()}
+    new_types = {_existing(schema, name, "widen").id: text for name, text in _texts("widen", widen).items()}
     added = _declared(add)
     _check_changes(schema, dropped, {*new_names, *new_types}, bool(added), kept_ids)
     columns = [
@@ -45,6 +45,19 @@ def evolve_schema(
     ]
     check_names([column.name for column in columns])
     return TableSchema(id=schema.id + 1, columns=tuple(columns))
+
+
+def _texts(argument: str, given: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Raises InvalidInputError unless the argument maps text to text."""
+    found = given or {}
+    if not isinstance(found, Mapping) or not all(isinstance(text, str) for pair in found.items() for text in pair):
+        example = {"rename": '{"old": "new"}', "widen": '{"n": "bigint"}'}[argument]
+        raise InvalidInputError(
+            f"{argument} is {given!r}.",
+            kind="invalid_columns",
+            remedy=f"Give column names and texts: {argument}={example}.",
+        )
+    return found
 
 
 def _existing(schema: TableSchema, name: str, change: str) -> Column:

@@ -155,6 +155,14 @@ def test_a_rejected_commit_is_never_visible_and_stays_inspectable(engine: Engine
     assert rows_of(engine, staged.scan(scope="staged")) == [(1, "a", 1)]
 
 
+def test_a_rejected_commit_stays_rejected_when_another_attempt_has_done_its_work(table: Table) -> None:
+    staged = table.stage_upsert(row(1), idempotency_key=("loader", 1))
+    staged.reject("wrong source")
+    table.upsert(row(2), idempotency_key=("loader", 1))
+    with pytest.raises(RejectedError, match="wrong source"):
+        staged.publish()
+
+
 def test_a_published_commit_cannot_be_rejected(table: Table) -> None:
     staged = table.stage_upsert(row(1))
     staged.publish()

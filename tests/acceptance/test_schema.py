@@ -134,6 +134,9 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"widen": {"n": "double"}}, ("'n'", "double")),
     ({"widen": {"id": "decimal(38,0)"}}, ("'id'", "keeps its type")),
     ({"drop": ["s"], "rename": {"s": "t"}}, ("'s'", "at once")),
+    ({"rename": ["s"]}, ("rename is ['s']", '{"old": "new"}')),
+    ({"rename": {"s": 5}}, ("rename is {'s': 5}", "texts")),
+    ({"widen": {5: "bigint"}}, ("widen is {5: 'bigint'}", "texts")),
 ]
 
 

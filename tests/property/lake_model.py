@@ -148,7 +148,7 @@ class TableModel:
             return self.became[number]
         proposal = self.proposals[number]
         earlier = None if proposal.key is None else self.done_by(proposal.key)
-        if earlier is not None:
+        if earlier is not None and self.states[number] != "rejected":
             if self.states[number] == "staged":
                 self.states[number] = "expired"
             return earlier
