@@ -32,6 +32,9 @@ Mask = npt.NDArray[np.bool_]
 _MOST_SOUGHT = 100
 """Of more values than these some is nearly always admitted by a row group's Bloom filter."""
 
+_MOST_OPEN_FILES = 64
+"""Of a split with more files than this none stays open between two row groups: a process may open only so many."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTarget:
@@ -142,8 +145,11 @@ def _read_file(storage: Storage, plan: _SplitPlan, file: DataFile) -> Iterator[p
         late=plan_file_alignment(stored, [column for column in plan.late_columns if column.name not in coded]),
         coded=coded,
     )
+    crowded = len(plan.split.files) > _MOST_OPEN_FILES
     for row_group in range(reader.row_group_count):
         rows = _read_row_group(source, plan, row_group)
+        if crowded or row_group == reader.row_group_count - 1:
+            reader.close()
         if rows is not None and alone:
             rows = _of_prefix(rows, plan)
         if rows is not None and rows.num_rows:
