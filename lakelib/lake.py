@@ -132,6 +132,12 @@ class Transaction:
         """The snapshots that the commits became, in the order in which they were added."""
 
     def add(self, staged: StagedCommit) -> None:
+        if not isinstance(staged, StagedCommit):
+            raise InvalidInputError(
+                f"{staged!r} is no staged commit.",
+                kind="not_staged",
+                remedy="Add what a stage_…() call gives.",
+            )
         if any(each.id == staged.id for each in self._staged):
             raise InvalidInputError(
                 f"Commit {staged.id} was added to the transaction before.", kind="added_twice", remedy="Add it once."

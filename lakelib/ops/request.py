@@ -63,6 +63,10 @@ def _parse_key(given: Any) -> IdempotencyKey | None:
 
 
 def _parse_properties(given: Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(
+            f"properties is {given!r}.", kind="invalid_property", remedy='Give names and values: {"source": "s3://…"}.'
+        )
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str) or not is_storable(name + value):
             raise InvalidInputError(

@@ -119,6 +119,7 @@ def write_rows(
     check: Callable[[pa.RecordBatch], None] | None = None,
 ) -> WrittenRows:
     """Aligns the rows and writes them as runs. `check` may refuse an aligned batch. An error leaves no file behind."""
+    _check_named_columns(table, source.schema)
     new_schema = _widened_schema(runtime, table, source, request) if request.merge_schema else None
     schema = new_schema or table.schema
     auxiliary = _auxiliary_columns(source.schema, schema, request.aux_order, bool(table.primary_key_ids))
@@ -147,6 +148,20 @@ def write_rows(
             rows_in += aligned.num_rows
             writer.write(aligned)
         return WrittenRows(files=writer.finish(), rows_in=rows_in, new_schema=new_schema)
+
+
+def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:
+    """Other columns are NULL where the data lacks them. Without these a row would land in another partition than the
+    one that it is to replace, or count as older than every other, and nobody would notice."""
+    given = {name.casefold() for name in source.names}
+    for role, columns in (("partition", table.partition_by), ("sequence", table.sequence_by)):
+        for column in columns:
+            if column.name.casefold() not in given:
+                raise InvalidInputError(
+                    f"The data for {table.full_name} lacks the {role} column {column.name!r}.",
+                    kind="missing_column",
+                    remedy="Add it to the data; NULL may be its value, but has to be said.",
+                )
 
 
 def run_target(

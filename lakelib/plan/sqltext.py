@@ -1,6 +1,6 @@
 """Pure. Parses SQL text into sqlglot's tree, and quotes pieces of it in messages."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -18,8 +18,12 @@ SUPPORTED = (
 )
 
 
-def parse_condition(text: str) -> exp.Expr:
-    """The tree of one SQL condition. Raises InvalidInputError on anything else, RecursionError on very deep nesting."""
+def parse_condition(text: str, column_names: Collection[str]) -> exp.Expr:
+    """The tree of one SQL condition. Raises InvalidInputError on anything else, RecursionError on very deep nesting.
+
+    Double quotes make text, as in Spark. Where they hold the name of a column they are refused: elsewhere in SQL that
+    means the column, and a condition on a mere text would select all rows or none.
+    """
     if len(text) > MAX_TEXT:
         raise InvalidInputError(
             f"The predicate has {len(text):,} characters, and {MAX_TEXT:,} are the most.",
@@ -28,7 +32,9 @@ def parse_condition(text: str) -> exp.Expr:
         )
     dialect = Dialect.get_or_raise("spark")
     try:
-        tokens = list(_joined_quotes(dialect.tokenize(text)))
+        tokens = dialect.tokenize(text)
+        _check_double_quotes(text, tokens, column_names)
+        tokens = list(_joined_quotes(tokens))
         found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except SqlglotError as error:
         raise InvalidInputError(
@@ -85,6 +91,17 @@ def _joined_quotes(tokens: list[Token]) -> Iterator[Token]:
             yield token
     if held is not None:
         yield held
+
+
+def _check_double_quotes(text: str, tokens: list[Token], column_names: Collection[str]) -> None:
+    names = {name.casefold() for name in column_names}
+    for token in tokens:
+        if token.token_type is TokenType.STRING and text[token.start] == '"' and token.text.casefold() in names:
+            raise InvalidInputError(
+                f'"{token.text}" in the predicate is a text, and also the name of a column.',
+                kind="invalid_predicate",
+                remedy=f"Write `{token.text}` for the column, or '{token.text}' for the text.",
+            )
 
 
 def _place(error: SqlglotError) -> str:

@@ -100,7 +100,7 @@ class _Binder:
 
     def bind(self) -> Predicate:
         try:
-            return self._predicate(parse_condition(self._text), 0)
+            return self._predicate(parse_condition(self._text, self._schema.names), 0)
         except RecursionError:
             raise self._too_deep() from None
 

@@ -191,6 +191,7 @@ class ParquetReader:
                 self._open_stream(),
                 metadata=self._footer.metadata,
                 pre_buffer=remote,
+                page_checksum_verification=True,
                 read_dictionary=list(self._coded_names),
             )
         return self._file
@@ -252,7 +253,7 @@ class _FileWriter:
 
     def discard(self) -> None:
         """Closes, which may write the rest of a footer, and deletes what came of it. Raises nothing of its own."""
-        with suppress(OSError, ValueError):
+        with suppress(Exception):  # after a failed write the writer's own state decides what it raises
             if self._writer is not None:
                 self._writer.close()
         with suppress(OSError, ValueError):
@@ -268,6 +269,7 @@ class _FileWriter:
             self._schema,
             compression=self._options.compression,
             compression_level=self._options.compression_level if leveled else None,
+            write_page_checksum=True,
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),

@@ -7,12 +7,13 @@ and when the input ends, every bucket's rows are sorted, reduced to one row a ke
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
 import pyarrow as pa
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import NewFile, PartitionKey
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
@@ -105,7 +106,8 @@ class RunWriter:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         if kind is not None:
-            self._storage.at(self._target.location).delete_files(self._paths)
+            with suppress(LakeError):  # the error that ended the write is the one to be told
+                self._storage.at(self._target.location).delete_files(self._paths)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""

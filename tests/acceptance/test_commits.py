@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, RejectedError, StagedCommit, Table
-from tests.acceptance.support import Engine, NewTable, data, rows_of
+from lakelib.settings import StorageSettings
+from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
 
@@ -161,6 +162,16 @@ def test_a_rejected_commit_stays_rejected_when_another_attempt_has_done_its_work
     table.upsert(row(2), idempotency_key=("loader", 1))
     with pytest.raises(RejectedError, match="wrong source"):
         staged.publish()
+
+
+def test_only_staged_commits_go_into_a_transaction(lake: Lake, table: Table, storage: StorageSettings) -> None:
+    with refused(table, storage, "no staged commit"), lake.transaction() as transaction:
+        transaction.add(table)  # type: ignore[arg-type]
+
+
+def test_properties_are_names_and_values(table: Table, storage: StorageSettings) -> None:
+    with refused(table, storage, "properties is ['a']"):
+        table.upsert(row(1), properties=["a"])  # type: ignore[typeddict-item]
 
 
 def test_a_published_commit_cannot_be_rejected(table: Table) -> None:

@@ -283,6 +283,19 @@ def test_a_missing_required_column_is_refused(
         engine.write(table, "upsert", batch.drop_columns(missing))
 
 
+@pytest.mark.parametrize("missing", ["p", "seq"])
+@pytest.mark.parametrize("kind", ["append", "upsert", "overwrite"])
+def test_a_missing_partition_or_sequence_column_is_refused(
+    engine: Engine, new_table: NewTable, storage: StorageSettings, missing: str, kind: str
+) -> None:
+    schema = "id bigint, p string, seq bigint"
+    table = new_table(schema, primary_key=["id"], partition_by=["p"], sequence_by=["seq"])
+    batch = pa.table({"id": [1], "p": ["a"], "seq": [1]})
+    engine.write(table, "upsert", batch)
+    with refused(table, storage, repr(missing), "Add it"):
+        engine.write(table, kind, batch.drop_columns(missing))
+
+
 def test_null_in_a_required_column_is_refused(engine: Engine, new_table: NewTable, storage: StorageSettings) -> None:
     table = new_table("id bigint, v bigint not null", primary_key=["id"])
     with refused(table, storage, "'v'", "NULL", "row 2"):

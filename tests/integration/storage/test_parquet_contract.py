@@ -77,6 +77,23 @@ def bounds(written: WrittenParquet) -> tuple[bytes | None, bytes | None, int | N
     return written.bounds.lower[0], written.bounds.upper[0], written.bounds.null_counts[0]
 
 
+def test_a_flipped_bit_is_an_error_and_no_other_value(storage: Storage) -> None:
+    rows = 4000
+    columns = columns_of("bigint", "double", "string")
+    table = table_of(
+        columns, range(rows), [number / 7 for number in range(rows)], [str(number) for number in range(rows)]
+    )
+    write(storage, columns, table, compression="none")
+    whole = storage.read_bytes("t/p/file.parquet")
+    for place in range(500, len(whole) - 6000, len(whole) // 23):
+        storage.write_bytes("t/p/file.parquet", whole[:place] + bytes((whole[place] ^ 4,)) + whole[place + 1 :])
+        try:
+            found = read(storage)
+        except CorruptionError:
+            continue
+        assert found.equals(table), f"the bit at {place} changed what is read"
+
+
 def test_every_type_is_read_back_as_it_was(storage: Storage) -> None:
     columns = columns_of(*TYPES)
     rows = table_of(

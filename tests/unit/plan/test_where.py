@@ -98,7 +98,7 @@ def always(name: str) -> Predicate:
         ("n NOT IN (1)", Not(part=In(column=column("n"), values=(1,)))),
         ("s LIKE 'a%'", Like(column=column("s"), pattern="a%")),
         ("s NOT LIKE 'a%'", Not(part=Like(column=column("s"), pattern="a%"))),
-        ('s = "x"', compare("s", "=", "x")),
+        ('s = "xy"', compare("s", "=", "xy")),
         ("s = 'it''s'", compare("s", "=", "it's")),
         ("s = 'it\\'s'", compare("s", "=", "it's")),
         ("`A B` = ''", compare("a b", "=", "")),
@@ -220,6 +220,12 @@ def test_what_is_not_supported_is_named_with_the_remedy(text: str, pieces: list[
     assert [piece for piece in pieces if piece not in str(error.value)] == []
     assert error.value.remedy
     assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize("text", ["\"s\" = 'x'", "\"S\" <> 'x'", 's in ("x", "N")'])
+def test_double_quotes_around_a_columns_name_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"for the column, or .* for the text"):
+        parse_where(text, SCHEMA)
 
 
 def test_long_chains_and_lists_are_no_nesting() -> None:
