@@ -1,6 +1,7 @@
 """Publishing: the one transaction in which commits become snapshots, or nothing changes."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,15 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, snapshot_from_row
 from lakelib.catalog.tables import table_missing
 from lakelib.errors import ConflictError, NotFoundError, RejectedError
-from lakelib.model.partition_test import partition_test_from_json
+from lakelib.model.reads_where import reads_where_from_json
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Conflict, IdempotencyKey, Published, Snapshot, TableInfo
 from lakelib.plan.prune import partition_may_match
 
 _PASSING_VERDICTS = ("accept", "warn")
+_alone = threading.Lock()
+"""Whoever publishes alone keeps one connection of the pool while its work takes others: one at a time, lest all of them
+wait for each other."""
 
 
 class _AbandonedError(Exception):
@@ -29,7 +33,7 @@ class _AbandonedError(Exception):
 def publish(
     catalog: Catalog, commit_ids: Sequence[UUID], *, rebase_overwrites: bool = False
 ) -> list[Published] | Conflict:
-    """All commits become snapshots in one instant, or none does.
+    """All commits become snapshots in one instant, in the order given, or none does.
 
     Safe to repeat: a commit that was published already gives the snapshot it became, and so does one whose work another
     attempt has published. Raises ConflictError when a newer attempt took over, RejectedError for a rejected commit and
@@ -38,6 +42,26 @@ def publish(
     """
     try:
         return catalog.run(lambda db: _publish_all(db, list(commit_ids), rebase_overwrites))
+    except _AbandonedError as abandoned:
+        return abandoned.conflict
+
+
+def publish_alone(catalog: Catalog, table_id: int, stage: Callable[[], UUID]) -> Published | Conflict:
+    """Stages a commit and publishes it, while whoever else publishes to the table waits: nothing changes in between.
+
+    Ended by a lost connection this is done again from the start, unless it has been published.
+    """
+    staged: list[UUID] = []
+
+    def work(db: Connection) -> Published:
+        db.execute(query("hold_table"), {"table_id": table_id})
+        if not staged or _load_commit(db, staged[-1])["state"] != CommitState.PUBLISHED.value:
+            staged.append(stage())
+        return _publish_all(db, staged[-1:], rebase_overwrites=False)[0]
+
+    try:
+        with _alone:
+            return catalog.run(work)
     except _AbandonedError as abandoned:
         return abandoned.conflict
 
@@ -81,10 +105,32 @@ def store_verdict(
 
 
 def _publish_all(db: Connection, commit_ids: list[UUID], rebase_overwrites: bool) -> list[Published]:
-    commits = db.execute(query("lock_commits"), {"commit_ids": commit_ids}).fetchall()
-    _check_known(commit_ids, commits)
-    published = {commit["id"]: _publish_one(db, commit, rebase_overwrites) for commit in commits}
+    rows = db.execute(query("lock_commits"), {"commit_ids": commit_ids}).fetchall()
+    commits = {commit["id"]: commit for commit in rows}
+    missing = [commit_id for commit_id in commit_ids if commit_id not in commits]
+    if missing:
+        raise commit_missing(missing[0])
+    published: dict[UUID, Published] = {}
+    for commit_id in commit_ids:
+        if commit_id not in published:
+            published[commit_id] = _publish_one(db, commits[commit_id], rebase_overwrites)
+            _check_order(commits, commit_id, published[commit_id].snapshot)
     return [published[commit_id] for commit_id in commit_ids]
+
+
+def _check_order(commits: Mapping[UUID, Row], commit_id: UUID, snapshot: Snapshot) -> None:
+    """A commit whose work another one of the same transaction has made obsolete was meant to be published before it."""
+    if snapshot.commit_id == commit_id:
+        return
+    commit, other = commits[commit_id], commits.get(snapshot.commit_id)
+    if other is not None and other["state"] == CommitState.STAGED.value:
+        _check_state(commit)
+        raise _abandoned(
+            commit,
+            "version_order",
+            f"version {commit['version']} of {commit['application']!r} comes after version {other['version']} in one"
+            " transaction; add the commits of an application in rising order",
+        )
 
 
 def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Published:
@@ -119,7 +165,7 @@ def _extend_reads(db: Connection, commit: Row) -> None:
     """A commit that read wherever a predicate may be TRUE has read the partitions, too, that came into being since."""
     if commit["reads_where"] is None:
         return
-    predicate = partition_test_from_json(commit["reads_where"])
+    predicate = reads_where_from_json(commit["reads_where"])
     unread = db.execute(query("find_unread_partitions"), {"commit_id": commit["id"]}).fetchall()
     partition_by = [Column(id=column_id, name="", type="") for column_id in commit["partition_by"]]
     read = [row["id"] for row in unread if partition_may_match(predicate, partition_by, tuple(row["key"]))]
@@ -138,12 +184,6 @@ def _adopt_earlier(db: Connection, commit: Row) -> Published:
 def _published(commit: Row, snapshot: Row | None) -> Published:
     assert snapshot is not None
     return Published(snapshot=snapshot_from_row(snapshot), table_id=commit["table_id"])
-
-
-def _check_known(commit_ids: list[UUID], commits: Sequence[Row]) -> None:
-    missing = set(commit_ids) - {commit["id"] for commit in commits}
-    if missing:
-        raise commit_missing(missing.pop())
 
 
 def _check_state(commit: Row) -> None:
@@ -178,6 +218,8 @@ def _check_conflicts(commit: Row, checks: Row) -> None:
         raise _abandoned(commit, "input_gone", f"files that it replaces were removed since snapshot {base}")
     if checks["rows_added"]:
         raise _abandoned(commit, "rows_added", f"rows were added where it read since snapshot {base}")
+    if checks["rows_removed"]:
+        raise _abandoned(commit, "rows_removed", f"rows were removed where it read since snapshot {base}")
 
 
 def _abandoned(commit: Row, reason: str, detail: str) -> _AbandonedError:

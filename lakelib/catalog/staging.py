@@ -1,7 +1,5 @@
 """Staging: a proposal and its files enter the catalog, visible to nobody but those who ask for it."""
 
-from uuid import UUID
-
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
@@ -9,7 +7,7 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import columns_to_json, file_to_row
 from lakelib.catalog.tables import table_missing
 from lakelib.model.files import PartitionKey
-from lakelib.model.partition_test import partition_test_to_json
+from lakelib.model.reads_where import reads_where_to_json
 from lakelib.model.table import Proposal
 
 
@@ -19,9 +17,7 @@ def stage(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
 
 
 def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
-    if _is_staged(db, proposal.commit_id):
-        return
-    attempt = _take_over(db, proposal)
+    _lock_attempts(db, proposal)
     if db.execute(query("find_head"), {"table_id": proposal.table_id}).fetchone() is None:
         raise table_missing(table_name)
     if proposal.new_schema is not None:
@@ -30,26 +26,27 @@ def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
             query("insert_schema"),
             {"table_id": proposal.table_id, "id": proposal.new_schema.id, "columns": columns},
         )
-    db.execute(query("insert_commit"), _commit_row(proposal, attempt))
+    if db.execute(query("insert_commit"), _commit_row(proposal)).fetchone() is None:
+        return
+    _take_over(db, proposal)
     own_partition_ids = _insert_files(db, proposal)
     _insert_dependencies(db, proposal, own_partition_ids)
 
 
-def _is_staged(db: Connection, commit_id: UUID) -> bool:
-    return db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone() is not None
-
-
-def _take_over(db: Connection, proposal: Proposal) -> int:
+def _lock_attempts(db: Connection, proposal: Proposal) -> None:
     key = proposal.idempotency_key
-    if key is None:
-        return 1
-    work = {"table_id": proposal.table_id, "application": key.application, "version": key.version}
-    db.execute(query("lock_attempts"), work)
-    row = db.execute(query("take_over_attempts"), work).fetchone()
-    return 1 + (row["attempt"] if row else 0)
+    if key is not None:
+        db.execute(query("lock_attempts"), {"table_id": proposal.table_id, "application": key.application})
 
 
-def _commit_row(proposal: Proposal, attempt: int) -> dict[str, object]:
+def _take_over(db: Connection, proposal: Proposal) -> None:
+    key = proposal.idempotency_key
+    if key is not None:
+        work = {"table_id": proposal.table_id, "application": key.application, "version": key.version}
+        db.execute(query("take_over_attempts"), work | {"commit_id": proposal.commit_id})
+
+
+def _commit_row(proposal: Proposal) -> dict[str, object]:
     key = proposal.idempotency_key
     schema = proposal.new_schema or proposal.schema
     return {
@@ -63,7 +60,6 @@ def _commit_row(proposal: Proposal, attempt: int) -> dict[str, object]:
         "reads_where": _reads_where(proposal),
         "application": key.application if key else None,
         "version": key.version if key else None,
-        "attempt": attempt,
         "summary": Jsonb(dict(proposal.summary)),
         "properties": Jsonb(dict(proposal.properties)),
     }
@@ -71,7 +67,7 @@ def _commit_row(proposal: Proposal, attempt: int) -> dict[str, object]:
 
 def _reads_where(proposal: Proposal) -> Jsonb | None:
     where = proposal.read_scope.where
-    return None if where is None else Jsonb(partition_test_to_json(where, proposal.partition_column_ids))
+    return None if where is None else Jsonb(reads_where_to_json(where, proposal.partition_column_ids))
 
 
 def _insert_files(db: Connection, proposal: Proposal) -> set[int]:

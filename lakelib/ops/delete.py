@@ -21,7 +21,8 @@ from lakelib.model import sortable
 from lakelib.model.files import Partition, PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column
-from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.publish import publish_alone
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -38,29 +39,34 @@ from lakelib.rows.types import arrow_type
 from lakelib.storage.run_writer import RunWriter
 from lakelib.storage.split_reader import read_split
 
-_MOST_TRIES = 10
-_LONGEST_PAUSE_SECONDS = 0.5
+_FREE_TRIES = 3
+"""So often it is tried beside other writers; then they wait for it."""
+_LONGEST_PAUSE_SECONDS = 0.1
+_PASSING_CONFLICTS = ("rows_added", "rows_removed", "input_gone")
 _FILE_KIND = "delete"
 
 
 def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Snapshot:
-    """Deletes the rows for which the predicate is TRUE, and publishes. Looks again when rows were added meanwhile."""
+    """Deletes the rows for which the predicate is TRUE, and publishes. Looks again when rows changed meanwhile."""
     return _publish_patiently(runtime, handle, request, lambda table: _stage_where(runtime, table, where, request))
 
 
 def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
-    """The delete as a staged commit. It conflicts with rows added, since now, to the partitions it looked at."""
+    """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     return _stage_where(runtime, table, where, request)
 
 
 def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
-    """Deletes the rows of the given keys, and publishes. Looks again when rows were added meanwhile, if it can."""
+    """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
     source = open_source(data)
-    tries = _MOST_TRIES if source.rereadable else 1
-    return _publish_patiently(
-        runtime, handle, request, lambda table: _stage_keys(runtime, table, source, request), tries=tries
-    )
+
+    def stage(table: TableInfo) -> UUID:
+        return _stage_keys(runtime, table, source, request)
+
+    if source.rereadable:
+        return _publish_patiently(runtime, handle, request, stage)
+    return publish_work(runtime, handle, request, stage)
 
 
 def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
@@ -74,18 +80,18 @@ def _publish_patiently(
     handle: TableInfo,
     request: WriteRequest,
     stage: Callable[[TableInfo], UUID],
-    *,
-    tries: int = _MOST_TRIES,
 ) -> Snapshot:
     """Stages and publishes, and does it again when others have changed meanwhile what the delete has looked at."""
-    for tries_left in reversed(range(tries)):
+    for _ in range(_FREE_TRIES):
         try:
             return publish_work(runtime, handle, request, stage)
         except ConflictError as conflict:
-            if not tries_left or conflict.kind not in ("rows_added", "input_gone"):
+            if conflict.kind not in _PASSING_CONFLICTS:
                 raise
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
-    raise AssertionError("the last try returns or raises")
+    return publish_alone(
+        runtime, handle.id, lambda: stage(tables.load_table(runtime.catalog, handle.id, handle.full_name))
+    )
 
 
 def _stage_where(runtime: Runtime, table: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
@@ -146,10 +152,10 @@ def _stage_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, reque
 def _stage_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:
     """Replaces the files that hold matching rows. The rows that stay keep their commit."""
     plan = plan_scan(runtime, table, ScanRequest(columns=(*table.schema.names, COMMIT_COLUMN), where=predicate))
-    with Held(runtime, plan) as held:
+    with Held(runtime, plan):
         touched = [split for split in plan.splits if any(True for _ in read_split(runtime.storage, plan.target, split))]
         whole = replace(plan, splits=tuple(touched))
-        written = _write_kept(runtime, whole, predicate, held)
+        written = _write_kept(runtime, whole, predicate)
     return stage_commit(
         runtime,
         table,
@@ -161,7 +167,7 @@ def _stage_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, req
     )
 
 
-def _write_kept(runtime: Runtime, plan: ScanPlan, predicate: Predicate, held: Held) -> WrittenRows:
+def _write_kept(runtime: Runtime, plan: ScanPlan, predicate: Predicate) -> WrittenRows:
     """Writes the rows of the plan's files for which the predicate is not TRUE."""
     table = plan.table
     everything = replace(plan.target, predicate=None, asked_columns=())
@@ -172,7 +178,6 @@ def _write_kept(runtime: Runtime, plan: ScanPlan, predicate: Predicate, held: He
     ) as writer:
         for split in plan.splits:
             for rows in read_split(runtime.storage, everything, split):
-                held.keep()
                 kept = rows.filter(pc.invert(matching_rows(predicate, rows)))
                 rows_in += kept.num_rows
                 for batch in kept.to_batches():
@@ -223,9 +228,11 @@ def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:
 
 def _scope_of_partitions(runtime: Runtime, table: TableInfo, keys: Collection[PartitionKey]) -> ReadScope:
     """Just these partitions, whether they are there yet or not."""
+    if not keys:
+        return NO_READ
     where = in_any_partition(table.partition_by, keys) if table.partition_by else None
     if where is None:
-        return ReadScope(whole_table=bool(keys))
+        return WHOLE_TABLE
     query = files.FileQuery(
         table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=where
     )
@@ -287,7 +294,7 @@ def _mark_columns(table: TableInfo) -> tuple[Column, ...]:
 def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_ids: Collection[int]) -> ReadScope:
     """The partitions that the predicate lets one look at, those to come included."""
     if not columns_of(predicate) & set(table.partition_ids):
-        return ReadScope(whole_table=True)
+        return WHOLE_TABLE if partition_may_match(predicate, (), ()) else NO_READ
     partitions = files.load_partitions(runtime.catalog, list(partition_ids))
     looked_at = tuple(
         partition.id

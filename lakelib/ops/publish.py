@@ -4,7 +4,7 @@ Publishing is retried while the catalog is out of reach, and is safe to repeat. 
 here: while a commit's outcome is unknown they may be live.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from lakelib.catalog import publishing
@@ -23,14 +23,24 @@ def publish_staged(runtime: Runtime, commit_ids: Sequence[UUID], *, rebase_overw
             return [each.snapshot for each in published]
 
 
+def publish_alone(runtime: Runtime, table_id: int, stage: Callable[[], UUID]) -> Snapshot:
+    """Stages a commit and publishes it while other publishes to the table wait: what it looks at stays as it is."""
+    match publishing.publish_alone(runtime.catalog, table_id, stage):
+        case Conflict() as conflict:
+            abandon(runtime, conflict.commit_id, conflict.reason)
+            raise conflict_error(conflict)
+        case published:
+            return published.snapshot
+
+
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
     """The commit is rejected and can never be published; it stays inspectable. Raises InvalidInputError for a reason
-    that is no text."""
-    if not isinstance(reason, str) or not is_storable(reason):
+    that is no text, or blank."""
+    if not isinstance(reason, str) or not reason.strip() or not is_storable(reason):
         raise InvalidInputError(
             f"The reason to reject commit {commit_id} is {reason!r}.",
             kind="invalid_reason",
-            remedy="Give text, without NUL characters and lone surrogates.",
+            remedy="Say why in text, without NUL characters and lone surrogates.",
         )
     publishing.decide(runtime.catalog, commit_id, CommitState.REJECTED, reason)
 

@@ -1,10 +1,15 @@
 """Commits: staged in isolation, published once and whole, whoever else is writing."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
+import lakelib.ops.delete as delete_module
+import lakelib.ops.overwrite as overwrite_module
 from lakelib import ConflictError, InvalidInputError, Lake, RejectedError, StagedCommit, Table
 from lakelib.settings import StorageSettings
 from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
@@ -325,3 +330,153 @@ def test_staged_upserts_publish_in_any_order_and_the_last_published_wins(engine:
     for number in (1, 2, 0):
         staged[number].publish()
     assert rows_of(engine, table.scan(columns=["v", "_commit"])) == [(0, 3)]
+
+
+def test_a_staged_delete_of_no_keys_publishes_beside_any_rows(engine: Engine, new_table: NewTable) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], sequence_by=["v"])
+    staged = table.stage_delete_keys(data({"id": pa.int64(), "p": pa.string()}))
+    engine.write(table, "upsert", row(1))
+    assert staged.publish().id == 2
+
+
+def test_a_staged_delete_that_can_match_nothing_publishes_beside_any_rows(engine: Engine, table: Table) -> None:
+    staged = table.stage_delete("false")
+    engine.write(table, "upsert", row(1))
+    assert staged.publish().id == 2
+
+
+REMOVALS = {
+    "the partition dropped": lambda table: table.delete("p = 'a'"),
+    "the partition overwritten": lambda table: table.overwrite(row(7), partitions="dynamic"),
+    "the table overwritten": lambda table: table.overwrite(data(SCHEMA), partitions="all"),
+}
+
+
+@pytest.mark.parametrize("remove", REMOVALS.values(), ids=REMOVALS)
+def test_a_staged_delete_in_a_sequenced_table_conflicts_with_the_removal_of_what_it_read(
+    engine: Engine, new_table: NewTable, remove: Callable[[Table], object]
+) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], sequence_by=["v"])
+    engine.write(table, "upsert", row(1, 5))
+    staged = table.stage_delete("id = 1 and v > 2")
+    remove(table)
+    with pytest.raises(ConflictError, match=r"rows were (added|removed)"):
+        staged.publish()
+    engine.write(table, "upsert", row(1, 3))
+    assert rows_of(engine, table.scan(where="id = 1")) == [(1, "a", 3)]
+
+
+def test_a_delete_in_a_sequenced_table_looks_again_when_rows_were_removed_meanwhile(
+    engine: Engine, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], sequence_by=["v"])
+    engine.write(table, "upsert", row(1, 5))
+    beside = iter([lambda: table.delete("p = 'a'")])
+    _do_after_staging(monkeypatch, lambda: next(beside, lambda: None)())
+    table.delete("id = 1 and v > 2")
+    engine.write(table, "upsert", row(1, 3))
+    assert rows_of(engine, table.scan()) == [(1, "a", 3)]
+
+
+@pytest.mark.parametrize("key", [["id"], []], ids=["key", "append"])
+def test_a_delete_gets_through_beside_writers_that_never_pause(
+    engine: Engine, new_table: NewTable, monkeypatch: pytest.MonkeyPatch, key: list[str]
+) -> None:
+    table = new_table(SCHEMA, primary_key=key)
+    engine.write(table, "append", row(0))
+    writers: list[threading.Thread] = []
+
+    def write_beside() -> None:
+        """A writer publishes between staging and publishing of each try, unless it is held off."""
+        writer = threading.Thread(target=lambda: engine.write(table, "append", row(len(writers), value=2)))
+        writers.append(writer)
+        writer.start()
+        writer.join(timeout=2)
+
+    _do_after_staging(monkeypatch, write_beside)
+    table.delete("v = 1")
+    for writer in writers:
+        writer.join()
+    assert rows_of(engine, table.scan(columns=["v"])) == [(2,)] * len(writers)
+
+
+def _do_after_staging(monkeypatch: pytest.MonkeyPatch, work: Callable[[], None]) -> None:
+    """Whenever a delete has staged its commit, and before it publishes, `work` happens."""
+    stage = delete_module.stage_commit
+
+    def stage_and_work(*args: Any, **options: Any) -> UUID:
+        commit_id = stage(*args, **options)
+        monkeypatch.setattr(delete_module, "stage_commit", stage)
+        work()
+        monkeypatch.setattr(delete_module, "stage_commit", stage_and_work)
+        return commit_id
+
+    monkeypatch.setattr(delete_module, "stage_commit", stage_and_work)
+
+
+def test_a_transaction_publishes_in_the_order_of_adding(engine: Engine, lake: Lake, table: Table) -> None:
+    first, second = table.stage_upsert(row(1, 1)), table.stage_upsert(row(1, 2))
+    with lake.transaction() as transaction:
+        transaction.add(second)
+        transaction.add(first)
+    assert [snapshot.id for snapshot in transaction.snapshots] == [1, 2]
+    assert rows_of(engine, table.scan(columns=["v"])) == [(1,)]
+
+
+def test_versions_staged_in_the_wrong_order_go_into_a_transaction_in_the_right_one(
+    engine: Engine, lake: Lake, table: Table
+) -> None:
+    second = table.stage_upsert(row(2), idempotency_key=("etl", 2))
+    first = table.stage_upsert(row(1), idempotency_key=("etl", 1))
+    with lake.transaction() as transaction:
+        transaction.add(first)
+        transaction.add(second)
+    assert rows_of(engine, table.scan(columns=["id"])) == [(1,), (2,)]
+
+
+def test_versions_added_in_falling_order_are_refused(lake: Lake, table: Table) -> None:
+    first = table.stage_upsert(row(1), idempotency_key=("etl", 1))
+    second = table.stage_upsert(row(2), idempotency_key=("etl", 2))
+    with pytest.raises(ConflictError, match="rising order") as caught:
+        _publish_together(lake, second, first)
+    assert caught.value.kind == "version_order"
+    assert table.head is None
+    assert (first.state, second.state) == ("staged", "staged")
+
+
+def test_a_transaction_adopts_what_was_published_before_it(engine: Engine, lake: Lake, table: Table) -> None:
+    first = table.stage_upsert(row(1), idempotency_key=("etl", 1))
+    second = table.stage_upsert(row(2), idempotency_key=("etl", 2))
+    third = table.stage_upsert(row(3), idempotency_key=("etl", 3))
+    second.publish()
+    with lake.transaction() as transaction:
+        for commit in (second, first, third):
+            transaction.add(commit)
+    assert [snapshot.id for snapshot in transaction.snapshots] == [1, 1, 2]
+    assert rows_of(engine, table.scan(columns=["id"])) == [(2,), (3,)]
+
+
+def test_a_published_commit_shows_the_table_as_it_is_now(engine: Engine, table: Table) -> None:
+    staged = table.stage_upsert(data(SCHEMA, (1, "a", 1), (2, "b", 1)))
+    staged.publish()
+    table.delete("p = 'a'")
+    assert rows_of(engine, staged.scan()) == [(2, "b", 1)]
+    assert rows_of(engine, staged.scan(scope="staged")) == [(1, "a", 1), (2, "b", 1)]
+
+
+def test_a_rebased_overwrite_counts_the_files_that_it_took_out(
+    engine: Engine, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = overwrite_module.stage_commit
+
+    def stage_late(*args: Any, **options: Any) -> UUID:
+        commit_id = stage(*args, **options)
+        monkeypatch.setattr(overwrite_module, "stage_commit", stage)
+        engine.write(table, "upsert", row(1))
+        engine.write(table, "upsert", row(2))
+        return commit_id
+
+    monkeypatch.setattr(overwrite_module, "stage_commit", stage_late)
+    snapshot = table.overwrite(row(3))
+    assert snapshot.summary["files_removed"] == 2
+    assert rows_of(engine, table.scan(columns=["id"])) == [(3,)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.property.lake_values import COMMIT, Col, Pred, canonical, rank_or_lowest
+from tests.property.lake_values import ALWAYS, COMMIT, Col, Pred, canonical, rank_or_lowest
 
 Values = dict[int, Any]
 """A row: values by column id."""
@@ -40,7 +40,6 @@ class Proposal:
     rewritten: tuple[Entry, ...] = ()
     removed_files: frozenset[int] = frozenset()
     removed_partitions: frozenset[PartitionKey] = frozenset()
-    reads_all: bool = False
     read_pred: Pred | None = None
     """It read the partitions where this may be TRUE."""
     read_partitions: frozenset[PartitionKey] = frozenset()
@@ -178,9 +177,11 @@ class TableModel:
         }
         if any(self._reads(proposal, partition) for partition in added):
             raise RefusedError("rows_added")
+        if self.sequence_by and any(self._reads(proposal, base.files[number].partition) for number in gone):
+            raise RefusedError("rows_removed")
 
     def _reads(self, proposal: Proposal, partition: PartitionKey) -> bool:
-        if proposal.reads_all or partition in proposal.read_partitions:
+        if partition in proposal.read_partitions:
             return True
         return proposal.read_pred is not None and self.may_hold(proposal.read_pred, partition)
 
@@ -249,10 +250,7 @@ class TableModel:
 
     def delete(self, pred: Pred, **more: Any) -> Proposal:
         asked = {column.id for column in pred.columns}
-        if asked & set(self.partition_by):
-            more["read_pred"] = pred
-        else:
-            more["reads_all"] = True
+        more["read_pred"] = pred
         if asked <= set(self.partition_by):
             return self._proposal(removed_partitions=self._partitions_matching(pred), **more)
         if self.primary_key:
@@ -266,7 +264,7 @@ class TableModel:
 
     def overwrite_all(self, rows: Sequence[Values], **more: Any) -> Proposal:
         gone = frozenset(file.partition for file in self.head.files.values())
-        return self._proposal(upserts=self.newest(rows), removed_partitions=gone, reads_all=True, **more)
+        return self._proposal(upserts=self.newest(rows), removed_partitions=gone, read_pred=ALWAYS, **more)
 
     def overwrite_dynamic(self, rows: Sequence[Values], **more: Any) -> Proposal:
         own = frozenset(map(self.partition_of, rows))

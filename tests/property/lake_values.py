@@ -181,6 +181,7 @@ class Both(_Shown):
 
 Pred = Leaf | Not | Both
 
+ALWAYS = Leaf("TRUE", frozenset(), lambda _row: True)
 _NULL = Leaf("NULL", frozenset(), lambda _row: None)
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda left, right: left == right,
@@ -260,7 +261,7 @@ def leaves(draw: st.DrawFn, columns: Sequence[Col]) -> Pred:
 _ops = st.sampled_from(tuple(_TESTS))
 _rarely = st.sampled_from((False, False, False, True))
 _CONSTANTS: tuple[Pred, ...] = (
-    Leaf("TRUE", frozenset(), lambda _row: True),
+    ALWAYS,
     Leaf("FALSE", frozenset(), lambda _row: False),
     _NULL,
 )

@@ -182,13 +182,10 @@ class LakeMachine(RuleBasedStateMachine):
             st.lists(st.sampled_from(self.staged), min_size=2, max_size=4, unique_by=lambda one: one[2].id)
         )
         models = [model.copy() for model in self.models]
-        published = {}
         expected: Any = None
         try:
-            for number, proposal, commit in sorted(chosen, key=lambda one: one[:2]):
-                published[commit.id] = models[number].publish(proposal)
+            expected = _publish_in_order(models, [(number, proposal) for number, proposal, _ in chosen])
             self.models = models
-            expected = [published[commit.id] for _, _, commit in chosen]
         except RefusedError as refused:
             expected = str(refused)
         assert self._transaction([commit for _, _, commit in chosen]) == expected
@@ -329,6 +326,21 @@ class LakeMachine(RuleBasedStateMachine):
 
     def _step(self, name: str) -> None:
         self.steps.append(name)
+
+
+def _publish_in_order(models: Sequence[TableModel], chosen: Sequence[tuple[int, int]]) -> list[int]:
+    """Proposals of tables, one after the other; none may make obsolete what comes after it."""
+    fresh: set[tuple[int, int]] = set()
+    snapshots = []
+    for number, proposal in chosen:
+        model = models[number]
+        state = model.states[proposal]
+        snapshots.append(model.publish(proposal))
+        if state != "published" and model.states[proposal] == "published":
+            fresh.add((number, snapshots[-1]))
+        elif (number, snapshots[-1]) in fresh:
+            raise RefusedError("fenced" if state == "expired" else "version_order")
+    return snapshots
 
 
 def _outcome(work: Callable[[], lakelib.Snapshot]) -> int | str:

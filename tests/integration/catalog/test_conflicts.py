@@ -1,6 +1,7 @@
 """What keeps a staged commit from being published: rows added where it read, files that are gone, another schema."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import lakelib
 from lakelib.catalog import staging
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
 
@@ -334,3 +336,29 @@ class Staging(threading.Thread):
 
     def run(self) -> None:
         self._table.stage_upsert(rows({3: ("mon", 4)}), **self._options)
+
+
+@pytest.mark.parametrize("key", [None, ("etl", 1)], ids=["without a key", "with a key"])
+def test_staging_again_waits_for_a_first_try_whose_reply_was_lost(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch, key: tuple[str, int] | None
+) -> None:
+    """The first try's transaction is still on its way to its end when the second begins."""
+    stage, entered = staging.stage, threading.Event()
+
+    def hold(db: Any, proposal: Any) -> None:
+        staging._stage(db, proposal, table.name)
+        entered.set()
+        time.sleep(0.3)
+
+    def stage_twice(catalog: Catalog, proposal: Any, table_name: str) -> None:
+        first = threading.Thread(target=lambda: catalog.run(lambda db: hold(db, proposal)))
+        first.start()
+        assert entered.wait(5)
+        stage(catalog, proposal, table_name)
+        first.join()
+
+    monkeypatch.setattr(staging, "stage", stage_twice)
+    staged = table.stage_upsert(rows({3: ("mon", 3)}), idempotency_key=key)
+
+    assert staged.publish().id == 2
+    assert read(table) == {**OLD, 3: ("mon", 3)}

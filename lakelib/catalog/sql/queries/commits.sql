@@ -2,15 +2,12 @@
 -- name: lock_attempts
 select pg_advisory_xact_lock(hashtextextended(%(table_id)s::text || ' ' || %(application)s, 0));
 
--- A newer attempt takes the place of the older ones, which can no longer publish; returns the highest attempt so far.
+-- A newer attempt takes the place of the older ones, which can no longer publish.
 -- name: take_over_attempts
-with replaced as (
-    update lake.commit
-    set state = 'expired', decided_at = clock_timestamp(), reason = 'a newer attempt took over'
-    where table_id = %(table_id)s and application = %(application)s and version = %(version)s and state = 'staged'
-    returning attempt
-)
-select coalesce(max(attempt), 0) as attempt from replaced;
+update lake.commit
+set state = 'expired', decided_at = clock_timestamp(), reason = 'a newer attempt took over'
+where table_id = %(table_id)s and application = %(application)s and version = %(version)s and state = 'staged'
+  and id <> %(commit_id)s;
 
 -- The table's head as it is now, if the table is still there.
 -- name: find_head
@@ -25,12 +22,18 @@ on conflict (table_id, key) do nothing;
 -- name: find_partition
 select id from lake.partition where table_id = %(table_id)s and key = %(key)s::bytea[];
 
--- The commit itself, staged.
+-- The commit itself, staged; nothing if it is there. Waits for whoever is just entering it, whose reply was lost.
 -- name: insert_commit
 insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
                          reads_where, application, version, attempt, summary, properties)
 values (%(id)s, %(table_id)s, %(kind)s, 'staged', %(base_snapshot_id)s, %(base_schema_id)s, %(schema_id)s,
-        %(reads_whole_table)s, %(reads_where)s, %(application)s, %(version)s, %(attempt)s, %(summary)s, %(properties)s);
+        %(reads_whole_table)s, %(reads_where)s, %(application)s, %(version)s,
+        1 + coalesce((select max(attempt) from lake.commit
+                      where table_id = %(table_id)s and application = %(application)s and version = %(version)s
+                        and state = 'staged'), 0),
+        %(summary)s, %(properties)s)
+on conflict (id) do nothing
+returning id;
 
 -- A file that the commit will add.
 -- name: insert_file
@@ -59,14 +62,20 @@ where p.id in (select f.partition_id from lake.data_file f join lake.commit c on
 -- Rows that only refer to the table or the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
 -- name: lock_commits
 select c.id, c.table_id, c.kind, c.state, c.base_snapshot_id, c.base_schema_id, c.schema_id, c.reads_whole_table,
-       c.reads_where, c.application, c.version, c.reason, t.dropped_at, t.partition_by,
+       c.reads_where, c.application, c.version, c.reason, t.dropped_at, t.partition_by, t.head_id,
        t.namespace || '.' || t.name as table_name, coalesce(t.options ->> 'required_gate', '') as required_gate
 from lake.commit c join lake."table" t on t.id = c.table_id
 where c.id = any(%(commit_ids)s)
-order by t.id, c.staged_at, c.id
+order by t.id, c.id
 for no key update of t, c;
 
+-- Nobody publishes to the table until the transaction's end, however long its connection is idle meanwhile.
+-- name: hold_table
+with patience as materialized (select set_config('idle_in_transaction_session_timeout', '0', true))
+select t.id from lake."table" t, patience where t.id = %(table_id)s for no key update of t;
+
 -- What stands against publishing a commit, seen under the table's lock; an earlier commit of the same transaction counts.
+-- Rows removed matter where rows are ordered by a sequence of their own: a mark that outlives its row would hide later ones.
 -- name: check_commit
 select
     t.head_id, t.schema_id as head_schema_id,
@@ -79,6 +88,12 @@ select
     or exists (
         select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
         where r.commit_id = c.id and f.added_snapshot > c.base_snapshot_id) as rows_added,
+    cardinality(t.sequence_by) > 0 and (
+        c.reads_whole_table and exists (
+            select from lake.data_file f where f.table_id = c.table_id and f.removed_snapshot > c.base_snapshot_id)
+        or exists (
+            select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
+            where r.commit_id = c.id and f.removed_snapshot > c.base_snapshot_id)) as rows_removed,
     (select v.outcome from lake.verdict v where v.commit_id = c.id and v.gate = %(required_gate)s
      order by v.id desc limit 1) as verdict
 from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
@@ -96,7 +111,11 @@ where c.id = %(commit_id)s and f.added_snapshot is not null and f.removed_snapsh
 
 -- The commit is made from the head as it is now.
 -- name: rebase_commit
-update lake.commit c set base_snapshot_id = t.head_id from lake."table" t
+update lake.commit c
+set base_snapshot_id = t.head_id,
+    summary = c.summary || jsonb_build_object(
+        'files_removed', (select count(*) from lake.commit_removal r where r.commit_id = c.id))
+from lake."table" t
 where c.id = %(commit_id)s and t.id = c.table_id;
 
 -- The publish itself: the next snapshot of the table, its files stamped, the head moved.

@@ -17,7 +17,7 @@ order by f.partition_id, f.sequence, f.run, f.prefix, f.id;
 -- name: load_merged_files
 select {columns} from lake.data_file f
 where f.table_id = %(table_id)s and ({condition})
-  and (f.commit_id = %(commit_id)s
+  and (f.commit_id = %(commit_id)s and coalesce(f.added_snapshot, 9223372036854775807) > %(snapshot_id)s
        or f.added_snapshot <= %(snapshot_id)s
           and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
           and not exists (select from lake.commit_removal r where r.commit_id = %(commit_id)s and r.file_id = f.id))

@@ -23,9 +23,10 @@ values (%(namespace)s, %(name)s, %(location)s, 1, 1, %(last_column_id)s, %(prima
 on conflict (namespace, name) where dropped_at is null do nothing
 returning id;
 
--- A schema version, proposed or real.
+-- A schema version, proposed or real; there already if this is said again after a lost reply.
 -- name: insert_schema
-insert into lake.table_schema (table_id, id, columns) values (%(table_id)s, %(id)s, %(columns)s);
+insert into lake.table_schema (table_id, id, columns) values (%(table_id)s, %(id)s, %(columns)s)
+on conflict do nothing;
 
 -- A table at its head, by name.
 -- name: load_table_by_name

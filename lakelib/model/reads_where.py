@@ -27,15 +27,15 @@ _UNKNOWN = IsNull(column=Column(id=0, name="", type="boolean"))
 """May be TRUE and may be FALSE: nothing is known of its column."""
 
 
-def partition_test_to_json(predicate: Predicate, partition_ids: Collection[int]) -> list[Any]:
+def reads_where_to_json(predicate: Predicate, partition_ids: Collection[int]) -> list[Any]:
     """What the predicate says of partitions."""
     match predicate:
         case And(parts=parts):
-            return ["and", *(partition_test_to_json(part, partition_ids) for part in parts)]
+            return ["and", *(reads_where_to_json(part, partition_ids) for part in parts)]
         case Or(parts=parts):
-            return ["or", *(partition_test_to_json(part, partition_ids) for part in parts)]
+            return ["or", *(reads_where_to_json(part, partition_ids) for part in parts)]
         case Not(part=part):
-            return ["not", partition_test_to_json(part, partition_ids)]
+            return ["not", reads_where_to_json(part, partition_ids)]
         case Constant(value=truth):
             return ["constant", truth]
     if not columns_of(predicate) <= set(partition_ids):
@@ -54,15 +54,15 @@ def partition_test_to_json(predicate: Predicate, partition_ids: Collection[int])
             return ["like", column.id, pattern]
 
 
-def partition_test_from_json(given: list[Any]) -> Predicate:
+def reads_where_from_json(given: list[Any]) -> Predicate:
     """The way back, to be asked of partitions only."""
     match given:
         case ["and", *parts]:
-            return And(parts=tuple(map(partition_test_from_json, parts)))
+            return And(parts=tuple(map(reads_where_from_json, parts)))
         case ["or", *parts]:
-            return Or(parts=tuple(map(partition_test_from_json, parts)))
+            return Or(parts=tuple(map(reads_where_from_json, parts)))
         case ["not", part]:
-            return Not(part=partition_test_from_json(part))
+            return Not(part=reads_where_from_json(part))
         case ["constant", value]:
             return Constant(value=value)
         case ["unknown"]:
