@@ -1,5 +1,7 @@
 """A lakehouse for Python, Spark, PostgreSQL and Airflow: `lakelib.connect()` is where to begin."""
 
+from typing import TYPE_CHECKING
+
 from lakelib.errors import (
     ConflictError,
     CorruptionError,
@@ -28,5 +30,18 @@ __all__ = [
     "StagedCommit",
     "Table",
     "Transaction",
+    "__version__",
     "connect",
 ]
+
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name):
+        """`__version__` is that of the installed package, which need not be known to import lakelib."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("lakelib")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

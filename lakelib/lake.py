@@ -16,17 +16,21 @@ from lakelib.ops import create, publish
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.storage.filesystem import open_storage
+from lakelib.storage.local_check import check_folder
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
 _REMOTE_READS_A_PROCESSOR = 4
 
 
-def connect(warehouse: str | None = None, catalog: str | None = None, **settings: str | None) -> "Lake":
+def connect(
+    warehouse: str | os.PathLike[str] | None = None, catalog: str | None = None, **settings: str | None
+) -> "Lake":
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
 
     With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. Brings the catalog to the present
-    schema. Raises InvalidInputError naming a wrong setting and where it came from.
+    schema. Raises InvalidInputError naming a wrong setting and where it came from, or a local warehouse that can be no
+    folder; RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
 
@@ -37,6 +41,7 @@ class Lake:
     def __init__(self, settings: Settings) -> None:
         location = complete_uri(settings.warehouse, settings.storage.default_fs)
         storage = open_storage(location, settings.storage)
+        check_folder(location)
         threads = os.cpu_count() or 1
         self._runtime = Runtime(
             catalog=_open_catalog(settings),
@@ -108,6 +113,7 @@ class Lake:
 
     def close(self) -> None:
         """Gives the catalog's connections back."""
+        self._runtime.leases.close()
         self._runtime.catalog.close()
 
     def __enter__(self) -> "Lake":

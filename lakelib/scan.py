@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from lakelib.ops import explain, read
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.describe import describe_predicate
+
+_MOST_SHOWN = 80
 
 
 class Scan:
@@ -35,8 +38,14 @@ class Scan:
         return read.stream_batches(self._runtime, self._plan)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The same stream as an Arrow reader, to hand on to whatever takes one."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        """The same stream as an Arrow reader, to hand on to whatever takes one.
+
+        The snapshot is held from the first batch until the reader is at its end, is closed, or is dropped. An error
+        while reading reaches the consumer as Arrow's own, with lakelib's text in it: `to_batches` raises lakelib's.
+        """
+        rows = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        # A reader made of Python batches ignores close(). One that is imported frees what it was imported from.
+        return pa.RecordBatchReader.from_stream(rows)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame (pandas must be installed)."""
@@ -51,4 +60,12 @@ class Scan:
         return explain.explain_scan(self._runtime, self._plan)
 
     def __repr__(self) -> str:
-        return f"<Scan of {self._plan.table.full_name} at snapshot {self.snapshot_id}>"
+        columns = _one_line(", ".join(column.name for column in self._plan.target.columns))
+        predicate = self._plan.predicate
+        where = "" if predicate is None else f" where {_one_line(describe_predicate(predicate))}"
+        return f"<Scan of {self._plan.table.full_name} at snapshot {self.snapshot_id}: {columns}{where}>"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + "…"

@@ -1,9 +1,11 @@
 """Frozen settings, from arguments, then the environment, then a properties file. Standard library only."""
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from lakelib.errors import InvalidInputError
@@ -85,14 +87,19 @@ _ARGUMENTS = ("warehouse", "catalog", *(option.name for option in fields(Storage
 
 
 def load_settings(
-    *, warehouse: str | None = None, catalog: str | None = None, environ: Mapping[str, str], **overrides: str | None
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    environ: Mapping[str, str],
+    **overrides: str | None,
 ) -> Settings:
     """Settings from the arguments, else the environment, else the properties file named by LAKE_HOME, else defaults.
 
     `overrides` are the fields of StorageSettings. An empty value counts as not set. Credentials are taken together
     from one source. Raises InvalidInputError naming the setting and its source if one is wrong.
     """
-    arguments = _from_arguments({"warehouse": warehouse, "catalog": catalog, **overrides})
+    place = os.fspath(warehouse) if isinstance(warehouse, os.PathLike) else warehouse
+    arguments = _from_arguments({"warehouse": place, "catalog": catalog, **overrides})
     given: _Layer = {}
     for layer in (_from_file(environ), _from_environment(environ), arguments):
         given = _overlay(given, layer)
@@ -104,13 +111,19 @@ def load_settings(
     )
 
 
-def _from_arguments(arguments: Mapping[str, str | None]) -> _Layer:
-    for name in arguments:
+def _from_arguments(arguments: Mapping[str, Any]) -> _Layer:
+    for name, value in arguments.items():
         if name not in _ARGUMENTS:
             raise InvalidInputError(
                 f"Unknown setting {name!r}, given as an argument.",
                 kind="unknown_setting",
                 remedy=f"Known: {', '.join(_ARGUMENTS)}.",
+            )
+        if value is not None and not isinstance(value, str):
+            raise InvalidInputError(
+                f"Setting {name}, from argument {name}, is of type {type(value).__name__}.",
+                kind="invalid_setting",
+                remedy="Give text.",
             )
     return {name: _Given(value=value, source=f"argument {name}") for name, value in arguments.items() if value}
 

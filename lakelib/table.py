@@ -76,7 +76,8 @@ class Table:
     ) -> Snapshot:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
-        return overwrite.overwrite(self._runtime, self._info, data, partitions, parse_request(**options))
+        request = parse_request("partitions", **options)
+        return overwrite.overwrite(self._runtime, self._info, data, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
@@ -101,7 +102,7 @@ class Table:
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
-        request = parse_request(**options)
+        request = parse_request("partitions", **options)
         return self._staged(overwrite.stage_overwrite(self._runtime, self._info, data, partitions, request))
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
@@ -155,14 +156,14 @@ class Table:
             drop=drop,
             rename=rename or {},
             widen=widen or {},
-            request=parse_request(**options),
+            request=parse_request("add", "drop", "rename", "widen", **options),
         )
 
     def _now(self) -> TableInfo:
         return inspect.reload(self._runtime, self._info)
 
     def __repr__(self) -> str:
-        return f"<Table {self.name}>"
+        return f"<Table {self.name} at {self.location}>"
 
 
 class StagedCommit:

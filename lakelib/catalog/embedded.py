@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from lakelib.errors import RetryableError
+from lakelib.errors import InvalidInputError, RetryableError
 
 _STARTING = threading.Lock()
 """The server module's own lock is for processes: threads of one pass it together."""
@@ -19,9 +19,12 @@ class EmbeddedServer:
     """A running server on a folder. It listens on a Unix socket only."""
 
     def __init__(self, folder: Path) -> None:
-        """Starts the server if no process has; makes the folder and the database if they are not there."""
+        """Starts the server if no process has; makes the folder and the database if they are not there.
+
+        Raises InvalidInputError if the folder cannot be made, RetryableError if the server does not start.
+        """
         self._folder = folder
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(folder)
         with _STARTING:
             try:
                 self._server = _load_server_module().get_server(folder, cleanup_mode="stop")
@@ -62,6 +65,17 @@ class EmbeddedServer:
             kind="embedded_catalog",
             remedy=f"Read {self._folder / 'log'}, or name a server of your own in LAKE_CATALOG.",
         )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"The embedded PostgreSQL cannot have the folder {folder}: {error.strerror} ({error.filename}).",
+            kind="invalid_location",
+            remedy="Work in a folder where it can be made, or name a server of your own in LAKE_CATALOG.",
+        ) from error
 
 
 def _load_server_module() -> Any:

@@ -75,7 +75,7 @@ class TableInfo:
         return self.schema.select(self.sequence_ids)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Snapshot:
     """One published version of a table."""
 
@@ -86,6 +86,12 @@ class Snapshot:
     commit_id: UUID
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
+        written = f"{rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
+        moment = self.committed_at.isoformat(sep=" ", timespec="seconds")
+        return f"<Snapshot {self.id}: {self.kind} of {written} at {moment}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,18 @@ Step by step: which snapshot is meant; what is asked for, in terms of the schema
 hold it, pruned in SQL; splits; then, under a lease, the rows.
 """
 
-import time
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, SupportsIndex
 from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import files, publishing, snapshots, tables
-from lakelib.errors import InvalidInputError, LakeError, NotFoundError
+from lakelib.catalog import files, leases, publishing, snapshots, tables
+from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
@@ -30,7 +30,7 @@ from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.storage.split_reader import ReadTarget, read_split
 
-At = None | int | str | datetime
+At = None | SupportsIndex | str | datetime
 _TAG_PREFIX = "tag:"
 
 
@@ -113,11 +113,10 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
 
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
-    with Held(runtime, plan) as held:
+    with Held(runtime, plan):
         for piece in stream_as_ready(
             plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
         ):
-            held.keep()
             yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
@@ -133,11 +132,10 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
             splits.append(split)
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
-    with Held(runtime, counted) as held:
+    with Held(runtime, counted):
         for piece in stream_as_ready(
             counted.splits, lambda split: read_split(runtime.storage, counted.target, split), runtime.read_threads
         ):
-            held.keep()
             known += piece.num_rows
     return known
 
@@ -148,51 +146,45 @@ def _holds_whole_files(split: Split) -> bool:
 
 
 class Held:
-    """A lease on the plan's snapshot for as long as its rows are being read."""
+    """A lease on the plan's snapshot for as long as its rows are being read, however long that takes.
+
+    Raises RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
+    """
 
     def __init__(self, runtime: Runtime, plan: ScanPlan) -> None:
         self._runtime = runtime
         self._plan = plan
-        self._lease: snapshots.Lease | None = None
-        self._renewed_at = time.monotonic()
+        self._lease: leases.Lease | None = None
 
-    def __enter__(self) -> "Held":
+    def __enter__(self) -> None:
         if self._plan.snapshot_id and self._plan.splits:
-            self._lease = snapshots.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
-        return self
-
-    def keep(self) -> None:
-        """Renews the lease once half of it is over."""
-        if self._lease and time.monotonic() - self._renewed_at > snapshots.LEASE_DURATION.total_seconds() / 2:
-            self._lease.renew()
-            self._renewed_at = time.monotonic()
+            self._lease = leases.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
+            self._runtime.leases.keep(self._lease)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._lease:
-            with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
-                self._lease.release()
+        if self._lease is None:
+            return
+        if isinstance(error, CorruptionError):  # a file that is gone because the lease was lost is no corruption
+            self._runtime.leases.renew(self._lease)
+        lost = self._runtime.leases.let_go(self._lease)
+        with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
+            self._lease.release()
+        if lost is not None and (error is None or isinstance(error, CorruptionError)):
+            raise lost
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
     """The snapshot that `at` means: None is the head (None if the table has none), a number, "tag:…", or a moment.
     Raises NotFoundError for one that is not there."""
-    catalog = runtime.catalog
     match at:
         case None:
-            return snapshots.find_snapshot(catalog, table.id, table.head_id)
-        case bool():
-            raise _wrong_at(at)
-        case int():
-            found = snapshots.find_snapshot(catalog, table.id, at) if 0 < at < 2**63 else None
-            if found is None:
-                raise snapshots.snapshot_missing(table.full_name, at)
-            return found
+            return snapshots.find_snapshot(runtime.catalog, table.id, table.head_id)
         case str() if at.startswith(_TAG_PREFIX):
             return _tagged(runtime, table, at.removeprefix(_TAG_PREFIX))
         case datetime() if at.tzinfo is not None:
             return _at_moment(runtime, table, at)
         case _:
-            raise _wrong_at(at)
+            return _numbered(runtime, table, at)
 
 
 def staged_view(commit_id: UUID, scope: str) -> StagedView:
@@ -200,6 +192,20 @@ def staged_view(commit_id: UUID, scope: str) -> StagedView:
     if scope not in ("merged", "staged"):
         raise InvalidInputError(f"scope is {scope!r}.", kind="invalid_scope", remedy='Give "merged" or "staged".')
     return StagedView(commit_id=commit_id, scope=scope)
+
+
+def _numbered(runtime: Runtime, table: TableInfo, at: object) -> Snapshot:
+    """`at` may be any kind of integer, such as NumPy's."""
+    try:
+        number = operator.index(at)  # type: ignore[arg-type]
+    except TypeError:
+        raise _wrong_at(at) from None
+    if isinstance(at, bool):
+        raise _wrong_at(at)
+    found = snapshots.find_snapshot(runtime.catalog, table.id, number) if 0 < number < 2**63 else None
+    if found is None:
+        raise snapshots.snapshot_missing(table.full_name, number)
+    return found
 
 
 def _tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:

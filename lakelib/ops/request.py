@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
@@ -31,20 +32,32 @@ class WriteRequest:
 
 
 def parse_request(
-    *,
+    *also_known: str,
     idempotency_key: Any = None,
     properties: Mapping[str, Any] | None = None,
     merge_schema: bool = False,
     explicit_cast: bool = False,
     aux_order: Sequence[str] = (),
+    **unknown: Any,
 ) -> WriteRequest:
-    """Raises InvalidInputError for a key that is no (application, version) or properties that are no text."""
+    """Raises InvalidInputError for an unknown option, a key that is no (application, version), or properties that are
+    no text. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
+    if unknown:
+        raise _unknown_option(next(iter(unknown)), (*also_known, *WriteOptions.__annotations__))
     return WriteRequest(
         idempotency_key=_parse_key(idempotency_key),
         properties=_parse_properties(properties or {}),
         merge_schema=merge_schema,
         explicit_cast=explicit_cast,
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
+    )
+
+
+def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:
+    near = get_close_matches(name, known)
+    meant = f"Do you mean {' or '.join(near)}? " if near else ""
+    return InvalidInputError(
+        f"Unknown option {name!r}.", kind="unknown_option", remedy=f"{meant}Known: {', '.join(known)}."
     )
 
 

@@ -1,8 +1,9 @@
 """What every use case works with: the catalog, the storage, and how many threads it may use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakelib.catalog.connect import Catalog
+from lakelib.catalog.leases import LeaseKeeper
 from lakelib.storage.filesystem import Storage
 
 
@@ -15,3 +16,5 @@ class Runtime:
     """For work that keeps a processor busy."""
     read_threads: int
     """For reading: more than processors where most of a read is waiting for a remote store."""
+    leases: LeaseKeeper = field(default_factory=LeaseKeeper)
+    """Renews the leases of the reads that are under way."""

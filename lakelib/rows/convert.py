@@ -48,7 +48,7 @@ def plan_conversion(source: pa.DataType, target: pa.DataType, rules: Rules, path
     if pa.types.is_null(source):
         return lambda array: pa.nulls(len(array), target)
     if pa.types.is_dictionary(source):
-        return _then(lambda array: array.dictionary_decode(), source.value_type, target, rules, path)
+        return _plan_decoded(source.value_type, target, rules, path)
     if pa.types.is_run_end_encoded(source):
         return _then(pc.run_end_decode, source.value_type, target, rules, path)
     if isinstance(source, pa.BaseExtensionType) and rules.explicit:
@@ -65,6 +65,14 @@ def plan_conversion(source: pa.DataType, target: pa.DataType, rules: Rules, path
 def _then(first: Convert, middle: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
     rest = plan_conversion(middle, target, rules, path)
     return first if rest is None else lambda array: rest(first(array))
+
+
+def _plan_decoded(values: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    """Dictionary arrays as their values. Arrow cannot decode views of text or bytes: they become plain ones before."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(values)
+    if plain is None:
+        return _then(lambda array: array.dictionary_decode(), values, target, rules, path)
+    return _then(lambda array: array.dictionary.cast(plain).take(array.indices), plain, target, rules, path)
 
 
 def _plan_struct(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:

@@ -39,6 +39,8 @@ _INVALID_ERRNO = frozenset((errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, err
 _REFUSED_ERRNO = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
 _FULL_ERRNO = frozenset((errno.ENOSPC, errno.EDQUOT))
 
+_WANTS_LENGTH = frozenset(("missingcontentlength", "411"))
+
 _ARROW_S3_CODE = re.compile(r"AWS Error ([A-Za-z_]+)")
 _ARROW_HTTP_STATUS = re.compile(r"HTTP status (\d{3})|HTTP response code:? (\d{3})")
 _SERVICE_WORDS = ("AWS Error", "curl", "HTTP", "HDFS", "GCS", "google::cloud")
@@ -147,6 +149,13 @@ def _from_service(code: str, error: Exception, uri: str, named_by_catalog: bool)
         )
     if code in _REFUSED:
         return _refused(uri, _said(error))
+    if code in _WANTS_LENGTH:
+        return InvalidInputError(
+            f"The store misses a content length in what was sent to {uri}, as with checksums: {_said(error)}.",
+            kind="missing_content_length",
+            remedy="Set the environment variables AWS_REQUEST_CHECKSUM_CALCULATION=when_required and "
+            "AWS_RESPONSE_CHECKSUM_VALIDATION=when_required before the program starts.",
+        )
     return _unreachable(uri, error)
 
 

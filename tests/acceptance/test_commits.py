@@ -186,8 +186,8 @@ def test_a_published_commit_cannot_be_rejected(table: Table) -> None:
         staged.reject("too late")
 
 
-@pytest.mark.parametrize("reason", ["a\0b", "a\ud800", None])
-def test_a_reason_that_cannot_be_kept_is_refused(table: Table, reason: str) -> None:
+@pytest.mark.parametrize("reason", ["a\0b", "a\ud800", None, "", " \n"])
+def test_a_reason_that_cannot_be_kept_or_is_blank_is_refused(table: Table, reason: str) -> None:
     staged = table.stage_upsert(row(1))
     with pytest.raises(InvalidInputError, match="reason"):
         staged.reject(reason)

@@ -142,7 +142,15 @@ def test_a_snapshot_that_is_not_there_is_not_found(table: Table, at: Any) -> Non
         table.scan(at=at)
 
 
-@pytest.mark.parametrize("at", [True, 1.0, "1", datetime(2026, 11, 18), DAY])
+@pytest.mark.parametrize("at", [np.int64(1), np.uint8(1)])
+def test_a_snapshot_may_be_named_by_any_kind_of_integer(table: Table, at: Any) -> None:
+    assert table.scan(at=at).snapshot_id == 1
+    assert type(table.scan(at=at).snapshot_id) is int
+
+
+@pytest.mark.parametrize(
+    "at", [True, np.True_, 1.0, np.float64(1), "1", datetime(2026, 11, 18), np.datetime64("2026-11-18"), DAY, [1]]
+)
 def test_a_moment_without_a_zone_and_the_like_are_refused(table: Table, at: Any) -> None:
     with pytest.raises(InvalidInputError, match="time zone"):
         table.scan(at=at)
@@ -176,6 +184,13 @@ def test_a_table_without_a_snapshot_reads_as_empty(engine: Engine, new_table: Ne
 def test_wrong_columns_are_refused(table: Table, columns: Any, word: str) -> None:
     with pytest.raises(InvalidInputError, match=word):
         table.scan(columns=columns)
+
+
+def test_a_scan_and_its_explanation_show_what_they_are(table: Table) -> None:
+    scan = table.scan(columns=["v", "s"], where="v > 1")
+    assert repr(scan) == f"<Scan of {table.name} at snapshot 2: v, s where v > 1>"
+    assert len(repr(table.scan(where=f"s = '{'x' * 500}\n'"))) < 250
+    assert repr(scan.explain()) == str(scan.explain())
 
 
 def test_explain_tells_what_is_pruned(table: Table) -> None:

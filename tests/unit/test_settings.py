@@ -159,6 +159,17 @@ def test_a_wrong_argument_is_named() -> None:
         load_settings(environ={}, s3_endpont="http://h:1")
 
 
+@pytest.mark.parametrize("name", ["warehouse", "catalog", "s3_secret_key"])
+def test_an_argument_that_is_no_text_is_named_without_its_value(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"argument {name}, is of type int") as raised:
+        load_settings(environ={}, **{name: 987654})  # type: ignore[arg-type]
+    assert "987654" not in str(raised.value)
+
+
+def test_the_warehouse_may_be_a_path() -> None:
+    assert load_settings(warehouse=Path("/data/lake"), environ={}).warehouse == "/data/lake"
+
+
 def test_a_file_that_is_not_text_is_named(home: Path) -> None:
     home.write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match=r"lake\.properties.*LAKE_HOME"):

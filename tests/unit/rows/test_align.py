@@ -409,3 +409,20 @@ def test_a_newer_file_is_read_under_an_older_schema_where_values_fit() -> None:
     plan = plan_file_alignment(new, (OLD.columns[1],))
     rows = pa.array([{"x": 1, "y": "later"}], pa.struct([("x", pa.int64()), ("y", pa.string())]))
     assert plan.apply(pa.table({"b": rows})).to_pylist() == [{"b": {"x": 1}}]
+
+
+@pytest.mark.parametrize(("kind", "view"), [("string", pa.string_view()), ("binary", pa.binary_view())])
+def test_codes_of_a_dictionary_of_views_become_text(kind: str, view: pa.DataType) -> None:
+    words = pa.array(["x", "y", None, "unused"], view)
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 2, 1], pa.uint32()), words)
+    expected = ["y", "x", None, None, "y"]
+    assert one_column(kind, coded) == (expected if kind == "string" else [word and word.encode() for word in expected])
+    assert one_column(kind, coded[1:2]) == one_column(kind, coded)[1:2]
+    nested = pa.ListArray.from_arrays(pa.array([0, 2, 5], pa.int32()), coded)
+    assert one_column(f"array<{kind}>", nested) == [one_column(kind, coded)[:2], one_column(kind, coded)[2:]]
+
+
+def test_whole_numbers_for_a_narrower_column_are_refused_with_the_way_out() -> None:
+    assert "int64 in the data and int in the table" in refused(pa.table({"id": [1], "v": [1]}))
+    assert "explicit_cast=True" in refused(pa.table({"id": [1], "v": [1]}))
+    assert aligned(pa.table({"id": [1], "v": [1]}), explicit_cast=True)["v"].to_pylist() == [1]

@@ -49,6 +49,14 @@ def test_errors_say_what_a_caller_can_do(error: Exception, kind: str, expected: 
     assert URI.rpartition("/")[0] in str(found)
 
 
+@pytest.mark.parametrize("error", [aws("UNKNOWN (HTTP status 411)"), service("MissingContentLength")])
+def test_a_store_that_wants_no_checksums_is_told_how_to_go_without(error: Exception) -> None:
+    found = translate(error, URI)
+    assert (type(found), found.kind) == (InvalidInputError, "missing_content_length")
+    assert "AWS_REQUEST_CHECKSUM_CALCULATION=when_required" in found.remedy
+    assert "AWS_RESPONSE_CHECKSUM_VALIDATION=when_required" in found.remedy
+
+
 def test_errors_of_lakelib_pass_through() -> None:
     inner = NotFoundError("inner")
     with pytest.raises(NotFoundError) as raised, translated(URI):

@@ -1,0 +1,112 @@
+"""Leases: a reader's hold on a snapshot. While one lasts, none of the snapshot's files is deleted."""
+
+import logging
+import os
+import socket
+import threading
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakelib.catalog.connect import Catalog
+from lakelib.catalog.queries import query
+from lakelib.catalog.snapshots import snapshot_missing
+from lakelib.errors import LakeError, RetryableError
+from lakelib.model.table import TableInfo
+
+LEASE_DURATION = timedelta(minutes=15)
+
+_LOG = logging.getLogger(__name__)
+_RENEWALS_A_DURATION = 3
+"""More than two: when one renewal fails, the next one still comes in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    id: uuid.UUID
+    catalog: Catalog
+
+    def renew(self) -> None:
+        """Holds on for another full duration. Raises RetryableError if the hold had been lost."""
+        parameters = {"id": self.id, "duration": LEASE_DURATION}
+        if self.catalog.run(lambda db: db.execute(query("renew_lease"), parameters).fetchone()) is None:
+            raise RetryableError(
+                "The lease on the snapshot being read was lost: the reader paused for longer than it lasts.",
+                kind="lease_lost",
+                remedy="Read again.",
+            )
+
+    def release(self) -> None:
+        self.catalog.run(lambda db: db.execute(query("release_lease"), {"id": self.id}))
+
+
+def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int) -> Lease:
+    """Holds the snapshot's files. Raises NotFoundError if the snapshot is gone."""
+    lease = Lease(id=uuid.uuid4(), catalog=catalog)
+    parameters = {
+        "id": lease.id,
+        "table_id": table.id,
+        "snapshot_id": snapshot_id,
+        "holder": f"{socket.gethostname()}/{os.getpid()}",
+        "duration": LEASE_DURATION,
+    }
+    if catalog.run(lambda db: db.execute(query("take_lease"), parameters).fetchone()) is None:
+        raise snapshot_missing(table.full_name, snapshot_id)
+    return lease
+
+
+class LeaseKeeper:
+    """Renews the leases of reads that take long, on one thread that ends once nothing is held.
+
+    Short reads cost it nothing but an entry. Threads may share it; a forked child renews what it takes itself.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process_id = os.getpid()
+        self._held: dict[uuid.UUID, Lease] = {}
+        self._lost: dict[uuid.UUID, LakeError] = {}
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    def keep(self, lease: Lease) -> None:
+        """Renews the lease from now on until it is let go."""
+        if self._process_id != os.getpid():
+            self._begin()
+        self._held[lease.id] = lease
+        with self._starting:
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._renew_in_time, name="lakelib-leases", daemon=True)
+                self._thread.start()
+
+    def let_go(self, lease: Lease) -> LakeError | None:
+        """Renews the lease no more. The error with which it was lost meanwhile, if it was."""
+        # Takes no lock: it may be the garbage collector who calls, in the middle of `keep`.
+        self._held.pop(lease.id, None)
+        return self._lost.pop(lease.id, None)
+
+    def renew(self, lease: Lease) -> None:
+        """Renews one lease, and notes if it is lost. A catalog that is out of reach may be back at the next time."""
+        try:
+            lease.renew()
+        except LakeError as error:
+            _LOG.debug("lease %s not renewed: %s", lease.id, error)
+            if error.kind == "lease_lost" and lease.id in self._held:
+                self._lost[lease.id] = error
+
+    def close(self) -> None:
+        """Ends the thread. Nothing is renewed any more."""
+        self._closed.set()
+
+    def _renew_in_time(self) -> None:
+        while not self._closed.wait(LEASE_DURATION.total_seconds() / _RENEWALS_A_DURATION):
+            for lease in list(self._held.values()):
+                if lease.id not in self._lost:
+                    self.renew(lease)
+            with self._starting:
+                if not self._held:
+                    self._thread = None
+                    return
