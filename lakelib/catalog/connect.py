@@ -26,6 +26,10 @@ _LOG = logging.getLogger(__name__)
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
+_FIRST_CONTACT_SECONDS = 3.0
+"""How long to look for a server that has never answered: most likely its address is wrong."""
+_SERVER_SPOKE = "FATAL:"
+"""What a server says that is there and does not take a connection, as while it starts."""
 _PASSING = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, psycopg.errors.DeadlockDetected)
 _LASTING_WORDS = (
     "password authentication failed",
@@ -39,6 +43,9 @@ _LASTING_WORDS = (
     "certificate verify failed",
 )
 """A refused connection carries no error code, only the server's words."""
+_TOO_MUCH = "54"
+"""The class of error codes for statements that are beyond a limit of the server."""
+
 _SHORTEST_WAIT_SECONDS = 0.5
 _REVIVE_PAUSE_SECONDS = 0.2
 
@@ -63,6 +70,7 @@ class Catalog:
         self._pool_pid = os.getpid()
         self._opening = threading.Lock()
         self._closed = False
+        self._reached = False
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
         """Runs `work` in one transaction, again if the connection fails.
@@ -72,8 +80,11 @@ class Catalog:
         """
 
         def attempt(timeout_seconds: float) -> Result:
-            with self._connections().connection(timeout=timeout_seconds) as connection:
-                return work(connection)
+            with (
+                self._connections().connection(timeout=timeout_seconds) as connection,
+                _telling_misuse(self.url, connection),
+            ):
+                return _run_once(connection, work)
 
         return self._patiently(attempt)
 
@@ -88,6 +99,7 @@ class Catalog:
         def opened(timeout_seconds: float) -> Iterator[Iterator[DictRow]]:
             with (
                 self._connections().connection(timeout=timeout_seconds) as connection,
+                _telling_misuse(self.url, connection),
                 connection.cursor("lakelib_stream", binary=True) as cursor,
             ):
                 cursor.itersize = rows_at_once
@@ -119,6 +131,7 @@ class Catalog:
         with self._opening:
             if self._pool is None:
                 _connect_once(self.url)
+                self._reached = True
                 self._pool = _open_pool(self.url, self._max_connections)
             return self._pool
 
@@ -153,7 +166,11 @@ class Catalog:
         """Raises what the caller should see, unless the failure may pass before the deadline."""
         if any(word in str(error) for word in _LASTING_WORDS):
             raise _refused(self.url, error) from error
+        if not self._reached and self._revive is None and _SERVER_SPOKE not in str(error):
+            deadline = min(deadline, deadline - self._patience_seconds + _FIRST_CONTACT_SECONDS)
         if time.monotonic() >= deadline:
+            if not self._reached:
+                raise _never_reached(self.url, error) from error
             raise _out_of_reach(self.url, error, self._patience_seconds) from error
         _LOG.debug("catalog out of reach, trying again: %s", error)
 
@@ -183,8 +200,33 @@ def check_url(url: str) -> None:
         ) from None
 
 
+def _run_once(connection: Connection, work: Callable[[Connection], Result]) -> Result:
+    """Does the work, again where a statement prepared on this connection gives other columns since a migration.
+
+    The rollback makes the connection forget what it has prepared.
+    """
+    try:
+        return work(connection)
+    except psycopg.errors.FeatureNotSupported:
+        connection.rollback()
+        return work(connection)
+
+
+@contextmanager
+def _telling_misuse(url: str, connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Raises LakeError for what the driver or the server cannot do, however often it is asked: the driver gives no
+    code to its own refusals, as it gives none to a lost connection, but then the connection is still open."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        is_own = error.sqlstate is None and not connection.closed
+        if is_own or (error.sqlstate or "").startswith(_TOO_MUCH):
+            raise _misused(url, error) from error
+        raise
+
+
 def _is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, rather than that a statement failed."""
+    """Whether the connection is gone, or was never there, rather than that a statement failed."""
     return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
@@ -241,12 +283,31 @@ def _failed(url: str, error: psycopg.Error) -> LakeError:
     )
 
 
+def _misused(url: str, error: psycopg.Error) -> LakeError:
+    return LakeError(
+        f"A statement cannot be sent to the catalog at {_without_password(url)}: {_said(error)}.",
+        kind="catalog_failed",
+        remedy="Nothing was changed. Ask for less at once, such as a predicate of fewer values.",
+    )
+
+
 def _out_of_reach(url: str, error: BaseException, waited_seconds: float) -> LakeError:
     return RetryableError(
         f"The catalog at {_without_password(url)} stayed out of reach for {waited_seconds:g} s: {_said(error)}.",
         kind="catalog_unreachable",
         remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
         " server is back. If there never was one, correct the setting catalog (LAKE_CATALOG).",
+    )
+
+
+def _never_reached(url: str, error: BaseException) -> LakeError:
+    parts = conninfo.conninfo_to_dict(url)
+    place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+    return RetryableError(
+        f"Cannot reach PostgreSQL at {place}: {_said(error)}.",
+        kind="catalog_unreachable",
+        remedy="Start it, or correct the setting catalog (LAKE_CATALOG, or lake.pg.url in the properties file). "
+        "Nothing was changed.",
     )
 
 

@@ -1,7 +1,11 @@
 """Predicates as SQL conditions over partitions and over the bounds of files.
 
 A condition is TRUE wherever a matching row may be. It follows the predicate by two questions, "may it be TRUE?" and
-"may it be FALSE?", so that NOT only swaps them; what the bounds cannot tell is answered with yes.
+"may it be FALSE?", so that NOT only swaps them; what the bounds cannot tell is answered with yes, and so is what would
+make the statement too long.
+
+Whether one of many values lies in a range is answered by two binary searches: `width_bucket(x, sorted)` is how many of
+the sorted values are not above x.
 """
 
 from collections.abc import Sequence
@@ -16,6 +20,10 @@ from lakelib.model.table import MAX_DEPTH
 YES = "true"
 NO = "false"
 _MOST_VALUES = 1000
+"""A longer list of values is searched as so many ranges: each file is held against it."""
+
+_MOST_PARAMETERS = 2000
+"""PostgreSQL takes 65,535 parameters, and plans a statement of thousands slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +49,11 @@ def prefix_condition(hash_prefixes: Sequence[int] | None) -> Condition:
     """Over `lake.data_file f`: files that may hold a key, given the first MAX_DEPTH bits of the hash of each key."""
     if hash_prefixes is None:
         return Condition(text=YES, parameters={})
-    text = f"f.prefix = any (select h >> ({MAX_DEPTH} - f.depth) from unnest(%(hash_prefixes)s::bigint[]) h)"
-    return Condition(text=text, parameters={"hash_prefixes": list(hash_prefixes)})
+    first = f"f.prefix << {MAX_DEPTH} - f.depth"
+    past = f"(f.prefix + 1) << {MAX_DEPTH} - f.depth"
+    values = "%(hash_prefixes)s::bigint[]"
+    text = f"width_bucket(({past}) - 1, {values}) > width_bucket(({first}) - 1, {values})"
+    return Condition(text=text, parameters={"hash_prefixes": sorted(hash_prefixes)})
 
 
 class _PartitionValues:
@@ -95,6 +106,10 @@ _Bounds = _PartitionValues | _FileBounds
 class _Parameters:
     values: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def are_full(self) -> bool:
+        return len(self.values) >= _MOST_PARAMETERS
+
     def add(self, value: Any) -> str:
         name = f"v{len(self.values)}"
         self.values[name] = value
@@ -114,19 +129,36 @@ def _may_be(wanted: bool, predicate: Predicate, bounds: _Bounds, parameters: _Pa
         case Not(part=part):
             return _may_be(not wanted, part, bounds, parameters)
         case And(parts=parts):
-            return _joined("and" if wanted else "or", [_may_be(wanted, part, bounds, parameters) for part in parts])
+            return _joined("and" if wanted else "or", _each(wanted, parts, bounds, parameters))
         case Or(parts=parts):
-            return _joined("or" if wanted else "and", [_may_be(wanted, part, bounds, parameters) for part in parts])
+            return _joined("or" if wanted else "and", _each(wanted, parts, bounds, parameters))
+        case _ if parameters.are_full:
+            return YES
         case IsNull(column=column) if bounds.knows(column):
             return bounds.may_be_null(column) if wanted else bounds.may_be_set(column)
         case Compare(column=column, op=op, value=value) if bounds.knows(column):
             encoded = parameters.add(sortable.encode(column.type, value))
             return _set_and(column, bounds, _compare(op if wanted else OPPOSITE[op], column, bounds, encoded))
-        case In(column=column, values=values) if bounds.knows(column) and len(values) <= _MOST_VALUES:
-            encoded = parameters.add([sortable.encode(column.type, value) for value in values])
-            return _set_and(column, bounds, _membership(wanted, column, bounds, f"{encoded}::bytea[]"))
+        case In(column=column, values=values) if bounds.knows(column):
+            points = sorted({sortable.encode(column.type, value) for value in values})
+            return _set_and(column, bounds, _membership(wanted, column, bounds, points, parameters))
         case _:
             return YES
+
+
+def _each(wanted: bool, parts: Sequence[Predicate], bounds: _Bounds, parameters: _Parameters) -> list[str]:
+    """The conditions of the parts. Small parts come first: the long ones are those that find no room."""
+    return [_may_be(wanted, part, bounds, parameters) for part in sorted(parts, key=_count_leaves)]
+
+
+def _count_leaves(predicate: Predicate) -> int:
+    match predicate:
+        case Not(part=part):
+            return _count_leaves(part)
+        case And(parts=parts) | Or(parts=parts):
+            return sum(map(_count_leaves, parts))
+        case _:
+            return 1
 
 
 def _compare(op: Comparison, column: Column, bounds: _Bounds, value: str) -> str:
@@ -142,12 +174,23 @@ def _compare(op: Comparison, column: Column, bounds: _Bounds, value: str) -> str
             return f"coalesce({upper} {op.value} {value}, true)"
 
 
-def _membership(wanted: bool, column: Column, bounds: _Bounds, values: str) -> str:
+def _membership(wanted: bool, column: Column, bounds: _Bounds, points: Sequence[bytes], parameters: _Parameters) -> str:
     lower, upper = bounds.lower(column), bounds.upper(column)
-    if wanted:
-        inside = f"coalesce({lower} <= v, true) and coalesce({upper} >= v, true)"
-        return f"exists (select from unnest({values}) v where {inside})"
-    return f"not coalesce({lower} = {upper} and {lower} = any({values}), false)"
+    if not wanted and len(points) > _MOST_VALUES:
+        return YES
+    ranges = _as_ranges(points)
+    starts = parameters.add([first for first, _ in ranges]) + "::bytea[]"
+    # The least value above v is v and a zero byte: of the ranges that end below a bound these are not above it.
+    ends = parameters.add([last + b"\x00" for _, last in ranges]) + "::bytea[]"
+    begun = f"coalesce(width_bucket({upper}, {starts}), cardinality({starts}))"
+    inside = f"{begun} > coalesce(width_bucket({lower}, {ends}), 0)"
+    return inside if wanted else f"not coalesce({lower} = {upper} and {inside}, false)"
+
+
+def _as_ranges(points: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Neighbouring points as ranges from first to last, no more than _MOST_VALUES; up to there each point is one."""
+    size = max(1, -(-len(points) // _MOST_VALUES))
+    return [(group[0], group[-1]) for start in range(0, len(points), size) if (group := points[start : start + size])]
 
 
 def _set_and(column: Column, bounds: _Bounds, condition: str) -> str:
@@ -156,6 +199,8 @@ def _set_and(column: Column, bounds: _Bounds, condition: str) -> str:
 
 
 def _joined(word: str, conditions: list[str]) -> str:
-    if not conditions:
-        return YES if word == "and" else NO
-    return "(" + f" {word} ".join(conditions) + ")"
+    neutral, decisive = (YES, NO) if word == "and" else (NO, YES)
+    left = [condition for condition in conditions if condition != neutral]
+    if not left:
+        return neutral
+    return decisive if decisive in left else "(" + f" {word} ".join(left) + ")"

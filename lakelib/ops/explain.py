@@ -7,6 +7,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.ops.read import ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate
+from lakelib.plan.prune import may_ever_match
 from lakelib.plan.scan import needs_merge
 
 
@@ -18,9 +19,9 @@ class Pruning:
     files_pruned: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
-    """What a scan reads. `str()` of it is for people."""
+    """What a scan reads. `str()` and `repr()` of it are text for people."""
 
     table: str
     snapshot_id: int | None
@@ -41,11 +42,17 @@ class Explanation:
             f"  columns     {', '.join(self.columns)}",
             f"  where       {self.where or '(all rows)'}",
             f"  partitions  {self.partitions} of {self.partitions_total}",
-            f"  files       {self.files} of {self.files_total} ({self.size_bytes:,} bytes)",
-            f"  splits      {self.splits}, of which {self.splits_merged} merge several runs or deletes",
+            f"  files       {self.files} of {self.files_total} ({_counted(self.size_bytes, 'byte')})",
+            f"  splits      {self.splits}, of which {self.splits_merged}"
+            f" {'merges' if self.splits_merged == 1 else 'merge'} several runs or deletes",
         ]
-        lines += [f"  pruned      {pruning.files_pruned} files by {pruning.rule}" for pruning in self.pruned]
+        lines += [
+            f"  pruned      {_counted(pruning.files_pruned, 'file')} by {pruning.rule}" for pruning in self.pruned
+        ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def explain_scan(runtime: Runtime, plan: ScanPlan) -> Explanation:
@@ -53,11 +60,13 @@ def explain_scan(runtime: Runtime, plan: ScanPlan) -> Explanation:
     everything = replace(
         plan.query, partition_predicate=None, file_predicate=None, hash_prefixes=None, with_bounds=False
     )
-    steps = (
+    steps: tuple[tuple[str, files.FileQuery], ...] = (
         ("partition values", replace(everything, partition_predicate=plan.query.partition_predicate)),
         ("key hash", replace(plan.query, file_predicate=None)),
         ("column bounds", plan.query),
     )
+    if _is_never_true(plan):
+        steps = (("a predicate that no row can match", plan.query),)
     total = files.load_files(runtime.catalog, everything)
     left = len(total.files)
     pruned = []
@@ -82,6 +91,15 @@ def explain_scan(runtime: Runtime, plan: ScanPlan) -> Explanation:
         splits_merged=sum(needs_merge(split) for split in plan.splits),
         pruned=tuple(pruning for pruning in pruned if pruning.files_pruned),
     )
+
+
+def _is_never_true(plan: ScanPlan) -> bool:
+    """Whether the predicate excludes itself: it is FALSE or NULL anyway, or it asks for keys and leaves none."""
+    return plan.query.hash_prefixes == () or (plan.predicate is not None and not may_ever_match(plan.predicate))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _shown(predicate: Predicate | None) -> str:

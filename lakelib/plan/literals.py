@@ -1,7 +1,7 @@
 """Pure. Compares a column with a value as SQL means it, in values that the column can hold."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
@@ -46,6 +46,69 @@ def member_of(column: Column, values: Sequence[Value | None]) -> Predicate:
                 found[raw] = None
     within = In(column=column, values=tuple(found)) if found else never(column)
     return Or(parts=(within, Constant(value=None))) if None in values else within
+
+
+def any_of(parts: Sequence[Predicate]) -> Predicate:
+    """OR of the parts. All = and IN of one column become one IN: that is judged at once, however many they are."""
+    flat = [piece for part in parts for piece in (part.parts if isinstance(part, Or) else (part,))]
+    folded = tuple(_one_of(found) for found in _by_listed_column(flat, _listed))
+    return folded[0] if len(folded) == 1 else Or(parts=folded)
+
+
+def all_of(parts: Sequence[Predicate]) -> Predicate:
+    """AND of the parts. All <> and NOT IN of one column become one NOT IN."""
+    flat = [piece for part in parts for piece in (part.parts if isinstance(part, And) else (part,))]
+    folded = tuple(_none_of(found) for found in _by_listed_column(flat, _excluded))
+    return folded[0] if len(folded) == 1 else And(parts=folded)
+
+
+def _listed(predicate: Predicate) -> In | None:
+    """What `=` and IN say, as IN."""
+    match predicate:
+        case Compare(column=column, op=Comparison.EQ, value=raw):
+            return In(column=column, values=(raw,))
+        case In():
+            return predicate
+    return None
+
+
+def _excluded(predicate: Predicate) -> In | None:
+    """What `<>` and NOT IN deny, as IN."""
+    match predicate:
+        case Compare(column=column, op=Comparison.NE, value=raw):
+            return In(column=column, values=(raw,))
+        case Not(part=part):
+            return _listed(part)
+    return None
+
+
+def _by_listed_column(
+    parts: Sequence[Predicate], read: Callable[[Predicate], In | None]
+) -> Iterable[tuple[Predicate, list[In]]]:
+    """Parts that list values of one column are one entry, at the place of the first; others are one each."""
+    found: dict[tuple[str, int], tuple[Predicate, list[In]]] = {}
+    for place, part in enumerate(parts):
+        listed = read(part)
+        key = ("part", place) if listed is None else ("column", listed.column.id)
+        _, lists = found.setdefault(key, (part, []))
+        if listed is not None:
+            lists.append(listed)
+    return found.values()
+
+
+def _one_of(found: tuple[Predicate, list[In]]) -> Predicate:
+    first, lists = found
+    return first if len(lists) < 2 else _united(lists)
+
+
+def _none_of(found: tuple[Predicate, list[In]]) -> Predicate:
+    first, lists = found
+    return first if len(lists) < 2 else Not(part=_united(lists))
+
+
+def _united(lists: Sequence[In]) -> In:
+    values = dict.fromkeys(raw for each in lists for raw in each.values)
+    return In(column=lists[0].column, values=tuple(values))
 
 
 def always(column: Column) -> Predicate:

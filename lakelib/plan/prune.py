@@ -56,6 +56,11 @@ def may_match(predicate: Predicate, bounds: Callable[[Column], Bounds]) -> bool:
     return _may_be(predicate, True, bounds)
 
 
+def may_ever_match(predicate: Predicate) -> bool:
+    """Whether the predicate may be TRUE for any row at all, whatever the rows hold."""
+    return may_match(predicate, lambda column: Bounds(row_count=1))
+
+
 def _may_be(predicate: Predicate, wanted: bool, bounds: Callable[[Column], Bounds]) -> bool:
     """Whether the predicate may be TRUE (or, if that is wanted, FALSE) for some row: NOT turns one into the other."""
     match predicate:
@@ -116,17 +121,35 @@ def _is_point(known: Bounds) -> bool:
 def _may_be_in(predicate: In, wanted: bool, known: Bounds) -> bool:
     if not known.may_have_value:
         return False
-    points = _sorted_encodings(predicate.column.type, predicate.values)
+    points = _sorted_encodings(predicate.column.type, _Same(predicate.values))
     if not wanted:
-        return not (_is_point(known) and known.lower in points)
+        return not (_is_point(known) and known.lower is not None and _holds(points, known.lower))
     at = 0 if known.lower is None else bisect_left(points, known.lower)
     return at < len(points) and (known.upper is None or points[at] <= known.upper)
 
 
+def _holds(points: Sequence[bytes], point: bytes) -> bool:
+    at = bisect_left(points, point)
+    return at < len(points) and points[at] == point
+
+
+class _Same:
+    """A list of values, equal only to the very same list: hashing a long one takes longer than a search in it."""
+
+    def __init__(self, values: tuple[Raw, ...]) -> None:
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.values is other.values
+
+    def __hash__(self) -> int:
+        return id(self.values)
+
+
 @lru_cache(maxsize=64)
-def _sorted_encodings(type_text: str, values: tuple[Raw, ...]) -> tuple[bytes, ...]:
+def _sorted_encodings(type_text: str, same: _Same) -> tuple[bytes, ...]:
     """Cached, because one list of values is held against the bounds of many files."""
-    return tuple(sorted(encode(type_text, raw) for raw in values))
+    return tuple(sorted(encode(type_text, raw) for raw in same.values))
 
 
 def _may_be_like(pattern: str, wanted: bool, known: Bounds) -> bool:
@@ -185,18 +208,9 @@ def partition_may_match(predicate: Predicate, partition_columns: Sequence[Column
     return may_match(predicate, known)
 
 
-def partition_part(predicate: Predicate | None, partition_ids: Collection[int]) -> Predicate | None:
-    """The conjuncts that look only at partition columns: TRUE for every row of a partition, or for none."""
-    return _part_over(predicate, partition_ids)
-
-
 def key_part(predicate: Predicate | None, key_ids: Collection[int]) -> Predicate | None:
     """The conjuncts that look only at key columns: they hold for all versions of a row, or for none."""
-    return _part_over(predicate, key_ids)
-
-
-def _part_over(predicate: Predicate | None, column_ids: Collection[int]) -> Predicate | None:
-    allowed = frozenset(column_ids)
+    allowed = frozenset(key_ids)
     parts = tuple(part for part in conjuncts_of(predicate) if columns_of(part) <= allowed)
     if len(parts) < 2:
         return parts[0] if parts else None
@@ -221,7 +235,8 @@ def _fixed_values(conjuncts: Sequence[Predicate], column: Column) -> list[Raw] |
     for conjunct in conjuncts:
         values = _listed_values(conjunct, column)
         if values is not None:
-            left = values if left is None else [raw for raw in left if raw in values]
+            allowed = frozenset(values)
+            left = values if left is None else [raw for raw in left if raw in allowed]
     return left
 
 

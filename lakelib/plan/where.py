@@ -23,15 +23,15 @@ from lakelib.model.predicate import (
 )
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.plan.describe import describe_predicate
-from lakelib.plan.literals import Value, compare_value, member_of
+from lakelib.plan.literals import Value, all_of, any_of, compare_value, member_of
 from lakelib.plan.sqltext import SUPPORTED, parse_condition, quoted, shortened
 from lakelib.rows.types import arrow_type, type_text
 from lakelib.rows.values import parse_number, parse_timestamp, python_value, raw_value
 
 __all__ = ["COMMIT", "bind_where", "describe_predicate", "parse_where"]
 
-COMMIT = Column(id=-1, name=COMMIT_COLUMN, type="bigint", nullable=False)
-"""The hidden column `_commit`, as predicates know it."""
+COMMIT = Column(id=-1, name=COMMIT_COLUMN, type="bigint")
+"""The hidden column `_commit`, as predicates know it. It is NULL in rows that are staged."""
 
 MAX_DEPTH = 100
 """Deepest nesting of a predicate."""
@@ -127,7 +127,7 @@ class _Binder:
 
     def _junction(self, node: exp.Expr, depth: int) -> Predicate:
         parts = tuple(self._predicate(part, depth + 1) for part in _chain(node))
-        return And(parts=parts) if isinstance(node, exp.And) else Or(parts=parts)
+        return all_of(parts) if isinstance(node, exp.And) else any_of(parts)
 
     def _constant(self, node: exp.Expr, _depth: int) -> Predicate:
         return Constant(value=None if isinstance(node, exp.Null) else bool(node.this))

@@ -26,6 +26,7 @@ from lakelib.storage.footers import (
     FooterCache,
     arrange_leaves,
     file_bounds,
+    has_path_of_its_own,
     is_float,
     parse_footer,
     row_group_bounds,
@@ -80,8 +81,9 @@ def write_file(
         raise
 
 
-def open_file(storage: Storage, location: str, path: str) -> "ParquetReader":
-    """A file that the catalog names. Raises CorruptionError if it is not there or is not Parquet.
+def open_file(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
+    """A file that the catalog names. Raises CorruptionError if it is not there, is not of the size given, or is not
+    Parquet.
 
     The footers of recently opened files are kept: opening such a file again reads nothing, not even whether it exists.
     """
@@ -89,24 +91,44 @@ def open_file(storage: Storage, location: str, path: str) -> "ParquetReader":
     uri = target.uri_of(path)
     footer = _footers.find((target, uri))
     if footer is not None:
-        return ParquetReader(target, path, footer, None)
-    stream = target.open_input(path, named_by_catalog=True)
+        return ParquetReader(target, path, footer, None, size_bytes)
+    stream = _open_stream(target, path, size_bytes)
     with translated_reading(uri):
         footer = parse_footer(pq.read_metadata(stream))
     _footers.keep((target, uri), footer)
-    return ParquetReader(target, path, footer, stream)
+    return ParquetReader(target, path, footer, stream, size_bytes)
+
+
+def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
+    """The store tells the size of a file that it opens: comparing it asks the store for nothing more."""
+    stream = storage.open_input(path, named_by_catalog=True)
+    uri = storage.uri_of(path)
+    with translated_reading(uri):
+        found_bytes = stream.size()
+    if size_bytes is not None and found_bytes != size_bytes:
+        stream.close()
+        raise CorruptionError(
+            f"The file {uri} is not the Parquet file it should be: it has {found_bytes:,} bytes, and the catalog knows"
+            f" it with {size_bytes:,}.",
+            kind="unreadable_file",
+            remedy="Restore it from a backup or a bucket version.",
+        )
+    return stream
 
 
 class ParquetReader:
     """One immutable Parquet file. For one thread at a time; closes itself when it is forgotten."""
 
-    def __init__(self, storage: Storage, path: str, footer: Footer, stream: pa.NativeFile | None) -> None:
+    def __init__(
+        self, storage: Storage, path: str, footer: Footer, stream: pa.NativeFile | None, size_bytes: int | None
+    ) -> None:
         self.uri = storage.uri_of(path)
         self.schema = footer.schema
         self._storage = storage
         self._path = path
         self._footer = footer
         self._stream = stream
+        self._size_bytes = size_bytes
         self._file: pq.ParquetFile | None = None
         self._coded_names: tuple[str, ...] = ()
 
@@ -135,8 +157,8 @@ class ParquetReader:
         return bloom.may_hold(stored, values)
 
     def has_codes(self, column_name: str) -> bool:
-        """Whether the file keeps the column as codes of a dictionary."""
-        if not self.row_group_count:
+        """Whether the file keeps the column as codes of a dictionary, and they can be asked for."""
+        if not self.row_group_count or not has_path_of_its_own(column_name, self.schema):
             return False
         leaves = self._leaves_of(column_name)
         return bool(self._footer.metadata.row_group(0).column(leaves.start).has_dictionary_page)
@@ -198,7 +220,7 @@ class ParquetReader:
 
     def _open_stream(self) -> pa.NativeFile:
         if self._stream is None:
-            self._stream = self._storage.open_input(self._path, named_by_catalog=True)
+            self._stream = _open_stream(self._storage, self._path, self._size_bytes)
         return self._stream
 
 
@@ -281,7 +303,9 @@ class _FileWriter:
         return {
             column.name: "DELTA_BINARY_PACKED"
             for column in self._lookup_columns[:1]
-            if column.type in _INTEGERS and column.name not in dictionary_columns
+            if column.type in _INTEGERS
+            and column.name not in dictionary_columns
+            and has_path_of_its_own(column.name, self._schema)
         }
 
     def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -292,7 +316,9 @@ class _FileWriter:
         return {
             column.name: options
             for column in self._lookup_columns
-            if bloom.is_suited(column.type) and column.name not in dictionary_columns
+            if bloom.is_suited(column.type)
+            and column.name not in dictionary_columns
+            and has_path_of_its_own(column.name, self._schema)
         }
 
     def _find_nan(self, table: pa.Table) -> None:
@@ -337,6 +363,7 @@ def _choose_dictionary_columns(first: pa.Table) -> list[str]:
         field.name
         for field in sample.schema
         if not pa.types.is_nested(field.type)
+        and has_path_of_its_own(field.name, sample.schema)
         and not pa.types.is_boolean(field.type)
         and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
     ]

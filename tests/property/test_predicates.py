@@ -1,7 +1,6 @@
 """Predicates mean the same everywhere: as filter, as pruning by bounds, and as text."""
 
 import math
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -27,7 +26,8 @@ from lakelib.model.predicate import (
 )
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import cut_lower, cut_upper, encode
-from lakelib.plan.prune import file_may_match, key_part, key_tuples, partition_may_match, partition_part
+from lakelib.plan import literals
+from lakelib.plan.prune import file_may_match, key_part, key_tuples, may_ever_match, partition_may_match
 from lakelib.plan.where import describe_predicate, parse_where
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.raw_arrays import arrow_values
@@ -256,9 +256,42 @@ def test_a_pruned_partition_holds_no_matching_row(predicate: Predicate, row: Row
 def test_a_matching_row_also_matches_each_part_of_the_predicate(
     predicate: Predicate, row: Row, ids: frozenset[int]
 ) -> None:
-    parts: list[Callable[..., Predicate | None]] = [partition_part, key_part]
-    found = [part for part in (choose(predicate, ids) for choose in parts) if part is not None]
-    assert not truth_of(predicate, row) or all(truth_of(part, row) for part in found)
+    part = key_part(predicate, ids)
+    assert part is None or not truth_of(predicate, row) or truth_of(part, row)
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]))
+def test_what_can_never_match_matches_no_row(predicate: Predicate, row: Row) -> None:
+    assert may_ever_match(predicate) or not truth_of(predicate, row)
+
+
+@st.composite
+def listings(draw: st.DrawFn) -> Predicate:
+    """What folds: comparisons and lists of few columns, and what stands among them."""
+    column = draw(st.sampled_from(COLUMNS[:2] + COLUMNS[6:8]))
+    values = draw(st.lists(LITERALS[column.type], min_size=1, max_size=3))
+    listed = In(column=column, values=tuple(values))
+    single = Compare(column=column, op=draw(st.sampled_from([Comparison.EQ, Comparison.NE])), value=values[0])
+    constant = Constant(value=draw(st.sampled_from([True, False, None])))
+    return draw(st.sampled_from([listed, Not(part=listed), single, Not(part=single), IsNull(column=column), constant]))
+
+
+chains = st.lists(
+    listings()
+    | st.lists(listings(), min_size=1, max_size=3).map(literals.any_of)
+    | st.lists(listings(), min_size=1, max_size=3).map(literals.all_of),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(parts=chains, row=rows_of_table.map(lambda rows: rows[0]))
+def test_folding_a_chain_keeps_true_false_and_null(parts: list[Predicate], row: Row) -> None:
+    chain = tuple(parts)
+    assert truth_of(literals.any_of(parts), row) == truth_of(Or(parts=chain), row)
+    assert truth_of(literals.all_of(parts), row) == truth_of(And(parts=chain), row)
 
 
 KEYS = (COLUMNS[0], COLUMNS[TYPES.index("string") * 2])

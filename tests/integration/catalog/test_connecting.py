@@ -1,9 +1,12 @@
 """A catalog that cannot be used is said so at once where waiting is no use, after a bounded time where it is."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -101,6 +104,46 @@ def test_a_server_that_is_not_there_is_a_retryable_error_after_a_bounded_time(ur
     catalog.close()
 
 
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://postgres:hidden@localhost:1/lake", "localhost:1/lake"),
+        ("postgresql://postgres@/lake?host=/no/such/folder", "/no/such/folder:5432/lake"),
+    ],
+)
+def test_a_server_that_never_answered_is_named_within_seconds(url: str, place: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(lakelib.RetryableError) as caught:
+        lakelib.connect(warehouse=str(tmp_path), catalog=url)
+
+    assert time.monotonic() - began < 5
+    assert f"Cannot reach PostgreSQL at {place}:" in str(caught.value)
+    assert "LAKE_CATALOG" in caught.value.remedy
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_file_where_the_embedded_server_would_live_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".lake").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LAKE_CATALOG", raising=False)
+
+    with pytest.raises(lakelib.InvalidInputError, match=r"embedded PostgreSQL.*\.lake.*LAKE_CATALOG"):
+        lakelib.connect(warehouse=str(tmp_path / "warehouse"))
+
+
+def test_a_warehouse_that_can_be_no_folder_is_refused_before_anything_is_made(catalog_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+
+    for place in (file, file / "below"):
+        with pytest.raises(lakelib.InvalidInputError, match=f"{file} is no folder.*LAKE_WAREHOUSE"):
+            lakelib.connect(warehouse=place, catalog=catalog_url)
+
+    with psycopg.connect(catalog_url) as connection:
+        assert connection.execute("select 1 from pg_namespace where nspname = 'lake'").fetchall() == []
+
+
 def test_a_user_without_rights_is_told_what_is_missing(make_database: Callable[[], str], tmp_path: Path) -> None:
     url = make_database()
     with psycopg.connect(url, autocommit=True) as connection:
@@ -126,6 +169,77 @@ def test_work_sees_what_others_committed_between_its_statements(catalog: Catalog
         return counts
 
     assert catalog.run(work) == [0, 1]
+
+
+def test_a_statement_of_too_many_parameters_is_refused_at_once(catalog: Catalog) -> None:
+    count = 70_000
+    text = f"select {' + '.join(['%s'] * count)}"
+    began = time.monotonic()
+
+    with pytest.raises(lakelib.LakeError, match=r"cannot be sent .*65535") as caught:
+        catalog.run(lambda db: db.execute(text.encode(), [1] * count))
+
+    assert time.monotonic() - began < _AT_ONCE_SECONDS
+    assert caught.value.kind == "catalog_failed"
+    assert not isinstance(caught.value, lakelib.RetryableError)
+    assert catalog.run(lambda db: db.execute("select 1 as n").fetchone()) == {"n": 1}
+
+
+def test_a_statement_too_deep_for_the_server_is_refused_at_once(catalog: Catalog) -> None:
+    text = f"select {'+'.join(['1'] * 200_000)}"
+    began = time.monotonic()
+
+    with pytest.raises(lakelib.LakeError, match="stack depth") as caught:
+        catalog.run(lambda db: db.execute(text.encode()))
+
+    assert time.monotonic() - began < _AT_ONCE_SECONDS
+    assert caught.value.kind == "catalog_failed"
+
+
+def test_a_connection_that_the_server_ended_is_made_again(
+    catalog: Catalog, connection: psycopg.Connection[Any]
+) -> None:
+    ask = "select pg_backend_pid() as pid"
+    first = catalog.run(lambda db: db.execute(ask).fetchone())
+    assert first is not None
+    connection.execute("select pg_terminate_backend(%s)", (first["pid"],))
+
+    second = catalog.run(lambda db: db.execute(ask).fetchone())
+
+    assert second is not None
+    assert second["pid"] != first["pid"]
+
+
+def test_a_prepared_statement_outlives_a_migration_that_adds_a_column(
+    catalog: Catalog, connection: psycopg.Connection[Any]
+) -> None:
+    """On every connection of the pool, each of which has prepared it."""
+    connection.execute("create table wide (a int)")
+    connection.execute("insert into wide values (1)")
+    together = 4
+
+    def ask(met: threading.Barrier) -> list[dict[str, Any]]:
+        def work(db: psycopg.Connection[dict[str, Any]]) -> list[dict[str, Any]]:
+            rows = db.execute("select * from wide").fetchall()
+            met.wait(timeout=10)
+            return rows
+
+        return catalog.run(work)
+
+    def ask_on_each_connection(threads: ThreadPoolExecutor) -> list[list[dict[str, Any]]]:
+        met = threading.Barrier(together)
+        return [asked.result() for asked in [threads.submit(ask, met) for _ in range(together)]]
+
+    with ThreadPoolExecutor(together) as threads:
+        for _ in range(5):
+            assert ask_on_each_connection(threads) == [[{"a": 1}]] * together
+        connection.execute("alter table wide add column b int")
+        assert ask_on_each_connection(threads) == [[{"a": 1, "b": None}]] * together
+
+
+def test_what_the_server_cannot_do_at_all_is_said(catalog: Catalog) -> None:
+    with pytest.raises(lakelib.LakeError, match="refused a statement"):
+        catalog.run(lambda db: db.execute("select * from elsewhere.public.t"))
 
 
 def test_work_that_raises_changes_nothing(catalog: Catalog) -> None:

@@ -3,6 +3,7 @@
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -151,6 +152,71 @@ def test_sql_never_prunes_a_file_that_the_planner_keeps(known: tuple[Catalog, in
         partition = everything.partitions[file.partition_id]
         if file_may_match(predicate, file) and partition_may_match(predicate, PARTITION_BY, partition.key):
             assert file.id in found
+
+
+@given(values=st.lists(st.integers(-10, 10), min_size=1, max_size=3), more=st.integers(0, 2000))
+def test_long_lists_never_prune_a_file_that_the_planner_keeps(
+    known: tuple[Catalog, int], values: list[int], more: int
+) -> None:
+    catalog, table_id = known
+    everything = files.load_files(catalog, files.FileQuery(table_id=table_id, snapshot_id=1, with_bounds=True)).files
+    listed = In(column=NUMBER, values=(*values, *range(100, 100 + 3 * more, 3)))
+    for predicate in (listed, Not(part=listed)):
+        query = files.FileQuery(table_id=table_id, snapshot_id=1, file_predicate=predicate, usable_ids=ALL_IDS)
+        found = {file.id for file in files.load_files(catalog, query).files}
+        kept = {file.id for file in everything if file_may_match(predicate, file)}
+        assert kept <= found
+        assert len(listed.values) > 1000 or kept == found
+
+
+def test_a_list_of_70_000_values_still_prunes(known: tuple[Catalog, int]) -> None:
+    catalog, table_id = known
+    beyond = In(column=NUMBER, values=tuple(range(2**40, 2**40 + 70_000)))
+    query = files.FileQuery(table_id=table_id, snapshot_id=1, file_predicate=beyond, usable_ids=ALL_IDS)
+    everything = files.load_files(catalog, files.FileQuery(table_id=table_id, snapshot_id=1, with_bounds=True)).files
+
+    found = files.load_files(catalog, query).files
+
+    assert {file.id for file in found} == {file.id for file in everything if file_may_match(beyond, file)}
+    assert len(found) < len(everything)
+
+
+def test_a_predicate_beyond_the_servers_parameters_is_judged_by_what_has_room(known: tuple[Catalog, int]) -> None:
+    catalog, table_id = known
+    pairs = tuple(
+        And(parts=tuple(Compare(column=column, op=Comparison.EQ, value=number) for column in (NUMBER, REGION)))
+        for number in range(40_000)
+    )
+    exact = IsNull(column=DAY)
+    short = files.FileQuery(table_id=table_id, snapshot_id=1, partition_by=PARTITION_BY, partition_predicate=exact)
+    for predicate in (Or(parts=pairs), Not(part=And(parts=tuple(Not(part=pair) for pair in pairs)))):
+        both = And(parts=(predicate, exact))
+        query = files.FileQuery(
+            table_id=table_id,
+            snapshot_id=1,
+            partition_by=PARTITION_BY,
+            partition_predicate=both,
+            file_predicate=both,
+            usable_ids=ALL_IDS,
+        )
+        found = files.load_files(catalog, query).files
+        assert {file.partition_id for file in found} <= files.load_files(catalog, short).partitions.keys()
+        assert found
+
+
+def test_files_are_found_by_the_hash_of_their_keys(catalog: Catalog) -> None:
+    placed = [
+        (depth, prefix) for depth in (0, 1, 3, 16) for prefix in sorted({0, 1, 5, 2**depth - 1}) if prefix < 2**depth
+    ]
+    new = [
+        replace(_any_file(random.Random(1), number), depth=depth, prefix=prefix)
+        for number, (depth, prefix) in enumerate(placed)
+    ]
+    table_id = _publish_files(catalog, new)
+    for wanted in ((), (0,), (65_535,), (1, 40_000), (5, 5 << 13, 0), tuple(range(0, 65_536, 77))):
+        query = files.FileQuery(table_id=table_id, snapshot_id=1, hash_prefixes=wanted)
+        found = {(file.depth, file.prefix) for file in files.load_files(catalog, query).files}
+        assert found == {(depth, prefix) for depth, prefix in placed if any(h >> 16 - depth == prefix for h in wanted)}
 
 
 def test_a_listing_of_many_files_streams(catalog: Catalog) -> None:

@@ -1,5 +1,6 @@
 """What Parquet files promise on every store."""
 
+import ctypes
 import math
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -16,7 +17,7 @@ from lakelib.model.schema import Column
 from lakelib.model.sortable import MAX_BOUND_BYTES, encode
 from lakelib.plan.prune import Bounds
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.footers import FooterCache
+from lakelib.storage.footers import FooterCache, parse_footer
 from lakelib.storage.parquet import WrittenParquet, open_file, write_file
 
 NAN = encode("double", math.nan)
@@ -66,6 +67,23 @@ def read(storage: Storage, columns: list[str] | None = None) -> pa.Table:
 def write_column(storage: Storage, type_text: str, values: Any, **options: Any) -> WrittenParquet:
     columns = columns_of(type_text)
     return write(storage, columns, table_of(columns, values), **options)
+
+
+class _MallocInfo(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    )  # fmt: skip
+
+
+def allocated_bytes() -> int:
+    """What the C library's allocator has given out in this process."""
+    ask = ctypes.CDLL("libc.so.6").mallinfo2
+    ask.restype = _MallocInfo
+    info = ask()
+    return int(info.uordblks + info.hblkhd)
 
 
 def known(lower: bytes | None, upper: bytes | None, null_count: int | None, row_count: int) -> Bounds:
@@ -258,6 +276,29 @@ def test_names_with_dots_are_names(storage: Storage) -> None:
     assert read(storage, ["a.b"]).to_pylist() == [{"a.b": 2}]
 
 
+@pytest.mark.parametrize(("inner", "outer"), [("string", "bigint"), ("bigint", "string"), ("string", "string")])
+def test_a_name_with_a_dot_is_not_taken_for_a_part_of_a_nested_column(storage: Storage, inner: str, outer: str) -> None:
+    """Neither for its encoding, as the first key column, nor for its Bloom filter, dictionary or codes."""
+    values: dict[str, list[Any]] = {"string": [str(number // 3) for number in range(3000)], "bigint": [*range(3000)]}
+    columns = [Column(id=1, name="a.b", type=outer), Column(id=2, name="a", type=f"struct<b:{inner}>")]
+    parts = pa.StructArray.from_arrays([pa.array(values[inner], TYPES[inner])], ["b"])
+    rows = pa.table({"a.b": pa.array(values[outer], TYPES[outer]), "a": parts})
+    write_file(storage, f"{storage.uri}/t", "p/file.parquet", [rows], rows.schema, columns, TableOptions(), columns[:1])
+    with open_file(storage, f"{storage.uri}/t", "p/file.parquet") as file:
+        assert file.may_hold(0, "a.b", rows["a.b"].slice(2999, 1).combine_chunks())
+        file.keep_codes([name for name in ("a.b",) if file.has_codes(name)])
+        found = file.read_all()
+    assert found.equals(rows)
+
+
+def test_codes_of_a_foreign_file_are_not_mixed_up(storage: Storage) -> None:
+    parts = pa.StructArray.from_arrays([pa.array(["x"] * 10)], ["b"])
+    with storage.open_output("t/foreign.parquet") as stream:
+        pq.write_table(pa.table({"a.b": ["y"] * 10, "a": parts}), stream)
+    file = open_file(storage, f"{storage.uri}/t", "foreign.parquet")
+    assert not file.has_codes("a.b")
+
+
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "gzip", "none"])
 def test_every_compression_is_readable(storage: Storage, compression: str) -> None:
     write_column(storage, "string", ["a", "b"] * 100, compression=compression)
@@ -317,6 +358,25 @@ def test_a_file_that_is_not_parquet_is_corruption(storage: Storage, content: byt
         read(storage)
 
 
+def test_a_file_of_another_size_is_corruption_and_both_sizes_are_named(storage: Storage) -> None:
+    """One complete Parquet file in the place of another."""
+    written = write_column(storage, "int", [1])
+    with pytest.raises(CorruptionError, match=r"p/file\.parquet .* has [\d,]+ bytes, .* 1,234\. Restore") as caught:
+        open_file(storage, f"{storage.uri}/t", "p/file.parquet", 1234)
+    assert f"{written.size_bytes:,}" in str(caught.value)
+    assert caught.value.kind == "unreadable_file"
+    assert open_file(storage, f"{storage.uri}/t", "p/file.parquet", written.size_bytes).row_count == 1
+
+
+def test_a_file_that_was_swapped_after_its_footer_was_read_is_corruption(storage: Storage) -> None:
+    size_bytes = write_column(storage, "int", [1]).size_bytes
+    open_file(storage, f"{storage.uri}/t", "p/file.parquet", size_bytes).close()
+    write_column(storage, "string", ["another"] * 100)
+    reader = open_file(storage, f"{storage.uri}/t", "p/file.parquet", size_bytes)
+    with pytest.raises(CorruptionError, match=r"has .* bytes"):
+        reader.read_all()
+
+
 def test_damaged_rows_are_corruption(storage: Storage) -> None:
     write_column(storage, "string", [f"value {number}" for number in range(10_000)])
     content = storage.read_bytes("t/p/file.parquet")
@@ -338,10 +398,26 @@ def test_the_footer_of_a_file_is_read_once(storage: Storage, monkeypatch: pytest
     assert open_file(storage, f"{storage.uri}/t", "p/file.parquet").row_count == 1
 
 
+@pytest.mark.parametrize("column_count", [7, 60])
+def test_the_cache_counts_what_footers_take_in_memory(local_storage: Storage, column_count: int) -> None:
+    """As the allocator sees it, for the native part, which is nearly all of it."""
+    columns = columns_of(*["bigint", "string", "double"] * (column_count // 3), *["bigint"] * (column_count % 3))
+    values = {"bigint": range(1000), "string": [f"value {number}" for number in range(1000)], "double": [0.5] * 1000}
+    write(local_storage, columns, table_of(columns, *(values[column.type] for column in columns)))
+    content = local_storage.read_bytes("t/p/file.parquet")
+    parse_footer(pq.read_metadata(pa.BufferReader(content)))
+
+    before = allocated_bytes()
+    footers = [parse_footer(pq.read_metadata(pa.BufferReader(content))) for _ in range(200)]
+    taken_bytes = allocated_bytes() - before
+
+    assert 0.7 * taken_bytes < sum(footer.memory_bytes for footer in footers) < 1.5 * taken_bytes
+
+
 def test_the_cache_forgets_the_least_recently_used_footer(storage: Storage) -> None:
     write_column(storage, "int", [1])
     footer = open_file(storage, f"{storage.uri}/t", "p/file.parquet")._footer
-    cache = FooterCache(2 * footer.metadata.serialized_size)
+    cache = FooterCache(2 * footer.memory_bytes)
     for name in ("a", "b"):
         cache.keep(name, footer)
     assert cache.find("a") is footer

@@ -13,7 +13,6 @@ from lakelib.plan.prune import (
     key_tuples,
     may_match,
     partition_may_match,
-    partition_part,
 )
 from lakelib.plan.where import parse_where
 
@@ -164,7 +163,7 @@ def test_partitions_are_pruned_by_their_values(text: str, matching: set[int | No
 
 def test_parts_are_the_conjuncts_over_the_given_columns_alone() -> None:
     predicate = where("dt = '1970-01-02' AND id = 5 AND (dt IS NULL OR id = 6) AND (id = 1 OR id = 5) AND n > 2")
-    assert partition_part(predicate, (4,)) == where("dt = '1970-01-02'")
+    assert key_part(predicate, (4,)) == where("dt = '1970-01-02'")
     assert key_part(predicate, (1,)) == where("id = 5 AND (id = 1 OR id = 5)")
     assert key_part(predicate, (2,)) is None
     assert key_part(None, (1,)) is None

@@ -229,12 +229,37 @@ def test_double_quotes_around_a_columns_name_are_refused(text: str) -> None:
 
 
 def test_long_chains_and_lists_are_no_nesting() -> None:
-    chain = parse_where(" OR ".join(f"n = {number}" for number in range(5_000)), SCHEMA)
+    chain = parse_where(" OR ".join(f"n > {number}" for number in range(5_000)), SCHEMA)
     assert isinstance(chain, Or)
     assert len(chain.parts) == 5_000
     members = parse_where(f"n IN ({', '.join(map(str, range(5_000)))})", SCHEMA)
     assert isinstance(members, In)
     assert len(members.values) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("text", "predicate"),
+    [
+        ("n = 1 OR n = 2 OR n = 1", In(column=column("n"), values=(1, 2))),
+        ("(n = 1 OR n IN (2, 3)) OR n = 4", In(column=column("n"), values=(1, 2, 3, 4))),
+        ("n = 1 OR b OR n = 2", Or(parts=(In(column=column("n"), values=(1, 2)), compare("b", "=", True)))),
+        ("n = 1 OR m = 2", Or(parts=(compare("n", "=", 1), compare("m", "=", 2)))),
+        ("n IN (1, NULL) OR n = 2", Or(parts=(In(column=column("n"), values=(1, 2)), Constant(value=None)))),
+        ("n <> 1 AND n NOT IN (2, 3)", Not(part=In(column=column("n"), values=(1, 2, 3)))),
+        (
+            "n <> 1 AND b AND NOT (n = 2)",
+            And(parts=(Not(part=In(column=column("n"), values=(1, 2))), compare("b", "=", True))),
+        ),
+        ("n <> 1 OR n <> 2", Or(parts=(compare("n", "<>", 1), compare("n", "<>", 2)))),
+    ],
+)
+def test_chains_of_equalities_of_one_column_become_a_list(text: str, predicate: Predicate) -> None:
+    assert parse_where(text, SCHEMA) == predicate
+
+
+def test_a_commit_may_be_unknown() -> None:
+    """It is NULL in staged rows: not TRUE, however large the number."""
+    assert parse_where("_commit < 1e30", SCHEMA) == Or(parts=(Not(part=IsNull(column=COMMIT)), Constant(value=None)))
 
 
 def test_text_none_and_predicates_can_be_bound() -> None:
