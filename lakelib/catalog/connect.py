@@ -92,13 +92,15 @@ class Catalog:
     def stream(self, statement: Any, parameters: dict[str, Any], *, rows_at_once: int) -> Iterator[Iterator[DictRow]]:
         """The rows of a query through a server-side cursor: memory does not grow with the result.
 
-        Raises RetryableError when the server goes away meanwhile.
+        They come over a connection of their own: a consumer that pauses keeps none from other work. Raises
+        RetryableError when the server goes away meanwhile.
         """
 
         @contextmanager
         def opened(timeout_seconds: float) -> Iterator[Iterator[DictRow]]:
+            self._check_open()
             with (
-                self._connections().connection(timeout=timeout_seconds) as connection,
+                psycopg.connect(self.url, **_connection_options(timeout_seconds)) as connection,
                 _telling_misuse(self.url, connection),
                 connection.cursor("lakelib_stream", binary=True) as cursor,
             ):
@@ -122,9 +124,12 @@ class Catalog:
         if pool is not None and self._pool_pid == os.getpid():
             pool.close()
 
-    def _connections(self) -> ConnectionPool[Connection]:
+    def _check_open(self) -> None:
         if self._closed:
             raise InvalidInputError("The lake is closed.", kind="lake_closed", remedy="Connect again.")
+
+    def _connections(self) -> ConnectionPool[Connection]:
+        self._check_open()
         if self._pool_pid != os.getpid():
             # In a forked child one thread is left: what others of the parent's held is nobody's.
             self._opening, self._pool, self._pool_pid = threading.Lock(), None, os.getpid()
@@ -242,7 +247,7 @@ def _wait_seconds(deadline: float) -> float:
 def _open_pool(url: str, max_connections: int) -> ConnectionPool[Connection]:
     return ConnectionPool(
         url,
-        kwargs={"row_factory": dict_row, "application_name": "lakelib", "connect_timeout": int(_CONNECT_SECONDS)},
+        kwargs=_connection_options(_CONNECT_SECONDS),
         configure=_configure,
         min_size=1,
         max_size=max_connections,
@@ -251,6 +256,10 @@ def _open_pool(url: str, max_connections: int) -> ConnectionPool[Connection]:
         reconnect_timeout=_CONNECT_SECONDS,
         open=True,
     )
+
+
+def _connection_options(timeout_seconds: float) -> dict[str, Any]:
+    return {"row_factory": dict_row, "application_name": "lakelib", "connect_timeout": max(1, int(timeout_seconds))}
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

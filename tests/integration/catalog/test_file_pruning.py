@@ -3,6 +3,7 @@
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from uuid import uuid4
 
@@ -241,6 +242,17 @@ def test_a_listing_of_many_files_streams(catalog: Catalog) -> None:
 
     assert listed == files.count_files(catalog, table_id, 1) == count
     assert peak_bytes < 12 * 2**20
+
+
+def test_listings_that_are_begun_and_left_keep_nobody_from_the_catalog(catalog: Catalog) -> None:
+    """More of them than a lake has connections for its work."""
+    table_id = _publish_files(catalog, [_any_file(random.Random(1), number) for number in range(2)])
+
+    with ExitStack() as left:
+        for _ in range(12):
+            rows = left.enter_context(files.stream_files(catalog, table_id, 1))
+            assert next(rows)["path"] == "file-0"
+        assert files.count_files(catalog, table_id, 1) == 2
 
 
 def _any_file(chance: random.Random, number: int) -> NewFile:
