@@ -4,7 +4,7 @@ An upsert step by step: the table as it is now; was this work published already?
 runs; stage the commit; publish it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,10 +23,12 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
 from lakelib.rows.align import merge_source_columns, plan_alignment
+from lakelib.rows.arrange import cut_batch
+from lakelib.rows.buffers import with_near_buffers
 from lakelib.rows.types import type_text
-from lakelib.storage.run_writer import RunTarget, RunWriter
+from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget, RunWriter
 
-_LARGEST_BUFFER_BYTES = 2048 * MIB
+_MOST_BATCH_BYTES = 64 * MIB
 _MOST_SCHEMA_TRIES = 5
 
 
@@ -120,18 +122,20 @@ def write_rows(
 ) -> WrittenRows:
     """Aligns the rows and writes them as runs. `check` may refuse an aligned batch. An error leaves no file behind."""
     _check_named_columns(table, source.schema)
-    new_schema = _widened_schema(runtime, table, source, request) if request.merge_schema else None
-    schema = new_schema or table.schema
-    auxiliary = _auxiliary_columns(source.schema, schema, request.aux_order, bool(table.primary_key_ids))
+    draft = _merged_schema(table, source, request) if request.merge_schema else None
+    wanted = draft or table.schema
+    auxiliary = _auxiliary_columns(source.schema, wanted, request.aux_order, bool(table.primary_key_ids))
     alignment = plan_alignment(
         source.schema,
-        TableSchema(id=schema.id, columns=schema.columns + auxiliary),
+        TableSchema(id=wanted.id, columns=wanted.columns + auxiliary),
         required_ids=frozenset(table.primary_key_ids),
         explicit_cast=request.explicit_cast,
     )
     if source.rereadable and check is not None:
-        for batch in source.batches():
+        for batch in _batches(source):
             check(alignment.apply(batch))
+    new_schema = draft and _under_own_ids(runtime, table, draft)
+    schema = new_schema or table.schema
     target = run_target(table, schema, file_kind=file_kind, order_names=_order_names(table, schema, request.aux_order))
     rows_in = 0
     with RunWriter(
@@ -141,7 +145,7 @@ def write_rows(
         threads=runtime.threads,
         single_run=bool(request.aux_order),
     ) as writer:
-        for batch in source.batches():
+        for batch in _batches(source):
             aligned = alignment.apply(batch)
             if check is not None and not source.rereadable:
                 check(aligned)
@@ -233,27 +237,32 @@ def _summary(written: WrittenRows, removed_file_ids: tuple[int, ...]) -> dict[st
     }
 
 
-def _widened_schema(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
-    """The table's schema with what the source adds, under ids of its own; None if it adds nothing."""
+def _batches(source: RowSource) -> Iterator[pa.RecordBatch]:
+    """Batches that can be converted to arrays with 32-bit positions, whatever they come as."""
+    for batch in source.batches():
+        for part in cut_batch(batch, _MOST_BATCH_BYTES):
+            yield with_near_buffers(part)
 
-    def merged(first_column_id: int) -> TableSchema | None:
-        return merge_source_columns(
-            source.schema,
-            table.schema,
-            first_column_id,
-            explicit_cast=request.explicit_cast,
-            ignore=request.aux_order,
-            fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
-        )
 
-    draft = merged(1 + max(column.id for column in table.schema.columns))
-    if draft is None:
-        return None
-    added = len(draft.columns) - len(table.schema.columns)
-    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
-    final = merged(first_column_id)
-    assert final is not None
-    return replace(final, id=schema_id)
+def _merged_schema(table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
+    """The table's schema with what the source adds, under ids that others may take; None if it adds nothing."""
+    return merge_source_columns(
+        source.schema,
+        table.schema,
+        1 + max(column.id for column in table.schema.columns),
+        explicit_cast=request.explicit_cast,
+        ignore=request.aux_order,
+        fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
+    )
+
+
+def _under_own_ids(runtime: Runtime, table: TableInfo, draft: TableSchema) -> TableSchema:
+    """The draft under ids that nobody else has. They are spent for good, so this comes after all that may be refused
+    without writing: every file's bounds have a place for each id up to the highest."""
+    kept = len(table.schema.columns)
+    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, len(draft.columns) - kept)
+    added = (replace(column, id=first_column_id + at) for at, column in enumerate(draft.columns[kept:]))
+    return TableSchema(id=schema_id, columns=(*draft.columns[:kept], *added))
 
 
 def _auxiliary_columns(
@@ -301,4 +310,4 @@ def _order_names(table: TableInfo, schema: TableSchema, aux_order: tuple[str, ..
 
 def _buffer_bytes(table: TableInfo, source: RowSource) -> int:
     """A table that is in memory already is one run; a stream is cut into runs of the table's write buffer."""
-    return max(table.options.write_buffer_bytes, min(source.size_bytes * 2, _LARGEST_BUFFER_BYTES))
+    return max(table.options.write_buffer_bytes, min(source.size_bytes * 2, LARGEST_BUFFER_BYTES))

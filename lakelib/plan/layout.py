@@ -18,6 +18,11 @@ def deepest_split(buckets: Buckets) -> int:
             return 0
 
 
+def likely_depth(buckets: Buckets) -> int:
+    """How deep a load is split, where that is known before its size is. A dynamic load is rarely split."""
+    return deepest_split(buckets) if buckets.mode == "fixed" else 0
+
+
 def choose_depth(size_bytes: int, buckets: Buckets, options: TableOptions) -> int:
     """How deep to split rows of one partition that take `size_bytes` in memory: as deep as files stay large enough.
 

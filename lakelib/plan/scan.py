@@ -31,26 +31,33 @@ def needs_merge(split: Split) -> bool:
 
 
 def _bucket_splits(partition: Partition, files: list[DataFile]) -> Iterator[Split]:
-    return _descend(
-        partition, 0, 0, [file for file in files if file.depth == 0], [f for f in files if f.depth > 0], files
-    )
+    places = {file.id: place for place, file in enumerate(files)}
+    shallow, deep = [file for file in files if file.depth == 0], [file for file in files if file.depth > 0]
+    return _descend(partition, 0, 0, shallow, deep, places)
 
 
 def _descend(
-    partition: Partition, depth: int, prefix: int, shallow: list[DataFile], deep: list[DataFile], order: list[DataFile]
+    partition: Partition,
+    depth: int,
+    prefix: int,
+    shallow: list[DataFile],
+    deep: list[DataFile],
+    places: dict[int, int],
 ) -> Iterator[Split]:
-    """Splits below one node of the prefix tree; `shallow` files cover all of it, `deep` ones lie below it."""
+    """Splits below one node of the prefix tree; `shallow` files cover all of it, `deep` ones lie below it.
+
+    `places` tells each file's place in the order. A node looks at its own files only, not at all of the partition.
+    """
     if not deep or _size(shallow) > _size(deep):
-        chosen = {file.id for file in shallow + deep}
-        if chosen:
-            yield _split(partition, depth, prefix, [file for file in order if file.id in chosen])
+        found = sorted(shallow + deep, key=lambda file: places[file.id])
+        if found:
+            yield _split(partition, depth, prefix, found)
         return
     for child in (prefix * 2, prefix * 2 + 1):
         below = [file for file in deep if file.prefix >> (file.depth - depth - 1) == child]
         here = [file for file in below if file.depth == depth + 1]
-        yield from _descend(
-            partition, depth + 1, child, shallow + here, [file for file in below if file.depth > depth + 1], order
-        )
+        below = [file for file in below if file.depth > depth + 1]
+        yield from _descend(partition, depth + 1, child, shallow + here, below, places)
 
 
 def _split(partition: Partition, depth: int, prefix: int, files: list[DataFile]) -> Split:

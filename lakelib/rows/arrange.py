@@ -1,7 +1,7 @@
-"""Pure. Arranges the rows of a batch by partition and bucket."""
+"""Pure. Arranges the rows of a batch by partition and bucket, and cuts batches that are too large."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,40 +19,83 @@ from lakelib.rows.values import raw_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Rows of one bucket, in the order in which they came."""
+    """Rows of one partition and hash prefix, in the order in which they came: a range of a batch that is arranged."""
 
     partition_key: PartitionKey
+    depth: int
     prefix: int
-    rows: pa.RecordBatch
+    batch: pa.RecordBatch
+    start: int
+    row_count: int
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """Made anew each time: many small batches held at once would outweigh their rows."""
+        return self.batch.slice(self.start, self.row_count)
 
 
 def arrange_rows(
-    batch: pa.RecordBatch, partition_by: Sequence[Column], primary_key: Sequence[Column], depth: int
+    batch: pa.RecordBatch,
+    partition_by: Sequence[Column],
+    primary_key: Sequence[Column],
+    depth: int,
+    *,
+    least_piece_rows: int = 0,
 ) -> list[Piece]:
-    """The batch's rows, a piece for each partition and hash prefix of `depth` bits that occurs."""
+    """The batch's rows, a piece for each partition and hash prefix of `depth` bits that occurs.
+
+    If the pieces had fewer than `least_piece_rows` rows on average, there is just one for each partition, of depth 0.
+    """
     partitions, codes = _partition_codes(batch, partition_by)
+    if (len(partitions) << depth) * least_piece_rows > batch.num_rows:
+        depth = 0
     if depth > 0:
         hashes = key_hashes([batch.column(column.name) for column in primary_key])
         codes = (codes << depth) | hash_prefixes(hashes, depth)
-    group_count = len(partitions) << depth
-    if group_count == 1:
-        return [Piece(partition_key=partitions[0], prefix=0, rows=batch)]
-    order, starts = group_order(codes, group_count)
+    elif len(partitions) == 1:
+        return [_piece(partitions[0], 0, 0, batch, 0, batch.num_rows)]
+    order, found, bounds = group_order(codes)
     arranged = batch.take(pa.array(order))
-    sizes = np.diff(starts)
+    mask = (1 << depth) - 1
     return [
-        Piece(
-            partition_key=partitions[group >> depth],
-            prefix=int(group & ((1 << depth) - 1)),
-            rows=arranged.slice(int(starts[group]), int(sizes[group])),
-        )
-        for group in np.flatnonzero(sizes)
+        _piece(partitions[code >> depth], depth, code & mask, arranged, start, end - start)
+        for code, start, end in zip(found.tolist(), bounds.tolist(), bounds[1:].tolist(), strict=False)
     ]
+
+
+def deepen_pieces(pieces: Sequence[Piece], primary_key: Sequence[Column], depth: int) -> list[Piece]:
+    """The rows of pieces of one partition and prefix, in order, split to `depth`."""
+    rows = pa.concat_batches([piece.rows for piece in pieces])
+    return [
+        replace(piece, partition_key=pieces[0].partition_key) for piece in arrange_rows(rows, (), primary_key, depth)
+    ]
+
+
+def cut_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that take at most so many bytes, unless one row takes more.
+
+    Batches that share their bytes (of a dictionary, for example) are cut as if each row had an equal part of them.
+    """
+    size_bytes = batch.nbytes
+    if size_bytes <= most_bytes or batch.num_rows < 2:
+        yield batch
+        return
+    step = max(1, batch.num_rows * most_bytes // size_bytes)
+    parts = [batch.slice(start, step) for start in range(0, batch.num_rows, step)]
+    are_shared = sum(part.nbytes for part in parts) > 2 * size_bytes
+    for part in parts:
+        yield from (part,) if are_shared else cut_batch(part, most_bytes)
 
 
 def partition_keys(batch: pa.RecordBatch, partition_by: Sequence[Column]) -> list[PartitionKey]:
     """The partitions that occur in the batch."""
     return _partition_codes(batch, partition_by)[0]
+
+
+def _piece(
+    partition_key: PartitionKey, depth: int, prefix: int, batch: pa.RecordBatch, start: int, row_count: int
+) -> Piece:
+    return Piece(partition_key=partition_key, depth=depth, prefix=prefix, batch=batch, start=start, row_count=row_count)
 
 
 def _partition_codes(

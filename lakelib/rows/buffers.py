@@ -10,6 +10,9 @@ import pyarrow as pa
 
 WORD_BYTES = 8
 
+LARGEST_OFFSET = 2**31 - 1
+"""The highest position in its buffer that an array of text or bytes can name with 32 bits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteRows:
@@ -40,6 +43,18 @@ def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def with_near_buffers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch; columns with 64-bit positions that may lie too far inside their buffers for 32 bits are copied.
+
+    pyarrow refuses to convert such a slice, however small it is.
+    """
+    for place, column in enumerate(batch.columns):
+        if "large_" in str(column.type) and sum(buffer.size for buffer in column.buffers() if buffer) > LARGEST_OFFSET:
+            near = column.take(pa.array(np.arange(len(column))))
+            batch = batch.set_column(place, batch.schema.field(place), near)
+    return batch
 
 
 def is_byte_type(kind: pa.DataType) -> bool:

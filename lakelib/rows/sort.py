@@ -48,19 +48,20 @@ def key_order(keys: Sequence[WordColumn], row_count: int) -> Rows:
     return ranking.order
 
 
-def group_order(codes: npt.NDArray[np.integer], group_count: int) -> tuple[Rows, Rows]:
-    """The rows arranged by code (0 ≤ code < group_count), in their order within a group, and the bounds of the groups.
+def group_order(codes: npt.NDArray[np.integer]) -> tuple[Rows, npt.NDArray[np.integer], Rows]:
+    """The rows arranged by code (≥ 0), in their order within a group; the codes that occur; the bounds of the groups.
 
-    Group `g` is `order[bounds[g]:bounds[g + 1]]`.
+    The rows of code `found[i]` are `order[bounds[i]:bounds[i + 1]]`. Takes memory by rows, however large the codes are.
     """
-    bounds = np.zeros(group_count + 1, np.int64)
-    np.cumsum(np.bincount(codes, minlength=group_count), out=bounds[1:])
     # NumPy sorts 16-bit integers by radix: two such passes still beat one sort of wider codes.
     order = np.argsort(codes.astype(np.uint16), kind="stable")
-    if group_count > 1 << _RADIX_BITS:
-        high = (codes >> _RADIX_BITS).astype(np.uint16)
-        order = order[np.argsort(high[order], kind="stable")]
-    return order, bounds
+    for shift in range(_RADIX_BITS, int(codes.max(initial=0)).bit_length(), _RADIX_BITS):
+        digits = (codes >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    arranged = codes[order]
+    starts = np.flatnonzero(arranged[1:] != arranged[:-1]) + 1
+    bounds = np.concatenate(([0], starts, [len(codes)])) if len(codes) else np.zeros(1, np.int64)
+    return order, arranged[bounds[:-1]], bounds
 
 
 def stable_order(words: Words) -> Rows:

@@ -37,7 +37,7 @@ _NO_BUCKET = frozenset(("nosuchbucket", "invalidbucketname"))
 _NO_FILE = frozenset(("nosuchkey", "resourcenotfound", "notfound", "404"))
 _INVALID_ERRNO = frozenset((errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL))
 _REFUSED_ERRNO = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
-_FULL_ERRNO = frozenset((errno.ENOSPC, errno.EDQUOT))
+_FULL_ERRNO = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 _WANTS_LENGTH = frozenset(("missingcontentlength", "411"))
 

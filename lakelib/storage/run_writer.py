@@ -1,11 +1,12 @@
 """Writes runs: aligned batches in, finished files out. The same in the calling process and in a Spark task.
 
-Batches are arranged by partition and bucket as they come and held in a bounded buffer. Each time the buffer is full,
-and when the input ends, every bucket's rows are sorted, reduced to one row a key, and written: a run.
+Batches are arranged by partition as they come, and by bucket too where that leaves large pieces, and held in a bounded
+buffer. Each time the buffer is full, and when the input ends, each partition is split as deep as its size warrants, and
+every bucket's rows are sorted, reduced to one row a key, and written: a run.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,19 +16,42 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import NewFile, PartitionKey
-from lakelib.model.options import TableOptions
+from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import Buckets
-from lakelib.plan.layout import choose_depth, choose_file_count, deepest_split
-from lakelib.rows.arrange import Piece, arrange_rows
+from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
+from lakelib.rows.arrange import Piece, arrange_rows, cut_batch, deepen_pieces
+from lakelib.rows.buffers import whole_array
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import write_file
 from lakelib.storage.paths import file_name, new_attempt_id, partition_path
 
+LARGEST_BUFFER_BYTES = 1024 * MIB
+"""No run takes more in memory: an Arrow array of text or bytes holds at most 2 GiB."""
+
+_CHUNK_ROWS = 65_536
+"""Smaller batches are arranged together: else a partition's rows would come in ever so many pieces."""
+
+_CHUNK_BYTES = 64 * MIB
+"""What is arranged together takes no more, unless it is one row."""
+
+_LEAST_PIECE_ROWS = 256
+"""Smaller pieces cost more, each for itself, than splitting them later."""
+
 _SMALL_ROWS = 20_000
 """Fewer rows are handled by the calling thread: handing them over would cost more."""
+
+_FEW_FILES = 4
+"""As many small files the calling thread writes itself, if they are local."""
+
+_LOCAL_WRITERS = 4
+_REMOTE_WRITERS = 16
+"""Threads that write small files: most of the time they wait for the store."""
+
+_WAITING_BYTES = 16 * MIB
+"""What those threads may hold at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +86,15 @@ class RunTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Arranged:
+    """A chunk of the input, arranged."""
+
+    pieces: list[Piece]
+    size_bytes: int
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     """The rows of one file, or of several if they are many: one bucket's share of a run."""
 
@@ -84,18 +117,19 @@ class RunWriter:
         self._storage = storage
         self._target = target
         self._stored_schema = target.stored_schema
-        self._depth = deepest_split(target.buckets)
-        self._buffer_bytes = buffer_bytes
+        self._buffer_bytes = min(buffer_bytes, LARGEST_BUFFER_BYTES)
         self._threads = threads
         self._single_run = single_run
         self._pool: ThreadPoolExecutor | None = None
+        self._is_remote = not storage.at(target.location).is_local
         self._attempt = new_attempt_id()
         self._numbers = count()
         self._paths: list[str] = []
-        self._arranging: list[Future[list[Piece]]] = []
+        self._chunk: list[pa.RecordBatch] = []
+        self._chunk_bytes = self._chunk_rows = 0
+        self._arranging: list[Future[_Arranged]] = []
         self._pieces: list[Piece] = []
-        self._held_bytes = 0
-        self._held_rows = 0
+        self._held_bytes = self._held_rows = 0
         self._run = 0
         self._files: list[NewFile] = []
 
@@ -113,46 +147,120 @@ class RunWriter:
         """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
         if batch.num_rows == 0:
             return
-        if batch.num_rows < _SMALL_ROWS and not self._arranging:
-            self._hold(self._arrange(batch))
-            return
-        self._arranging.append(self._workers().submit(self._arrange, batch))
-        while len(self._arranging) > self._threads:
-            self._hold(self._arranging.pop(0).result())
+        for part in cut_batch(batch, _CHUNK_BYTES):
+            size_bytes = part.nbytes
+            if self._chunk_bytes + size_bytes > min(_CHUNK_BYTES, self._buffer_bytes):
+                self._arrange_chunk()
+            self._chunk.append(part)
+            self._chunk_bytes += size_bytes
+            self._chunk_rows += part.num_rows
+            if self._chunk_rows >= _CHUNK_ROWS:
+                self._arrange_chunk()
 
     def finish(self) -> tuple[NewFile, ...]:
         """Writes what is held, and gives the files of all runs."""
+        self._arrange_chunk()
         while self._arranging:
             self._hold(self._arranging.pop(0).result())
         self._flush()
         return tuple(self._files)
 
-    def _arrange(self, batch: pa.RecordBatch) -> list[Piece]:
-        return arrange_rows(batch, self._target.partition_by, self._target.primary_key, self._depth)
+    def _arrange_chunk(self) -> None:
+        if not self._chunk:
+            return
+        chunk, row_count = self._chunk, self._chunk_rows
+        self._chunk = []
+        self._chunk_bytes = self._chunk_rows = 0
+        if row_count < _SMALL_ROWS and not self._arranging:
+            self._hold(self._arrange(chunk))
+            return
+        self._arranging.append(self._workers().submit(self._arrange, chunk))
+        while len(self._arranging) > self._threads:
+            self._hold(self._arranging.pop(0).result())
 
-    def _hold(self, pieces: list[Piece]) -> None:
-        self._pieces.extend(pieces)
-        self._held_bytes += sum(piece.rows.nbytes for piece in pieces)
-        self._held_rows += sum(piece.rows.num_rows for piece in pieces)
+    def _arrange(self, chunk: list[pa.RecordBatch]) -> _Arranged:
+        batch = chunk[0] if len(chunk) == 1 else pa.concat_batches(chunk)
+        target = self._target
+        pieces = arrange_rows(
+            batch,
+            target.partition_by,
+            target.primary_key,
+            likely_depth(target.buckets),
+            least_piece_rows=_LEAST_PIECE_ROWS,
+        )
+        return _Arranged(pieces=pieces, size_bytes=batch.nbytes, row_count=batch.num_rows)
+
+    def _hold(self, arranged: _Arranged) -> None:
+        if self._pieces and self._held_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
+            self._end_run()
+        self._pieces.extend(arranged.pieces)
+        self._held_bytes += arranged.size_bytes
+        self._held_rows += arranged.row_count
         if self._held_bytes >= self._buffer_bytes:
-            if self._single_run:
-                raise _too_large_for_one_run(self._buffer_bytes)
-            self._flush()
+            self._end_run()
+
+    def _end_run(self) -> None:
+        """Makes room for more rows, which will be of another run."""
+        if self._single_run:
+            raise _too_large_for_one_run(self._buffer_bytes)
+        self._flush()
 
     def _flush(self) -> None:
         if not self._pieces:
             return
-        groups = _group_pieces(self._pieces, self._target, self._depth)
-        self._pieces = []
-        if self._held_rows < _SMALL_ROWS:
-            written = [self._write_group(group) for group in groups]
-        else:
-            jobs = [self._workers().submit(self._write_group, group) for group in groups]
-            groups.clear()
-            written = [job.result() for job in jobs]
-        self._files.extend(file for files in written for file in files)
+        for files in self._write_groups(self._take_groups()):
+            self._files.extend(files)
         self._held_bytes = self._held_rows = 0
         self._run += 1
+
+    def _take_groups(self) -> list[_Group]:
+        """What is held, by file: each partition is split as deep as its size warrants."""
+        by_partition: dict[PartitionKey, list[Piece]] = defaultdict(list)
+        for piece in self._pieces:
+            by_partition[piece.partition_key].append(piece)
+        self._pieces = []
+        depths = {key: self._choose_depth(pieces) for key, pieces in by_partition.items()}
+        shares = [share for key, pieces in by_partition.items() for share in _shares(pieces, depths[key])]
+        by_partition.clear()
+        groups: dict[tuple[PartitionKey, int], _Group] = {}
+        for pieces in self._deepened(shares, depths):
+            for piece in pieces:
+                key, depth = piece.partition_key, depths[piece.partition_key]
+                prefix = piece.prefix >> (piece.depth - depth)
+                new = _Group(partition_key=key, depth=depth, prefix=prefix, batches=[])
+                groups.setdefault((key, prefix), new).batches.append(piece.rows)
+        return list(groups.values())
+
+    def _choose_depth(self, pieces: Sequence[Piece]) -> int:
+        size_bytes = sum(piece.rows.nbytes for piece in pieces)
+        return choose_depth(size_bytes, self._target.buckets, self._target.options)
+
+    def _deepened(
+        self, shares: Sequence[Sequence[Piece]], depths: dict[PartitionKey, int]
+    ) -> Iterator[Sequence[Piece]]:
+        def deepen(pieces: Sequence[Piece]) -> Sequence[Piece]:
+            depth = depths[pieces[0].partition_key]
+            return pieces if pieces[0].depth >= depth else deepen_pieces(pieces, self._target.primary_key, depth)
+
+        if self._held_rows < _SMALL_ROWS or not any(depths.values()):
+            return map(deepen, shares)
+        return self._workers().map(deepen, shares)
+
+    def _write_groups(self, groups: Sequence[_Group]) -> list[list[NewFile]]:
+        """The files of each group. Groups are emptied, so that their rows are gone once they are written."""
+        writers = self._choose_writers(len(groups))
+        if writers == 1:
+            return [self._write_group(group) for group in groups]
+        with ThreadPoolExecutor(writers, thread_name_prefix="lakelib-write") as pool:
+            return list(pool.map(self._write_group, groups))
+
+    def _choose_writers(self, group_count: int) -> int:
+        """How many threads write so many files: where files are small, most of the time is waiting for the store."""
+        is_small = self._held_rows < _SMALL_ROWS and group_count <= _FEW_FILES and not self._is_remote
+        if group_count == 1 or is_small:
+            return 1
+        most = _REMOTE_WRITERS if self._is_remote else _LOCAL_WRITERS
+        return max(self._threads, min(most, _WAITING_BYTES * group_count // max(1, self._held_bytes)))
 
     def _write_group(self, group: _Group) -> list[NewFile]:
         """Sorts, keeps the newest row of each key, and writes one file, or several that follow in key order."""
@@ -166,8 +274,8 @@ class RunWriter:
     def _sorted(self, rows: pa.Table) -> pa.Table:
         if not self._target.primary_key:
             return rows
-        keys = [_whole(rows, column.name) for column in self._target.primary_key]
-        order = newest_order(keys, [_whole(rows, name) for name in self._target.order_names])
+        keys = [whole_array(rows.column(column.name)) for column in self._target.primary_key]
+        order = newest_order(keys, [whole_array(rows.column(name)) for name in self._target.order_names])
         return rows.take(pa.array(order))
 
     def _write_file(self, group: _Group, rows: pa.Table) -> NewFile:
@@ -205,22 +313,21 @@ class RunWriter:
         return self._pool
 
 
-def _group_pieces(pieces: Sequence[Piece], target: RunTarget, depth: int) -> list[_Group]:
-    """Pieces that go into one file together: each partition is split as deep as its size warrants."""
-    sizes: dict[PartitionKey, int] = defaultdict(int)
+def _shares(pieces: Sequence[Piece], depth: int) -> Iterator[list[Piece]]:
+    """The pieces of one partition, in order, in shares that a thread splits together: those that are too shallow."""
+    share: list[Piece] = []
+    row_count = 0
     for piece in pieces:
-        sizes[piece.partition_key] += piece.rows.nbytes
-    depths = {key: choose_depth(size, target.buckets, target.options) for key, size in sizes.items()}
-    groups: dict[tuple[PartitionKey, int], _Group] = {}
-    for piece in pieces:
-        chosen = depths[piece.partition_key]
-        prefix = piece.prefix >> (depth - chosen)
-        group = groups.setdefault(
-            (piece.partition_key, prefix),
-            _Group(partition_key=piece.partition_key, depth=chosen, prefix=prefix, batches=[]),
-        )
-        group.batches.append(piece.rows)
-    return list(groups.values())
+        if share and (piece.depth < depth) != (share[0].depth < depth):
+            yield share
+            share, row_count = [], 0
+        share.append(piece)
+        row_count += piece.row_count
+        if piece.depth < depth and row_count >= _CHUNK_ROWS:
+            yield share
+            share, row_count = [], 0
+    if share:
+        yield share
 
 
 def _with_hidden(rows: pa.Table, stored: pa.Schema) -> pa.Table:
@@ -234,19 +341,15 @@ def _with_hidden(rows: pa.Table, stored: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=stored)
 
 
-def _whole(rows: pa.Table, name: str) -> pa.Array:
-    column = rows.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def _count_deletes(rows: pa.Table) -> int:
     marks: int = rows.column(OP_COLUMN).to_numpy().sum()
     return int(marks)
 
 
 def _too_large_for_one_run(buffer_bytes: int) -> InvalidInputError:
+    larger = "Raise the table option write_buffer_bytes" if buffer_bytes < LARGEST_BUFFER_BYTES else "Write fewer rows"
     return InvalidInputError(
         f"The rows to be ordered by aux_order take more than the write buffer of {buffer_bytes} bytes.",
         kind="write_buffer_exceeded",
-        remedy="Raise the table option write_buffer_bytes, or store the order columns and name them in sequence_by.",
+        remedy=f"{larger}, or store the order columns and name them in sequence_by.",
     )

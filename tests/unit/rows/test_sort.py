@@ -96,11 +96,15 @@ def test_a_sort_of_many_words_is_stable() -> None:
 
 
 def test_groups_beyond_sixteen_bits_are_kept_apart() -> None:
-    order, bounds = group_order(np.array([70_000, 4_464, 0, 70_000], np.int64), 70_001)
-    assert order.tolist() == [2, 1, 0, 3]
-    assert [bounds[0], bounds[1], bounds[4_465], bounds[70_000], bounds[70_001]] == [0, 1, 2, 2, 4]
+    order, found, bounds = group_order(np.array([70_000, 4_464, 0, 70_000], np.int64))
+    assert (order.tolist(), found.tolist(), bounds.tolist()) == ([2, 1, 0, 3], [0, 4_464, 70_000], [0, 1, 2, 4])
 
 
-def test_groups_without_rows_are_empty() -> None:
-    order, bounds = group_order(np.array([], np.int32), 3)
-    assert (order.tolist(), bounds.tolist()) == ([], [0, 0, 0, 0])
+def test_grouping_takes_memory_by_rows_not_by_codes() -> None:
+    order, found, bounds = group_order(np.array([2**60, 0, 2**60, 2**33], np.int64))
+    assert (order.tolist(), found.tolist(), bounds.tolist()) == ([1, 3, 0, 2], [0, 2**33, 2**60], [0, 1, 2, 4])
+
+
+def test_without_rows_there_are_no_groups() -> None:
+    order, found, bounds = group_order(np.array([], np.int32))
+    assert (order.tolist(), found.tolist(), bounds.tolist()) == ([], [], [0])
