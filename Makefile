@@ -32,7 +32,7 @@ golden:  ## compute the golden key hashes with real Spark; needs Java 17
 	.venv-golden/bin/python tests/golden/generate_xxhash64.py
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
-	uv pip compile --quiet --upgrade --python-version 3.11 --extra test --extra dev --extra bench \
+	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra test --extra dev --extra bench \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 
 clean:  ## remove what was built, the environment included

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +44,7 @@ class Lake:
         storage = open_storage(location, settings.storage)
         check_folder(location)
         threads = os.cpu_count() or 1
+        self._settings = settings
         self._runtime = Runtime(
             catalog=_open_catalog(settings),
             storage=storage,
@@ -54,6 +56,16 @@ class Lake:
     @property
     def warehouse(self) -> str:
         return self._runtime.warehouse
+
+    @property
+    def runtime(self) -> Runtime:
+        """For lakelib's own parts."""
+        return self._runtime
+
+    @property
+    def settings(self) -> Settings:
+        """With which another process reaches this lake, as long as it is open here."""
+        return replace(self._settings, warehouse=self.warehouse, catalog=self._runtime.catalog.url)
 
     def create_namespace(self, name: str) -> None:
         """The namespace exists afterwards."""

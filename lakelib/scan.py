@@ -51,6 +51,13 @@ class Scan:
         """All rows as a pandas DataFrame (pandas must be installed)."""
         return self.to_arrow().to_pandas()
 
+    def to_spark(self, session: Any) -> Any:
+        """The rows as a DataFrame of a Spark session, which may be a remote one (Spark Connect).
+
+        Nothing is read until Spark is told to. The snapshot is held for a day from now on.
+        """
+        return read.read_frame(self._runtime, self._plan, session)
+
     def count(self) -> int:
         """How many rows there are."""
         return read.count_rows(self._runtime, self._plan)

@@ -24,10 +24,14 @@ from uuid import uuid4
 os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
 os.environ["AWS_RESPONSE_CHECKSUM_VALIDATION"] = "when_required"
 
+# Spark would start the python3 that is first on PATH.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
 import boto3
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
 
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
@@ -35,6 +39,17 @@ from lakelib.storage.filesystem import Storage, open_storage
 BUCKET = "lake"
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
+_SPARK_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
 
 settings.register_profile("ci", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
@@ -90,6 +105,17 @@ def make_database() -> Iterator[Callable[[], str]]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A classic Spark session with two slots, in a time zone that is not UTC."""
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in _SPARK_SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
 
 
 @pytest.fixture

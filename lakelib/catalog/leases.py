@@ -40,7 +40,7 @@ class Lease:
         self.catalog.run(lambda db: db.execute(query("release_lease"), {"id": self.id}))
 
 
-def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int) -> Lease:
+def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration: timedelta = LEASE_DURATION) -> Lease:
     """Holds the snapshot's files. Raises NotFoundError if the snapshot is gone."""
     lease = Lease(id=uuid.uuid4(), catalog=catalog)
     parameters = {
@@ -48,7 +48,7 @@ def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int) -> Lease:
         "table_id": table.id,
         "snapshot_id": snapshot_id,
         "holder": f"{socket.gethostname()}/{os.getpid()}",
-        "duration": LEASE_DURATION,
+        "duration": duration,
     }
     if catalog.run(lambda db: db.execute(query("take_lease"), parameters).fetchone()) is None:
         raise snapshot_missing(table.full_name, snapshot_id)

@@ -20,7 +20,7 @@ from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import Partition, PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
-from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column
+from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, ReadScope, Snapshot, TableInfo
 from lakelib.ops.publish import publish_alone
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
@@ -31,13 +31,13 @@ from lakelib.ops.write import WrittenRows, publish_work, run_target, stage_commi
 from lakelib.plan.partitions import in_any_partition, in_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.where import bind_where
-from lakelib.rows.align import places_by_name, plan_alignment
+from lakelib.rows.align import places_by_name
 from lakelib.rows.arrange import arrange_rows
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.rows.types import arrow_type
-from lakelib.storage.run_writer import RunWriter
+from lakelib.storage.run_writer import RunTarget, RunWriter
 from lakelib.storage.split_reader import read_split
+from lakelib.storage.write_work import WriteWork, as_marks
 
 _FREE_TRIES = 3
 """So often it is tried beside other writers; then they wait for it."""
@@ -197,18 +197,24 @@ def _stage_keys(runtime: Runtime, table: TableInfo, source: RowSource, request: 
     knows_sequence = all(column.name.casefold() in places for column in table.sequence_by)
     if not knows_sequence:
         wanted = tuple(column for column in wanted if column.id not in table.sequence_ids)
-    alignment = plan_alignment(
-        source.schema,
-        table.schema,
+    work = WriteWork(
+        storage=runtime.storage,
+        target=_mark_target(table),
+        wanted=table.schema,
         required_ids=frozenset(table.primary_key_ids),
         explicit_cast=request.explicit_cast,
         only_ids=frozenset(column.id for column in wanted),
+        as_marks=True,
+        buffer_bytes=table.options.write_buffer_bytes,
     )
+    source.check(work)
     _check_partition_columns(table, places)
-    keys = (alignment.apply(batch) for batch in source.batches())
     if knows_sequence:
-        written = _write_marks(runtime, table, keys)
-        return stage_commit(runtime, table, CommitKind.DELETE, request, written)
+        done = source.write(work, threads=runtime.threads, distribution=request.distribution)
+        marks = WrittenRows(files=done.files, rows_in=done.rows_in)
+        return stage_commit(runtime, table, CommitKind.DELETE, request, marks)
+    alignment = work.align(source.schema)
+    keys = (alignment.apply(batch) for batch in source.batches())
     looked_at: set[PartitionKey] = set()
     written = _write_marks(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
@@ -257,32 +263,24 @@ def _rows_of_keys(
 
 def _write_marks(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
     """A delete mark for each of the rows."""
-    target = run_target(
+    rows_in = 0
+    with RunWriter(
+        runtime.storage, _mark_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
+    ) as writer:
+        for batch in rows:
+            rows_in += batch.num_rows
+            writer.write(as_marks(batch, table.schema))
+        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+
+
+def _mark_target(table: TableInfo) -> RunTarget:
+    return run_target(
         table,
         table.schema,
         file_kind=_FILE_KIND,
         order_names=tuple(column.name for column in table.sequence_by),
         holds_deletes=True,
     )
-    rows_in = 0
-    with RunWriter(
-        runtime.storage, target, buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
-    ) as writer:
-        for batch in rows:
-            rows_in += batch.num_rows
-            writer.write(_as_marks(batch, table))
-        return WrittenRows(files=writer.finish(), rows_in=rows_in)
-
-
-def _as_marks(rows: pa.RecordBatch, table: TableInfo) -> pa.RecordBatch:
-    present = set(rows.schema.names)
-    columns = {
-        column.name: rows.column(column.name)
-        if column.name in present
-        else pa.nulls(rows.num_rows, arrow_type(column.type))
-        for column in table.schema.columns
-    }
-    return pa.record_batch(columns | {OP_COLUMN: pa.repeat(pa.scalar(1, pa.int8()), rows.num_rows)})
 
 
 def _mark_columns(table: TableInfo) -> tuple[Column, ...]:

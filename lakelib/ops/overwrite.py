@@ -14,19 +14,17 @@ import pyarrow as pa
 
 from lakelib.catalog import files, tables
 from lakelib.errors import InvalidInputError
-from lakelib.model import sortable
-from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source, with_constants
+from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, publish_work, retry_schema_conflict, stage_commit, write_rows
 from lakelib.plan.partitions import all_equal, in_any_partition
-from lakelib.rows.arrange import partition_keys
+from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.rows.values import python_value, raw_value
+from lakelib.rows.values import raw_value
 
 
 def overwrite(
@@ -117,10 +115,10 @@ def _stage_static(
     written = write_rows(
         runtime,
         table,
-        with_constants(source, target.constants),
+        source.with_constants(target.constants),
         request,
         file_kind=CommitKind.OVERWRITE.value,
-        check=lambda batch: _check_inside(batch, table, target),
+        inside=InsideCheck(partition_by=table.partition_by, values=target.values),
     )
     found = _find_files(runtime, table, target.predicate)
     scope = ReadScope(
@@ -166,30 +164,4 @@ def _find_files(runtime: Runtime, table: TableInfo, predicate: Predicate | None)
             partition_by=table.partition_by,
             partition_predicate=predicate,
         ),
-    )
-
-
-def _check_inside(batch: pa.RecordBatch, table: TableInfo, target: StaticTarget) -> None:
-    """Refuses rows that do not belong to the partitions being replaced."""
-    if not target.values or not batch.num_rows:
-        return
-    wanted = {
-        table.partition_by.index(column): None if raw is None else sortable.encode(column.type, raw)
-        for column, raw in target.values.items()
-    }
-    for key in partition_keys(batch, table.partition_by):
-        for position, encoded in wanted.items():
-            if key[position] != encoded:
-                raise _outside(table.partition_by[position], key, position, target)
-
-
-def _outside(column: Column, key: PartitionKey, position: int, target: StaticTarget) -> InvalidInputError:
-    encoded = key[position]
-    found = None if encoded is None else python_value(column.type, sortable.decode(column.type, encoded))
-    wanted = target.values[column]
-    shown = None if wanted is None else python_value(column.type, wanted)
-    return InvalidInputError(
-        f"A row has {column.name} = {found!s}, but the partition being overwritten is {column.name} = {shown!s}.",
-        kind="row_outside_partition",
-        remedy='Leave such rows out, or overwrite with partitions="dynamic".',
     )

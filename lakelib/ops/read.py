@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, SupportsIndex
 from uuid import UUID
 
@@ -32,6 +32,7 @@ from lakelib.storage.split_reader import ReadTarget, read_split
 
 At = None | SupportsIndex | str | datetime
 _TAG_PREFIX = "tag:"
+_FRAME_HOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,21 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
             plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
         ):
             yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
+
+
+def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
+    """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
+    from lakelib.distribute import reader  # not everybody has Spark
+
+    hold_for_spark(runtime, plan)
+    return reader.read_frame(session, runtime.storage, plan.target, plan.splits)
+
+
+def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:
+    """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
+    more."""
+    if plan.snapshot_id and plan.splits:
+        leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=_FRAME_HOLD)
 
 
 def count_rows(runtime: Runtime, plan: ScanPlan) -> int:

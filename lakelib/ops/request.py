@@ -9,6 +9,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.table import IdempotencyKey
 from lakelib.model.text import is_storable
 
+DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
 
 
@@ -20,6 +21,7 @@ class WriteOptions(TypedDict, total=False):
     merge_schema: bool
     explicit_cast: bool
     aux_order: Sequence[str]
+    distribution: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class WriteRequest:
     merge_schema: bool = False
     explicit_cast: bool = False
     aux_order: tuple[str, ...] = ()
+    distribution: str = "auto"
 
 
 def parse_request(
@@ -38,18 +41,26 @@ def parse_request(
     merge_schema: bool = False,
     explicit_cast: bool = False,
     aux_order: Sequence[str] = (),
+    distribution: str = "auto",
     **unknown: Any,
 ) -> WriteRequest:
     """Raises InvalidInputError for an unknown option, a key that is no (application, version), or properties that are
     no text. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
     if unknown:
         raise _unknown_option(next(iter(unknown)), (*also_known, *WriteOptions.__annotations__))
+    if distribution not in DISTRIBUTIONS:
+        raise InvalidInputError(
+            f"distribution is {distribution!r}.",
+            kind="invalid_distribution",
+            remedy=f"Give one of {', '.join(DISTRIBUTIONS)}.",
+        )
     return WriteRequest(
         idempotency_key=_parse_key(idempotency_key),
         properties=_parse_properties(properties or {}),
         merge_schema=merge_schema,
         explicit_cast=explicit_cast,
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
+        distribution=distribution,
     )
 
 

@@ -1,20 +1,47 @@
-"""Rows as a caller hands them in: anything that speaks Arrow, seen as a schema and a stream of batches."""
+"""Rows as a caller hands them in: anything that speaks Arrow, seen as a schema and a stream of batches; or a Spark data
+frame, which Spark's tasks write."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
+from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
 """Tables are handed on in pieces that are worth a thread's while."""
 
 
+class RowSource(Protocol):
+    """`batches()` and `write()` may be called again only if `rereadable`."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def rereadable(self) -> bool: ...
+
+    @property
+    def size_bytes(self) -> int:
+        """What the rows take in memory already; 0 if they come as a stream."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]: ...
+
+    def check(self, work: WriteWork) -> None:
+        """Raises the InvalidInputError that the work would end in, as far as it can be known without writing."""
+
+    def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        """Does the work with rows that were checked. An error leaves no file behind."""
+
+    def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "RowSource":
+        """The source with columns of one value each added: those that it has not already."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowSource:
-    """`batches()` may be called again only if `rereadable`."""
+class ArrowSource:
+    """Rows that this process writes."""
 
     schema: pa.Schema
     data: pa.Table | pa.RecordBatchReader
@@ -25,7 +52,6 @@ class RowSource:
 
     @property
     def size_bytes(self) -> int:
-        """What the rows take in memory already; 0 for a stream."""
         return self.data.nbytes if isinstance(self.data, pa.Table) else 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -34,32 +60,58 @@ class RowSource:
         else:
             yield from self.data
 
+    def check(self, work: WriteWork) -> None:
+        alignment = work.align(self.schema)
+        if work.inside is not None and self.rereadable:
+            for batch in near_batches(self.batches()):
+                work.inside.check(alignment.apply(batch))
+
+    def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        if self.rereadable:
+            work = replace(work, inside=None)
+        return write_batches(work, self.schema, self.batches(), threads)
+
+    def with_constants(self, constants: Mapping[str, pa.Scalar]) -> RowSource:
+        present = {name.casefold() for name in self.schema.names}
+        missing = {name: value for name, value in constants.items() if name.casefold() not in present}
+        return _extended(self, missing) if missing else self
+
 
 def open_source(data: Any) -> RowSource:
-    """Takes an Arrow Table, RecordBatch or RecordBatchReader, or any object with an Arrow stream or array interface
-    (pandas, Polars, DuckDB …). Raises InvalidInputError for anything else."""
+    """Takes an Arrow Table, RecordBatch or RecordBatchReader, any object with an Arrow stream or array interface
+    (pandas, Polars, DuckDB …), or a Spark DataFrame. Raises InvalidInputError for anything else."""
+    if _is_spark_frame(data):
+        from lakelib.distribute.frames import open_frame  # not everybody has Spark
+
+        return _with_columns(open_frame(data))
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         data = _from_interface(data)
-    if len(data.schema) == 0:
+    return _with_columns(ArrowSource(schema=data.schema, data=data))
+
+
+def _is_spark_frame(data: Any) -> bool:
+    """Whether it is a DataFrame, classic or Spark Connect's; found out without importing pyspark."""
+    return any(
+        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame" for base in type(data).__mro__
+    )
+
+
+def _with_columns(source: RowSource) -> RowSource:
+    if len(source.schema) == 0:
         raise InvalidInputError(
             "The data has no columns.", kind="no_columns", remedy="Give at least the primary key columns."
         )
-    return RowSource(schema=data.schema, data=data)
+    return source
 
 
-def with_constants(source: RowSource, constants: Mapping[str, pa.Scalar]) -> RowSource:
-    """The source with columns of one value each added: those that it has not already."""
-    present = {name.casefold() for name in source.schema.names}
-    missing = {name: value for name, value in constants.items() if name.casefold() not in present}
-    if not missing:
-        return source
+def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSource:
     if isinstance(source.data, pa.Table):
         table = source.data
         for name, value in missing.items():
             table = table.append_column(name, pa.repeat(value, table.num_rows))
-        return RowSource(schema=table.schema, data=table)
+        return ArrowSource(schema=table.schema, data=table)
     schema = pa.schema([*source.schema, *(pa.field(name, value.type) for name, value in missing.items())])
 
     def extended() -> Iterator[pa.RecordBatch]:
@@ -67,7 +119,7 @@ def with_constants(source: RowSource, constants: Mapping[str, pa.Scalar]) -> Row
             added = [pa.repeat(value, batch.num_rows) for value in missing.values()]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
-    return RowSource(schema=schema, data=pa.RecordBatchReader.from_batches(schema, extended()))
+    return ArrowSource(schema=schema, data=pa.RecordBatchReader.from_batches(schema, extended()))
 
 
 def _from_interface(data: Any) -> pa.Table | pa.RecordBatchReader:
@@ -78,5 +130,5 @@ def _from_interface(data: Any) -> pa.Table | pa.RecordBatchReader:
     raise InvalidInputError(
         f"The data is a {type(data).__module__}.{type(data).__qualname__}, which holds no Arrow rows.",
         kind="unknown_data",
-        remedy="Give a pyarrow Table, RecordBatch or RecordBatchReader, or a data frame that exports Arrow.",
+        remedy="Give a pyarrow Table, RecordBatch or RecordBatchReader, a data frame that exports Arrow, or Spark's.",
     )

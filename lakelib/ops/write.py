@@ -4,7 +4,7 @@ An upsert step by step: the table as it is now; was this work published already?
 runs; stage the commit; publish it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,20 +15,18 @@ from lakelib.catalog import publishing, staging, tables
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import NewFile
-from lakelib.model.options import MIB
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
 from lakelib.ops.publish import abandon, publish_staged
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
-from lakelib.rows.align import merge_source_columns, plan_alignment
-from lakelib.rows.arrange import cut_batch
-from lakelib.rows.buffers import with_near_buffers
+from lakelib.rows.align import merge_source_columns
+from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import type_text
-from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget, RunWriter
+from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget
+from lakelib.storage.write_work import WriteWork
 
-_MOST_BATCH_BYTES = 64 * MIB
 _MOST_SCHEMA_TRIES = 5
 
 
@@ -118,40 +116,31 @@ def write_rows(
     request: WriteRequest,
     *,
     file_kind: str,
-    check: Callable[[pa.RecordBatch], None] | None = None,
+    inside: InsideCheck | None = None,
 ) -> WrittenRows:
-    """Aligns the rows and writes them as runs. `check` may refuse an aligned batch. An error leaves no file behind."""
+    """Aligns the rows and writes them as runs. An error leaves no file behind."""
     _check_named_columns(table, source.schema)
     draft = _merged_schema(table, source, request) if request.merge_schema else None
     wanted = draft or table.schema
     auxiliary = _auxiliary_columns(source.schema, wanted, request.aux_order, bool(table.primary_key_ids))
-    alignment = plan_alignment(
-        source.schema,
-        TableSchema(id=wanted.id, columns=wanted.columns + auxiliary),
-        required_ids=frozenset(table.primary_key_ids),
-        explicit_cast=request.explicit_cast,
-    )
-    if source.rereadable and check is not None:
-        for batch in _batches(source):
-            check(alignment.apply(batch))
+
+    def work(schema: TableSchema) -> WriteWork:
+        order_names = _order_names(table, schema, request.aux_order)
+        return WriteWork(
+            storage=runtime.storage,
+            target=run_target(table, schema, file_kind=file_kind, order_names=order_names),
+            wanted=TableSchema(id=schema.id, columns=schema.columns + auxiliary),
+            required_ids=frozenset(table.primary_key_ids),
+            explicit_cast=request.explicit_cast,
+            inside=inside,
+            buffer_bytes=_buffer_bytes(table, source),
+            single_run=bool(request.aux_order),
+        )
+
+    source.check(work(wanted))
     new_schema = draft and _under_own_ids(runtime, table, draft)
-    schema = new_schema or table.schema
-    target = run_target(table, schema, file_kind=file_kind, order_names=_order_names(table, schema, request.aux_order))
-    rows_in = 0
-    with RunWriter(
-        runtime.storage,
-        target,
-        buffer_bytes=_buffer_bytes(table, source),
-        threads=runtime.threads,
-        single_run=bool(request.aux_order),
-    ) as writer:
-        for batch in _batches(source):
-            aligned = alignment.apply(batch)
-            if check is not None and not source.rereadable:
-                check(aligned)
-            rows_in += aligned.num_rows
-            writer.write(aligned)
-        return WrittenRows(files=writer.finish(), rows_in=rows_in, new_schema=new_schema)
+    written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
+    return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
 
 
 def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:
@@ -235,13 +224,6 @@ def _summary(written: WrittenRows, removed_file_ids: tuple[int, ...]) -> dict[st
         "bytes_added": sum(file.size_bytes for file in written.files),
         "partitions": len({file.partition_key for file in written.files}),
     }
-
-
-def _batches(source: RowSource) -> Iterator[pa.RecordBatch]:
-    """Batches that can be converted to arrays with 32-bit positions, whatever they come as."""
-    for batch in source.batches():
-        for part in cut_batch(batch, _MOST_BATCH_BYTES):
-            yield with_near_buffers(part)
 
 
 def _merged_schema(table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:

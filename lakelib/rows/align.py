@@ -8,7 +8,15 @@ import pyarrow.compute as pc
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import HIDDEN_COLUMNS, Column, TableSchema
-from lakelib.rows.convert import Convert, RefusedError, Rules, first_failing_row, plan_conversion, shown_value
+from lakelib.rows.convert import (
+    Convert,
+    RefusedError,
+    Rules,
+    first_failing_row,
+    plan_conversion,
+    shown_row,
+    shown_value,
+)
 from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, column_type_text, hidden_field, type_text
 from lakelib.rows.widen import widened_type
 
@@ -174,26 +182,29 @@ def _aligned_array(batch: pa.RecordBatch, aligned: AlignedColumn) -> pa.Array:
     if aligned.place is None:
         return pa.nulls(batch.num_rows, arrow_type(aligned.column.type))
     array = batch.column(aligned.place)
-    converted = array if aligned.convert is None else convert_array(array, aligned.column, aligned.convert)
+    converted = array if aligned.convert is None else convert_array(array, aligned.column, aligned.convert, batch)
     if aligned.required and converted.null_count:
         row = pc.index(converted.is_null(), True).as_py()
         raise InvalidInputError(
-            f"Column {aligned.column.name!r} is NULL in row {row} (counted from 0), and may not be NULL.",
+            f"Column {aligned.column.name!r} is NULL in row {row} (counted from 0), and may not be NULL."
+            f" The row: {shown_row(batch, row)}.",
             kind="null_value",
             remedy="Give a value, or leave the row out.",
         )
     return converted
 
 
-def convert_array(array: pa.Array, column: Column, convert: Convert) -> pa.Array:
-    """The converted array. Raises InvalidInputError with column, row and value of the first that does not convert."""
+def convert_array(array: pa.Array, column: Column, convert: Convert, batch: pa.RecordBatch | None = None) -> pa.Array:
+    """The converted array. Raises InvalidInputError with column, row and value of the first that does not convert, and
+    what the batch, if one is given, has in that row."""
     try:
         return convert(array)
     except pa.ArrowException as cause:
         row = first_failing_row(convert, array)
+        sample = "" if batch is None else f" The row: {shown_row(batch, row)}."
         raise InvalidInputError(
             f"Column {column.name!r}, row {row} (counted from 0): {shown_value(array, row)} does not convert exactly "
-            f"from {array.type} to {column.type}.",
+            f"from {array.type} to {column.type}.{sample}",
             kind="wrong_value",
             remedy="Correct or round the value before writing.",
         ) from cause

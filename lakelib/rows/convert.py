@@ -26,6 +26,10 @@ class Rules:
     """Drop the fields of a struct that the target lacks, instead of refusing them."""
 
 
+_SHOWN = 6
+"""Of a row so many columns are shown: enough to find it."""
+
+
 class RefusedError(Exception):
     """No conversion between two types under the rules. `path` leads to a nested field; '' is the column itself."""
 
@@ -300,6 +304,14 @@ def shown_value(array: pa.Array, row: int) -> str:
     except (pa.ArrowException, ValueError, OverflowError):
         shown = str(cell).strip("[] \n")
     return shown if len(shown) <= 100 else shown[:100] + "…"
+
+
+def shown_row(batch: pa.RecordBatch, row: int) -> str:
+    """The first values of a row, as text for a message."""
+    shown = [
+        f"{name} = {shown_value(batch.column(place), row)}" for place, name in enumerate(batch.schema.names[:_SHOWN])
+    ]
+    return ", ".join(shown + (["…"] if batch.num_columns > _SHOWN else []))
 
 
 def _shown_time(cell: pa.Array) -> str:

@@ -5,7 +5,7 @@ versions of a row share, is used before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.model.files import DataFile, Split
-from lakelib.model.predicate import Compare, Comparison, In, Predicate, columns_of, conjuncts_of
+from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw, columns_of, conjuncts_of
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
+from lakelib.model.sortable import decode
 from lakelib.plan.prune import Bounds, key_part, may_match
 from lakelib.plan.scan import needs_merge
 from lakelib.plan.where import COMMIT
@@ -56,6 +57,14 @@ class ReadTarget:
     def output_schema(self) -> pa.Schema:
         return pa.schema([_output_field(column) for column in self.columns])
 
+    def within(self, predicate: Predicate | None) -> "ReadTarget":
+        """The same rows as far as they match; the predicate is over key columns."""
+        if predicate is None:
+            return self
+        both = predicate if self.predicate is None else And(parts=(self.predicate, predicate))
+        asked = dict.fromkeys((*self.asked_columns, *self.primary_key))
+        return replace(self, predicate=both, asked_columns=tuple(asked))
+
 
 def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
     """The split's rows in pieces of at most a row group a file. Memory does not grow with the split."""
@@ -71,6 +80,40 @@ def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[p
         for run in runs:
             for rows in run:
                 yield from _finish(plan, rows, None)
+
+
+def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: int) -> list[Predicate | None]:
+    """Ranges of the first key column, about equally full, that together are the split: at most so many.
+
+    They follow the row groups of its largest file, which is sorted by key. [None], the whole, if it cannot be cut.
+    """
+    if not target.primary_key:
+        return [None]
+    column = target.primary_key[0]
+    largest = max(split.files, key=lambda file: file.size_bytes)
+    stored = target.schemas[largest.schema_id].by_id(column.id)
+    reader = open_file(storage, target.location, largest.path, largest.size_bytes)
+    if stored is None or stored.type != column.type:
+        return [None]
+    starts = [
+        reader.row_group_bounds(number, stored.name, stored.type).lower for number in range(reader.row_group_count)
+    ]
+    reader.close()
+    step = max(1, -(-len(starts) // piece_count))
+    cuts = sorted({start for start in starts[step::step] if start is not None and start != starts[0]})
+    points = [decode(column.type, cut) for cut in cuts]
+    edges = zip([None, *points], [*points, None], strict=True)
+    return [_between(column, low, high) for low, high in edges]
+
+
+def _between(column: Column, low: Raw | None, high: Raw | None) -> Predicate | None:
+    """Values from `low` on and below `high`; None is no limit."""
+    parts: list[Predicate] = []
+    if low is not None:
+        parts.append(Compare(column=column, op=Comparison.GE, value=low))
+    if high is not None:
+        parts.append(Compare(column=column, op=Comparison.LT, value=high))
+    return And(parts=tuple(parts)) if parts else None
 
 
 class _SplitPlan:
@@ -132,7 +175,7 @@ def _ids_in(predicate: Predicate | None) -> frozenset[int]:
 
 def _read_file(storage: Storage, plan: _SplitPlan, file: DataFile) -> Iterator[pa.Table]:
     """The file's rows that belong to the split and pass the early predicate, a row group at a time."""
-    reader = open_file(storage, plan.target.location, file.path)
+    reader = open_file(storage, plan.target.location, file.path, file.size_bytes)
     stored = plan.target.schemas[file.schema_id]
     alone = plan.split.depth > file.depth
     coded = _coded_names(plan, stored, reader)

@@ -4,19 +4,24 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import count
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 import lakelib
 from lakelib import Lake, Table
 from lakelib.settings import StorageSettings
-from tests.acceptance.support import ArrowEngine, Engine, NewTable
+from tests.acceptance.support import ArrowEngine, Engine, NewTable, SparkEngine
 from tests.conftest import BUCKET
 
 
-@pytest.fixture(params=["arrow"])
+@pytest.fixture(params=["arrow", "spark"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    return {"arrow": ArrowEngine}[request.param]()
+    """On Spark about half of the tests shuffle what they write, always the same ones."""
+    if request.param == "arrow":
+        return ArrowEngine()
+    distribution = ("none", "hash")[crc32(request.node.nodeid.encode()) % 2]
+    return SparkEngine(request.getfixturevalue("spark"), distribution)
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakelib import InvalidInputError, Scan, Snapshot, Table
 from lakelib.settings import StorageSettings
@@ -15,6 +18,17 @@ Row = dict[str, Any]
 
 NewTable = Callable[..., Table]
 """Makes a table of a name of its own: `new_table(schema, primary_key=[…], …)`."""
+
+
+class Engine(Protocol):
+    """One of the ways in which rows get into a table and out of it."""
+
+    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Snapshot: ...
+
+    def read(self, scan: Scan) -> pa.Table: ...
+
+    def row(self, number: int) -> str:
+        """How an error names a row of the data."""
 
 
 class ArrowEngine:
@@ -27,8 +41,46 @@ class ArrowEngine:
     def read(self, scan: Scan) -> pa.Table:
         return scan.to_arrow()
 
+    def row(self, number: int) -> str:
+        return f"row {number}"
 
-Engine = ArrowEngine
+
+class SparkEngine:
+    """Writes data frames and reads scans as data frames, with the distribution given."""
+
+    def __init__(self, session: SparkSession, distribution: str) -> None:
+        self._session = session
+        self._distribution = distribution
+
+    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Snapshot:
+        snapshot: Snapshot = getattr(table, kind)(self._frame(data), *args, distribution=self._distribution, **options)
+        return snapshot
+
+    def _frame(self, data: Any) -> Any:
+        """What Spark cannot hold stays as it is."""
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if isinstance(data, pa.RecordBatchReader):
+            data = data.read_all()
+        if not isinstance(data, pa.Table):
+            return data
+        try:
+            schema = from_arrow_schema(data.schema, prefer_timestamp_ntz=True)
+            return self._session.createDataFrame(data, schema)
+        except (PySparkException, pa.ArrowException):
+            return data
+
+    def read(self, scan: Scan) -> pa.Table:
+        """In the types of the scan: Spark gives moments in the session's zone."""
+        return scan.to_spark(self._session).toArrow().cast(scan.schema)
+
+    def row(self, number: int) -> str:
+        """Each task counts its own rows; which of them it is, the error tells by its values."""
+        return "The row: "
+
+
+in_process = pytest.mark.parametrize("engine", ["arrow"], indirect=True)
+"""For promises about one writer's files, and about rows that Spark cannot hold."""
 
 
 def data(schema: pa.Schema | Mapping[str, Any], *rows: Sequence[Any]) -> pa.Table:

@@ -9,7 +9,7 @@ import pytest
 
 from lakelib import Table
 from lakelib.settings import StorageSettings
-from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
+from tests.acceptance.support import Engine, NewTable, data, in_process, refused, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64()), ("s", pa.string())])
 SMALL = {"row_group_rows": 7, "target_file_bytes": 65_536, "write_buffer_bytes": 65_536}
@@ -54,6 +54,7 @@ def test_buckets_never_change_what_is_read(
     assert rows_of(engine, table.scan(columns=["s"], where="v = 6")) == some
 
 
+@in_process
 def test_a_small_write_is_shallow_and_a_load_is_deep(engine: Engine, new_table: NewTable) -> None:
     options = SMALL | {"min_bucket_file_bytes": 5_000}
     table = new_table(SCHEMA, primary_key=["id"], buckets=4, options=options)
@@ -180,6 +181,7 @@ def test_the_sequence_comes_before_the_auxiliary_order(engine: Engine, sequenced
     assert rows_of(engine, table.scan(columns=["id", "v"])) == [(1, "high"), (2, "p")]
 
 
+@in_process
 def test_an_auxiliary_order_beyond_one_buffer_is_refused(
     engine: Engine, new_table: NewTable, storage: StorageSettings
 ) -> None:

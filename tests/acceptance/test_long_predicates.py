@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import Table
-from tests.acceptance.support import Engine, NewTable, data, rows_of
+from tests.acceptance.support import Engine, NewTable, data, in_process, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string()), ("v", pa.int64())])
 MANY = 66_000
@@ -53,6 +53,7 @@ def test_keys_that_exclude_each_other_are_not_said_to_be_pruned_by_hash(engine: 
     assert "1 file by a predicate that no row can match" in str(table.scan(where="id = 1 and id = 2").explain())
 
 
+@in_process
 def test_one_file_is_one_file(engine: Engine, table: Table) -> None:
     shown = str(table.scan(where="region = 'n'").explain())
     assert "1 file by partition values" in shown

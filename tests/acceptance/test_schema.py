@@ -213,7 +213,7 @@ def test_a_wrong_definition_is_refused(
 
 
 def test_a_dropped_table_leaves_nothing_to_one_of_the_same_name(engine: Engine, lake: Lake, storage_kind: str) -> None:
-    name = f"{storage_kind}.again"
+    name = f"{storage_kind}.again_{type(engine).__name__}"
     old = lake.create_table(name, "id bigint", primary_key=["id"])
     engine.write(old, "upsert", pa.table({"id": [1]}))
     lake.drop_table(name)

@@ -10,7 +10,7 @@ import pytest
 
 from lakelib import InvalidInputError, Lake
 from lakelib.settings import StorageSettings
-from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
+from tests.acceptance.support import Engine, NewTable, data, in_process, refused, rows_of
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 MOMENTS = [
@@ -192,16 +192,17 @@ def test_a_timestamp_beyond_the_range_is_refused_not_wrapped(
 ) -> None:
     table = new_table("id bigint, t timestamp_ntz", primary_key=["id"])
     beyond = pa.table({"id": [1, 2], "t": pa.array([0, 2**62], pa.timestamp("s"))})
-    with refused(table, storage, "'t'", "row 1"):
+    with refused(table, storage, "'t'", engine.row(1)):
         engine.write(table, "upsert", beyond)
 
 
+@in_process
 def test_nanoseconds_that_microseconds_cannot_hold_are_refused(
     engine: Engine, new_table: NewTable, storage: StorageSettings
 ) -> None:
     table = new_table("id bigint, t timestamp_ntz", primary_key=["id"])
     engine.write(table, "upsert", pa.table({"id": [1], "t": pa.array([1000], pa.timestamp("ns"))}))
-    with refused(table, storage, "'t'", "row 0", "00:00:00.000000001"):
+    with refused(table, storage, "'t'", engine.row(0), "00:00:00.000000001"):
         engine.write(table, "upsert", pa.table({"id": [1], "t": pa.array([1], pa.timestamp("ns"))}))
 
 
@@ -210,7 +211,7 @@ def test_null_in_a_key_is_refused(engine: Engine, new_table: NewTable, storage: 
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
     table = new_table(schema, primary_key=["a", "b"])
     engine.write(table, "upsert", data(schema, (1, "x")))
-    with refused(table, storage, "'b'", "NULL", "row 1"):
+    with refused(table, storage, "'b'", "NULL", engine.row(1)):
         engine.write(table, kind, data(schema, (1, "x"), (2, None)))
 
 
@@ -298,7 +299,7 @@ def test_a_missing_partition_or_sequence_column_is_refused(
 
 def test_null_in_a_required_column_is_refused(engine: Engine, new_table: NewTable, storage: StorageSettings) -> None:
     table = new_table("id bigint, v bigint not null", primary_key=["id"])
-    with refused(table, storage, "'v'", "NULL", "row 2"):
+    with refused(table, storage, "'v'", "NULL", engine.row(2)):
         engine.write(table, "upsert", pa.table({"id": [1, 2, 3], "v": [1, 2, None]}))
 
 
@@ -360,7 +361,7 @@ LOSSY = {
 def test_a_lossy_cast_is_never_done(engine: Engine, new_table: NewTable, storage: StorageSettings, case: str) -> None:
     column, name, value = LOSSY[case]
     table = new_table("id bigint, v bigint, i int, f float, d decimal(10,2)", primary_key=["id"])
-    with refused(table, storage, repr(name), "row 1", value):
+    with refused(table, storage, repr(name), engine.row(1), value):
         engine.write(table, "upsert", pa.table({"id": [1, 2], name: column}), explicit_cast=True)
 
 

@@ -1,0 +1,69 @@
+"""A Spark data frame as a source of rows: written by Spark's tasks where it can be, collected where it must be."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_type
+
+from lakelib.distribute.writer import write_frame
+from lakelib.errors import InvalidInputError
+from lakelib.rows.types import type_text
+from lakelib.storage.write_work import WriteWork, WrittenFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameSource:
+    """`frame` is a DataFrame, classic or of Spark Connect: nothing that both lack is asked of it."""
+
+    frame: Any
+    schema: pa.Schema
+
+    @property
+    def rereadable(self) -> bool:
+        """Spark computes a data frame anew each time."""
+        return True
+
+    @property
+    def size_bytes(self) -> int:
+        """Nothing is in this process's memory."""
+        return 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, collected."""
+        yield from self.frame.toArrow().to_batches()
+
+    def check(self, work: WriteWork) -> None:
+        """Values are seen by the tasks only."""
+        work.align(self.schema)
+
+    def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        return write_frame(self.frame, self.schema, work, distribution)
+
+    def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FrameSource":
+        """The source with columns of one value each added: those that it has not already."""
+        present = {name.casefold() for name in self.schema.names}
+        frame = self.frame
+        for name, value in constants.items():
+            if name.casefold() not in present:
+                frame = frame.withColumn(name, sf.lit(value.as_py()).cast(type_text(value.type)))
+        return open_frame(frame)
+
+
+def open_frame(frame: Any) -> FrameSource:
+    """Raises InvalidInputError for columns of types that no table can have."""
+    return FrameSource(frame=frame, schema=pa.schema([_arrow_field(field) for field in frame.schema.fields]))
+
+
+def _arrow_field(field: Any) -> pa.Field:
+    try:
+        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+    except PySparkException as error:
+        raise InvalidInputError(
+            f"Column {field.name!r} has Spark's type {field.dataType.simpleString()}, which no table can have.",
+            kind="unsupported_type",
+            remedy="Cast it to another type, or leave it out.",
+        ) from error

@@ -1,0 +1,145 @@
+"""Reads a planned scan as a Spark data frame.
+
+Files that need no merge are read by Spark's own Parquet reader where it reaches them; all else goes through the
+kernels, a group of splits a task. Splits that would keep a job waiting are cut by key.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import LongType, StructType
+
+from lakelib.distribute.conditions import condition, fits_the_jvm, named
+from lakelib.distribute.sessions import is_reached_by_jvm, parallelism
+from lakelib.distribute.tasks import ReadPart, reading_task
+from lakelib.model.files import DataFile, Split
+from lakelib.model.predicate import Predicate
+from lakelib.model.schema import COMMIT_COLUMN, Column
+from lakelib.plan.balance import balance, choose_group_count, choose_piece_count
+from lakelib.plan.scan import needs_merge
+from lakelib.plan.where import COMMIT
+from lakelib.rows.types import arrow_schema
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.split_reader import ReadTarget, cut_split
+
+_PLAIN_URI = re.compile(r"[A-Za-z0-9_./:=,+@ -]*\Z")
+"""Spark takes other characters of a path for a pattern, or for an escape."""
+
+_MOST_FRAMES = 20
+"""Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
+
+
+def read_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
+    """The rows of the splits. Nothing is read yet."""
+    own = [split for split in splits if _is_plain(storage, target, split)]
+    frames = _plain_groups(target, own)
+    if len(frames) > _MOST_FRAMES or not (target.predicate is None or fits_the_jvm(target.predicate)):
+        own, frames = [], {}
+    found = [_plain_frame(session, storage, target, files) for files in frames.values()]
+    direct = {id(split) for split in own}
+    merged = [split for split in splits if id(split) not in direct]
+    if merged or not found:
+        found.append(_merged_frame(session, storage, target, merged))
+    return reduce(DataFrame.unionAll, found)
+
+
+# Read by the JVM
+
+
+def _is_plain(storage: Storage, target: ReadTarget, split: Split) -> bool:
+    """Whether the split's files hold just its rows, in the types that are wanted, where Spark finds them."""
+    if target.primary_key and (needs_merge(split) or any(file.depth < split.depth for file in split.files)):
+        return False
+    return all(_is_plain_file(storage, target, file) for file in split.files)
+
+
+def _is_plain_file(storage: Storage, target: ReadTarget, file: DataFile) -> bool:
+    stored = target.schemas[file.schema_id]
+    uri = storage.at(target.location).uri_of(file.path)
+    if not is_reached_by_jvm(uri) or not _PLAIN_URI.match(uri):
+        return False
+    kept = ((column, stored.by_id(column.id)) for column in _columns_read(target))
+    return all(found is None or found.type == column.type for column, found in kept)
+
+
+def _columns_read(target: ReadTarget) -> list[Column]:
+    """The stored columns that are wanted or that the predicate looks at."""
+    columns = {column.id: column for column in (*target.columns, *target.asked_columns) if column.id != COMMIT.id}
+    return list(columns.values())
+
+
+def _plain_groups(target: ReadTarget, splits: Sequence[Split]) -> dict[tuple[int, int | None], list[DataFile]]:
+    """The files by what must be known of them to read them: schema version, and commit where that is wanted."""
+    groups: dict[tuple[int, int | None], list[DataFile]] = defaultdict(list)
+    for split in splits:
+        for file in split.files:
+            groups[file.schema_id, file.sequence if _asks_commit(target) else None].append(file)
+    return groups
+
+
+def _asks_commit(target: ReadTarget) -> bool:
+    return COMMIT in (*target.columns, *target.asked_columns)
+
+
+def _plain_frame(session: SparkSession, storage: Storage, target: ReadTarget, files: Sequence[DataFile]) -> DataFrame:
+    stored = target.schemas[files[0].schema_id]
+    columns = _columns_read(target)
+    kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
+    root = storage.at(target.location)
+    frame = session.read.schema(_file_schema(kept)).parquet(*(root.uri_of(file.path) for file in files))
+    shown: list[SparkColumn] = []
+    for column in columns:
+        found = stored.by_id(column.id)
+        value = sf.lit(None).cast(column.type) if found is None else named(found.name)
+        shown.append(value.alias(column.name))
+    if _asks_commit(target):
+        shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
+    frame = frame.select(*shown)
+    if target.predicate is not None:
+        frame = frame.where(condition(target.predicate))
+    return frame.select(*(named(column.name) for column in target.columns))
+
+
+def _file_schema(columns: Sequence[Column]) -> StructType:
+    return spark_schema(arrow_schema(columns)).add(COMMIT_COLUMN, LongType())
+
+
+# Read by the kernels
+
+
+def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
+    schema = spark_schema(target.output_schema)
+    if not splits:
+        return session.createDataFrame([], schema)
+    groups = group_parts(storage, target, splits, parallelism(session))
+    numbers = session.range(0, len(groups), 1, len(groups))
+    return numbers.mapInArrow(reading_task(storage, target, groups), schema)
+
+
+def group_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[list[ReadPart]]:
+    """The splits, cut where they are large, in one group a task, about equally heavy."""
+    parts = _cut_parts(storage, target, splits, slots)
+    sizes = [part.size_bytes for part in parts]
+    groups = balance(sizes, choose_group_count(sum(sizes), len(parts), slots))
+    return [[parts[place] for place in group] for group in groups]
+
+
+def _cut_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[ReadPart]:
+    total = sum(split.size_bytes for split in splits)
+    parts: list[ReadPart] = []
+    for split in splits:
+        pieces = choose_piece_count(split.size_bytes, total, slots)
+        ranges: Sequence[Predicate | None] = cut_split(storage, target, split, pieces) if pieces > 1 else [None]
+        parts += [ReadPart(split=split, within=within, size_bytes=split.size_bytes // len(ranges)) for within in ranges]
+    return parts
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)

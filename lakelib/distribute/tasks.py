@@ -1,0 +1,83 @@
+"""What runs in a Spark task: the same kernels as in process, on what Spark hands in and takes out as Arrow batches."""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from lakelib.errors import CorruptionError, InvalidInputError, LakeError
+from lakelib.model.files import Split
+from lakelib.model.predicate import Predicate
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.split_reader import ReadTarget, read_split
+from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_OUTPUT_ROWS = 65_536
+_TASK_THREADS = 1
+"""Spark gives a task one processor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPart:
+    """A split, or the part of it that a predicate over its key cuts out."""
+
+    split: Split
+    within: Predicate | None
+    size_bytes: int
+
+
+def reading_task(storage: Storage, target: ReadTarget, groups: Sequence[Sequence[ReadPart]]) -> Task:
+    """Gets the numbers of groups of parts, gives their rows."""
+
+    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from read_parts(storage, target, groups[number])
+
+    return read
+
+
+def read_parts(storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        for rows in read_split(storage, target.within(part.within), part.split):
+            yield from rows.to_batches(max_chunksize=_OUTPUT_ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a writing task tells the driver: the files that it has finished, or why there are none."""
+
+    task: int
+    written: WrittenFiles | None = None
+    error: LakeError | None = None
+
+
+MESSAGE_SCHEMA = pa.schema([("message", pa.binary())])
+
+
+def writing_task(work: WriteWork) -> Task:
+    """Gets rows, writes them as runs, gives one message.
+
+    What the data is to blame for is told in the message: Spark would only run the task again. An attempt that is
+    killed, or whose message Spark does not take, leaves files that no commit names.
+    """
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        task = context.partitionId() if context is not None else 0
+        first = next(batches, None)
+        if first is None:
+            return
+        try:
+            written = write_batches(work, first.schema, chain([first], batches), _TASK_THREADS)
+            message = Message(task=task, written=written)
+        except (InvalidInputError, CorruptionError) as error:
+            message = Message(task=task, error=error)
+        yield pa.record_batch([pa.array([pickle.dumps(message)])], schema=MESSAGE_SCHEMA)
+
+    return write

@@ -1,0 +1,143 @@
+"""Writes a Spark data frame as runs, by Spark's tasks.
+
+Without a shuffle ("none") each task writes sorted runs of its own, as deep as their size warrants: every bucket then
+has a run of each task. With one ("hash") the rows of a bucket meet in one task, which writes one run; the JVM computes
+the bucket. Tasks return a message; Spark takes one message a task, whatever it retries, kills or runs twice, and only
+files that are named in it enter the commit.
+"""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as sf
+
+from lakelib.distribute.conditions import named
+from lakelib.distribute.sessions import is_connect, parallelism
+from lakelib.distribute.tasks import Message, writing_task
+from lakelib.model.files import NewFile
+from lakelib.model.options import MIB
+from lakelib.model.schema import Column
+from lakelib.model.table import MAX_DEPTH
+from lakelib.rows.align import places_by_name
+from lakelib.storage.run_writer import RunTarget
+from lakelib.storage.write_work import WriteWork, WrittenFiles
+
+_RUN_BYTES = 128 * MIB
+"""About what one task writes of rows that are not shuffled."""
+
+_MOST_RUNS = 8
+"""Rows that more tasks than these would have to write are shuffled: each task makes a run of every bucket."""
+
+_UNKNOWN_BYTES = 2**50
+"""Of what it cannot estimate Spark says that it is larger than anything."""
+
+_POSITION = "__lakelib_position"
+
+
+def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: str) -> WrittenFiles:
+    """Writes the frame's rows, which have that schema. An error leaves no file behind that a task has told of."""
+    if _is_shuffled(frame, work, distribution):
+        frame = _by_bucket(frame, schema, work)
+    elif distribution == "auto":
+        frame = _by_few_tasks(frame)
+    task = writing_task(replace(work, single_run=False))
+    messages = [pickle.loads(row[0]) for row in frame.mapInArrow(task, "message binary").collect()]
+    return _gather(work, sorted(messages, key=lambda message: message.task))
+
+
+def _gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
+    """What all tasks have written; of two rows of a key the later task's is newer."""
+    written = [message.written for message in messages if message.written is not None]
+    errors = [message.error for message in messages if message.error is not None]
+    if errors:
+        work.storage.at(work.target.location).delete_files(file.path for each in written for file in each.files)
+        raise errors[0]
+    files: list[NewFile] = []
+    first_run = 0
+    for each in written:
+        files += [replace(file, run=first_run + file.run) for file in each.files]
+        first_run += 1 + max((file.run for file in each.files), default=-1)
+    return WrittenFiles(files=tuple(files), rows_in=sum(each.rows_in for each in written))
+
+
+# Distribution
+
+
+def _is_shuffled(frame: Any, work: WriteWork, distribution: str) -> bool:
+    """Columns that are not stored can order rows only where all rows of a key meet."""
+    target = work.target
+    if work.single_run:
+        return True
+    if distribution == "none" or not (target.primary_key or target.partition_by):
+        return False
+    if distribution == "hash":
+        return True
+    takes_part = bool(target.primary_key) and target.buckets.mode != "postpone"
+    return takes_part and (_estimated_bytes(frame) or 0) > _MOST_RUNS * _RUN_BYTES
+
+
+def _estimated_bytes(frame: Any) -> int | None:
+    """What Spark's optimizer thinks; None if it knows nothing, or is not to be asked, as over Spark Connect."""
+    if is_connect(frame.sparkSession):
+        return None
+    size_bytes = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+    return size_bytes if size_bytes < _UNKNOWN_BYTES else None
+
+
+def _by_few_tasks(frame: Any) -> Any:
+    """Small frames of many partitions would become a great many tiny files."""
+    size_bytes = _estimated_bytes(frame)
+    if size_bytes is None:
+        return frame
+    slots = min(parallelism(frame.sparkSession), _MOST_RUNS)
+    return frame.coalesce(max(slots, -(-size_bytes // _RUN_BYTES)))
+
+
+def _by_bucket(frame: Any, schema: pa.Schema, work: WriteWork) -> Any:
+    """Rows of one bucket in one task, in the order in which the frame has them, or that the auxiliary columns say."""
+    places = places_by_name(schema)
+    stored = {column.name.casefold() for column in work.target.schema.columns}
+    auxiliary = [name for name in work.target.order_names if name.casefold() not in stored]
+    order = [_source_column(schema, places, name).asc_nulls_first() for name in auxiliary]
+    positioned = frame.withColumn(_POSITION, sf.monotonically_increasing_id())
+    shuffled = _shuffled(positioned, schema, places, work.target)
+    return shuffled.sortWithinPartitions(*order, sf.col(_POSITION)).drop(_POSITION)
+
+
+def _shuffled(frame: Any, schema: pa.Schema, places: Mapping[str, int], target: RunTarget) -> Any:
+    """One task a bucket; where there are more buckets than tasks, those of a partition are dealt to all tasks alike."""
+    task_count, depth = _choose_tasks(frame, target)
+    number = sf.lit(0).cast("bigint")
+    if target.partition_by:
+        number = sf.xxhash64(*_typed(schema, places, target.partition_by))
+    if depth:
+        number = number + sf.shiftrightunsigned(sf.xxhash64(*_typed(schema, places, target.primary_key)), 64 - depth)
+    task = sf.pmod(number, sf.lit(task_count)).cast("int")
+    if hasattr(frame, "repartitionById"):
+        return frame.repartitionById(task_count, task)
+    return frame.repartition(task_count, task)
+
+
+def _choose_tasks(frame: Any, target: RunTarget) -> tuple[int, int]:
+    """How many tasks write, and to which depth their rows are told apart."""
+    wanted = max(parallelism(frame.sparkSession), -(-(_estimated_bytes(frame) or 0) // _RUN_BYTES))
+    if not target.primary_key:
+        return wanted, 0
+    depth = target.buckets.fixed_depth
+    if depth is None:
+        depth = min(MAX_DEPTH, (wanted - 1).bit_length())
+    buckets = 1 << depth
+    return (wanted if buckets >= wanted else -(-wanted // buckets) * buckets), depth
+
+
+def _typed(schema: pa.Schema, places: Mapping[str, int], columns: Sequence[Column]) -> list[SparkColumn]:
+    """The frame's columns in the types of the table: 1 as an int has another hash than 1 as a bigint."""
+    return [_source_column(schema, places, column.name).cast(column.type) for column in columns]
+
+
+def _source_column(schema: pa.Schema, places: Mapping[str, int], name: str) -> SparkColumn:
+    return named(schema.names[places[name.casefold()]])

@@ -1,0 +1,46 @@
+"""Pure. Refuses rows outside of the partitions that a static overwrite replaces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakelib.errors import InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.files import PartitionKey
+from lakelib.model.predicate import Raw
+from lakelib.model.schema import Column
+from lakelib.rows.arrange import partition_keys
+from lakelib.rows.values import python_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsideCheck:
+    """Rows must have these values in these partition columns; None is NULL."""
+
+    partition_by: tuple[Column, ...]
+    values: Mapping[Column, Raw | None]
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Raises InvalidInputError for a batch of aligned rows one of which has another value."""
+        if not self.values or not batch.num_rows:
+            return
+        wanted = {
+            self.partition_by.index(column): None if raw is None else sortable.encode(column.type, raw)
+            for column, raw in self.values.items()
+        }
+        for key in partition_keys(batch, self.partition_by):
+            for position, encoded in wanted.items():
+                if key[position] != encoded:
+                    raise self._outside(key, position)
+
+    def _outside(self, key: PartitionKey, position: int) -> InvalidInputError:
+        column, encoded = self.partition_by[position], key[position]
+        found = None if encoded is None else python_value(column.type, sortable.decode(column.type, encoded))
+        wanted = self.values[column]
+        shown = None if wanted is None else python_value(column.type, wanted)
+        return InvalidInputError(
+            f"A row has {column.name} = {found!s}, but the partition being overwritten is {column.name} = {shown!s}.",
+            kind="row_outside_partition",
+            remedy='Leave such rows out, or overwrite with partitions="dynamic".',
+        )

@@ -1,0 +1,12 @@
+"""For people who work in Spark: `register` makes the format "lake" known to a session, `views` its tables.
+
+import lakelib.spark
+
+lakelib.spark.register(spark)
+spark.read.format("lake").load("shop.orders")
+frame.write.format("lake").mode("append").save("shop.orders")
+"""
+
+from lakelib.spark.session import register, views
+
+__all__ = ["register", "views"]
