@@ -1,8 +1,13 @@
 """What a Spark session is asked about itself, classic or over Spark Connect."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 _SHARED_SCHEMES = ("file", "hdfs")
@@ -10,6 +15,13 @@ _SHARED_SCHEMES = ("file", "hdfs")
 
 _GUESSED_PARALLELISM = 8
 """Of a Spark Connect server that does not say how many tasks it runs at once."""
+
+
+_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_NO_LIMIT = 2**31 - 1
+_ROWS_OF_ANY_SIZE = 1000
+_SMALL_ROWS = 65_536
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -27,3 +39,57 @@ def parallelism(session: SparkSession) -> int:
         return int(session.sparkContext.defaultParallelism)
     known: Any = session.conf.get("spark.default.parallelism", None)
     return int(known) if known else _GUESSED_PARALLELISM
+
+
+@contextmanager
+def quick_batches(session: SparkSession, schema: pa.Schema) -> Iterator[None]:
+    """Meanwhile the session hands rows to Python in batches of so many rows, not of so many bytes.
+
+    To keep to a number of bytes Spark measures the whole batch again after each row, which takes seven times as long as
+    all the rest. Rows of the schema that may be long come in small batches instead. Of several users at once the first
+    decides, and the last one restores what was there before.
+    """
+    with _changing:
+        if session not in _users:
+            _users[session] = _Users(before=_change(session, _wanted_settings(schema)))
+        users = _users[session]
+        users.count += 1
+    try:
+        yield
+    finally:
+        with _changing:
+            users.count -= 1
+            if not users.count:
+                _change(session, _users.pop(session).before)
+
+
+@dataclass(slots=True)
+class _Users:
+    """Who relies on a session's changed settings, and what they were before."""
+
+    before: dict[str, str | None]
+    count: int = 0
+
+
+_changing = threading.Lock()
+_users: dict[SparkSession, _Users] = {}
+
+
+def _wanted_settings(schema: pa.Schema) -> dict[str, str | None]:
+    rows = _ROWS_OF_ANY_SIZE if any(_may_be_long(field.type) for field in schema) else _SMALL_ROWS
+    return {_BATCH_BYTES: str(_NO_LIMIT), _BATCH_ROWS: str(rows)}
+
+
+def _may_be_long(kind: pa.DataType) -> bool:
+    return not pa.types.is_primitive(kind) and not pa.types.is_decimal(kind)
+
+
+def _change(session: SparkSession, settings: dict[str, str | None]) -> dict[str, str | None]:
+    """Changes the settings, None is not set; returns what they were."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        if value is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, value)
+    return before

@@ -8,8 +8,9 @@ from itertools import chain
 import pyarrow as pa
 from pyspark import TaskContext
 
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError
+from lakelib.errors import LakeError
 from lakelib.model.files import Split
+from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.split_reader import ReadTarget, read_split
@@ -18,6 +19,8 @@ from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _OUTPUT_ROWS = 65_536
+_GATHERED_ROWS = 65_536
+_GATHERED_BYTES = 32 * MIB
 _TASK_THREADS = 1
 """Spark gives a task one processor."""
 
@@ -58,13 +61,14 @@ class Message:
 
 
 MESSAGE_SCHEMA = pa.schema([("message", pa.binary())])
+MESSAGE_DDL = "message binary"
 
 
 def writing_task(work: WriteWork) -> Task:
     """Gets rows, writes them as runs, gives one message.
 
-    What the data is to blame for is told in the message: Spark would only run the task again. An attempt that is
-    killed, or whose message Spark does not take, leaves files that no commit names.
+    lakelib's own errors are told in the message: Spark would run the task again, and hide what was wrong. An attempt
+    that is killed, or whose message Spark does not take, leaves files that no commit names.
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -74,10 +78,26 @@ def writing_task(work: WriteWork) -> Task:
         if first is None:
             return
         try:
-            written = write_batches(work, first.schema, chain([first], batches), _TASK_THREADS)
+            written = write_batches(work, first.schema, _gathered(chain([first], batches)), _TASK_THREADS)
             message = Message(task=task, written=written)
-        except (InvalidInputError, CorruptionError) as error:
+        except LakeError as error:
             message = Message(task=task, error=error)
         yield pa.record_batch([pa.array([pickle.dumps(message)])], schema=MESSAGE_SCHEMA)
 
     return write
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are worth the kernels' while: Spark's are small."""
+    held: list[pa.RecordBatch] = []
+    row_count = size_bytes = 0
+    for batch in batches:
+        held.append(batch)
+        row_count += batch.num_rows
+        size_bytes += batch.nbytes
+        if row_count >= _GATHERED_ROWS or size_bytes >= _GATHERED_BYTES:
+            yield pa.concat_batches(held)
+            held.clear()
+            row_count = size_bytes = 0
+    if held:
+        yield pa.concat_batches(held)

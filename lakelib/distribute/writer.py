@@ -16,8 +16,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
 from lakelib.distribute.conditions import named
-from lakelib.distribute.sessions import is_connect, parallelism
-from lakelib.distribute.tasks import Message, writing_task
+from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
+from lakelib.distribute.tasks import MESSAGE_DDL, Message, Task, writing_task
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
@@ -32,8 +32,14 @@ _RUN_BYTES = 128 * MIB
 _MOST_RUNS = 8
 """Rows that more tasks than these would have to write are shuffled: each task makes a run of every bucket."""
 
+_BUFFERS = 2
+"""A task holds as many write buffers of rows: each run that it does not write is one less to merge."""
+
 _UNKNOWN_BYTES = 2**50
 """Of what it cannot estimate Spark says that it is larger than anything."""
+
+_TOO_LARGE = ("OversizedAllocationException", "OutOfMemory")
+"""What Spark's error says when a batch is too large for a vector or for the memory left."""
 
 _POSITION = "__lakelib_position"
 
@@ -44,9 +50,22 @@ def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: st
         frame = _by_bucket(frame, schema, work)
     elif distribution == "auto":
         frame = _by_few_tasks(frame)
-    task = writing_task(replace(work, single_run=False))
-    messages = [pickle.loads(row[0]) for row in frame.mapInArrow(task, "message binary").collect()]
-    return _gather(work, sorted(messages, key=lambda message: message.task))
+    task = writing_task(replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes))
+    return _gather(work, _messages_of(frame, task, schema))
+
+
+def _messages_of(frame: Any, task: Task, schema: pa.Schema) -> list[Message]:
+    """What the tasks tell, in their order. Where rows of an extraordinary length make a batch too large, all is done
+    again with batches that are bounded as Spark does it by itself."""
+    try:
+        with quick_batches(frame.sparkSession, schema):
+            rows = frame.mapInArrow(task, MESSAGE_DDL).collect()
+    except Exception as error:
+        if not any(word in str(error) for word in _TOO_LARGE):
+            raise
+        rows = frame.mapInArrow(task, MESSAGE_DDL).collect()
+    messages: list[Message] = [pickle.loads(row[0]) for row in rows]
+    return sorted(messages, key=lambda message: message.task)
 
 
 def _gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
