@@ -14,6 +14,7 @@ from tests.bench.lab import Lab, open_lab
 from tests.bench.many_files import measure_many_files
 from tests.bench.orders import Orders
 from tests.bench.report import Line, print_header, print_line, print_summary
+from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
 
 _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
@@ -26,6 +27,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
     "plan": measure_many_files,
     "stream": measure_stream,
+    "spark": measure_spark,
 }
 
 

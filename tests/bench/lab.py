@@ -72,12 +72,12 @@ def seconds_of(work: Work, *, settle_disk: bool = False) -> float:
     return time.perf_counter() - start
 
 
-def interleave(rounds: int, works: Sequence[Work]) -> list[list[float]]:
+def interleave(rounds: int, works: Sequence[Work], *, settle_disk: bool = False) -> list[list[float]]:
     """The seconds of each work, round by round, so that a busy moment of the machine hits all of them."""
     measured: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for seconds, work in zip(measured, works, strict=True):
-            seconds.append(seconds_of(work))
+            seconds.append(seconds_of(work, settle_disk=settle_disk))
     return measured
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ class Orders:
         theirs = sorted(self._delta_seconds())
         yield times_faster(
             self._name(f"upsert {self._upsert_rows:,} rows"),
-            _median(ours),
-            _median(theirs),
+            median(ours),
+            median(theirs),
             self._bars.upsert,
             f"median of {_UPSERTS}; peer: delta-rs MERGE",
         )
@@ -110,14 +111,14 @@ class Orders:
         opened = sorted(_check_files(table, keys.slice(place, 1), live) for place in range(_LOOKUPS))
         wheres = [f"order_id = {_literal(key)}" for key in keys]
         _look_up(table, wheres.pop())
-        median = median_seconds(_lookups(table, wheres))
+        seconds = median_seconds(_lookups(table, wheres))
         yield at_most(
             self._name("point lookup by key"),
-            f"{median * 1000:.1f} ms",
-            median * 1000,
+            f"{seconds * 1000:.1f} ms",
+            seconds * 1000,
             self._bars.lookup_ms,
             "ms",
-            f"median of {_LOOKUPS} keys; opens {_median(opened):g} of {len(live)} files: those that can hold the key",
+            f"median of {_LOOKUPS} keys; opens {median(opened):g} of {len(live)} files: those that can hold the key",
         )
 
     @cached_property
@@ -254,8 +255,3 @@ def _look_up(table: Table, where: str) -> None:
 def _literal(key: pa.Scalar) -> str:
     value = key.as_py()
     return f"'{value}'" if isinstance(value, str) else str(value)
-
-
-def _median(ordered: Sequence[float]) -> float:
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

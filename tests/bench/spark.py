@@ -1,0 +1,181 @@
+"""The measurements on Spark, local[2]: each beside what Spark does with plain Parquet, in the same session."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from lakelib.table import Table
+from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
+from tests.bench.lab import Lab, interleave, seconds_of
+from tests.bench.report import Line, at_most, at_most_times, show_seconds
+
+_KEY = "int64"
+_ROWS = 10_000_000
+_UPSERT_ROWS = 500_000
+_QUICK_DIVISOR = 10
+_UPSERTS = 4
+_SOURCE_FILES = 4
+_LOAD_ROUNDS = 4
+_READ_ROUNDS = 7
+_TWO_COLUMNS = ["amount", "status"]
+_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def measure_spark(lab: Lab) -> Iterator[Line]:
+    with _session() as session:
+        orders = _SparkOrders(lab, session)
+        yield from orders.measure_load()
+        yield from orders.measure_upsert()
+        yield from orders.measure_read()
+        yield from orders.measure_clean_read()
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+class _SparkOrders:
+    """The orders as Parquet files, as data frames, and as tables of the lake."""
+
+    def __init__(self, lab: Lab, session: SparkSession) -> None:
+        self._lab = lab
+        self._session = session
+        divisor = _QUICK_DIVISOR if lab.quick else 1
+        self._rows, self._upsert_rows = _ROWS // divisor, _UPSERT_ROWS // divisor
+        self._numbers = count()
+
+    def measure_load(self) -> Iterator[Line]:
+        """The first round warms the JVM up for all."""
+        frame = self._source
+        tables: list[Table] = []
+        ours, shuffled, plain = interleave(
+            _LOAD_ROUNDS,
+            [
+                lambda: self._load(frame, "auto", tables),
+                lambda: self._load(frame, "hash", tables),
+                lambda: self._write_plain(frame),
+            ],
+            settle_disk=True,
+        )
+        note = (
+            f"best of {_LOAD_ROUNDS}; each task writes its own runs; shuffled to one run a bucket: "
+            f"{show_seconds(min(shuffled))}; peer: Spark's own Parquet write"
+        )
+        yield at_most_times(f"Spark: load {self._rows:,} rows of a data frame", min(ours), min(plain), 1.2, note)
+
+    def measure_upsert(self) -> Iterator[Line]:
+        table, frames = self._loaded, self._upserts
+        ours, plain = [], []
+        for frame in frames:
+            ours.append(seconds_of(lambda frame=frame: table.upsert(frame), settle_disk=True))
+            plain.append(seconds_of(lambda frame=frame: self._write_plain(frame), settle_disk=True))
+        title = f"Spark: upsert {self._upsert_rows:,} rows"
+        note = f"median of {_UPSERTS}; peer: Spark's own Parquet write of these rows"
+        yield at_most(title, show_seconds(median(ours)), median(ours), 1.0, "s", note, show_seconds(median(plain)))
+        yield at_most_times(f"{title}, beside plain Parquet", median(ours), median(plain), 2.5, note)
+
+    def measure_read(self) -> Iterator[Line]:
+        """After the upserts; the peer reads the very same files, superseded rows and all."""
+        table = self._loaded
+        assert len(table.history()) == 1 + _UPSERTS
+        for title, columns, bar in (("two columns", _TWO_COLUMNS, 2.2), ("all columns", None, 2.0)):
+            yield self._measure_scan(table, f"Spark: merge-on-read, {title}", columns, bar)
+
+    def measure_clean_read(self) -> Iterator[Line]:
+        table = self._create()
+        table.upsert(self._source, distribution="hash")
+        yield self._measure_scan(table, "Spark: read with no pending deltas", None, 1.1)
+
+    def _measure_scan(self, table: Table, title: str, columns: list[str] | None, bar: float) -> Line:
+        paths = [f"{table.location}/{file.path}" for file in table.files()]
+        names = columns or table.schema.names
+        ours, plain = interleave(
+            _READ_ROUNDS,
+            [
+                lambda: _consume(table.scan(columns=columns).to_spark(self._session)),
+                lambda: _consume(self._session.read.parquet(*paths).select(*names)),
+            ],
+        )
+        note = f"best of {_READ_ROUNDS}; peer: Spark reads the same {len(paths)} files as plain Parquet"
+        return at_most_times(title, min(ours), min(plain), bar, note)
+
+    @cached_property
+    def _source(self) -> DataFrame:
+        rows = make_table(self._rows, _KEY)
+        step = -(-rows.num_rows // _SOURCE_FILES)
+        folder = self._lab.folder / "source"
+        folder.mkdir()
+        for number in range(_SOURCE_FILES):
+            pq.write_table(rows.slice(number * step, step), folder / f"{number}.parquet")
+        return self._session.read.parquet(str(folder))
+
+    @cached_property
+    def _upserts(self) -> list[DataFrame]:
+        return [self._frame_of(make_upsert(self._upsert_rows, self._rows, _KEY, each)) for each in range(_UPSERTS)]
+
+    def _frame_of(self, rows: pa.Table) -> DataFrame:
+        path = self._lab.folder / f"upsert-{next(self._numbers)}.parquet"
+        pq.write_table(rows, path)
+        return self._session.read.parquet(str(path))
+
+    @cached_property
+    def _loaded(self) -> Table:
+        """A table to upsert into: one run a bucket."""
+        table = self._create()
+        table.upsert(self._source, distribution="hash")
+        return table
+
+    def _load(self, frame: DataFrame, distribution: str, tables: list[Table]) -> None:
+        """Into a new table. The table before it is gone by then: the disk has room for few."""
+        while tables:
+            _remove(self._lab, tables.pop())
+        table = self._create()
+        tables.append(table)
+        table.upsert(frame, distribution=distribution)
+
+    def _create(self) -> Table:
+        return self._lab.lake.create_table(
+            f"bench.spark_{next(self._numbers)}",
+            orders_schema(_KEY),
+            primary_key=["order_id"],
+            partition_by=["dt"],
+            buckets=BUCKETS,
+        )
+
+    def _write_plain(self, frame: DataFrame) -> None:
+        frame.write.mode("overwrite").parquet(str(self._lab.folder / "spark-plain"))
+
+
+def _remove(lab: Lab, table: Table) -> None:
+    lab.lake.drop_table(table.name)
+    shutil.rmtree(Path(table.location.removeprefix("file://")))
+
+
+def _consume(frame: DataFrame) -> None:
+    """Reads every row and every column, and keeps nothing."""
+    frame.write.format("noop").mode("overwrite").save()
