@@ -26,10 +26,8 @@ demo: setup  ## a tour: create a table, upsert twice, read, travel in time
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-golden:  ## compute the golden key hashes with real Spark; needs Java 17
-	test -x .venv-golden/bin/python || python3 -m venv .venv-golden
-	.venv-golden/bin/python -m pip install --quiet pyspark==4.3.0
-	.venv-golden/bin/python tests/golden/generate_xxhash64.py
+golden: setup  ## compute the golden key hashes with real Spark
+	$(PYTHON) tests/golden/generate_xxhash64.py
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
 	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra test --extra dev --extra bench \
