@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_type
 
+from lakelib.distribute.types import arrow_schema_of
 from lakelib.distribute.writer import write_frame
-from lakelib.errors import InvalidInputError
 from lakelib.rows.types import type_text
 from lakelib.storage.write_work import WriteWork, WrittenFiles
 
@@ -55,15 +53,4 @@ class FrameSource:
 
 def open_frame(frame: Any) -> FrameSource:
     """Raises InvalidInputError for columns of types that no table can have."""
-    return FrameSource(frame=frame, schema=pa.schema([_arrow_field(field) for field in frame.schema.fields]))
-
-
-def _arrow_field(field: Any) -> pa.Field:
-    try:
-        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
-    except PySparkException as error:
-        raise InvalidInputError(
-            f"Column {field.name!r} has Spark's type {field.dataType.simpleString()}, which no table can have.",
-            kind="unsupported_type",
-            remedy="Cast it to another type, or leave it out.",
-        ) from error
+    return FrameSource(frame=frame, schema=arrow_schema_of(frame.schema))

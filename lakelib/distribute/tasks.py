@@ -78,7 +78,8 @@ def writing_task(work: WriteWork) -> Task:
         if first is None:
             return
         try:
-            written = write_batches(work, first.schema, _gathered(chain([first], batches)), _TASK_THREADS)
+            gathered = _gathered(chain([first], batches), min(_GATHERED_BYTES, work.buffer_bytes))
+            written = write_batches(work, first.schema, gathered, _TASK_THREADS)
             message = Message(task=task, written=written)
         except LakeError as error:
             message = Message(task=task, error=error)
@@ -87,7 +88,7 @@ def writing_task(work: WriteWork) -> Task:
     return write
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _gathered(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
     """The rows in batches that are worth the kernels' while: Spark's are small."""
     held: list[pa.RecordBatch] = []
     row_count = size_bytes = 0
@@ -95,7 +96,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held.append(batch)
         row_count += batch.num_rows
         size_bytes += batch.nbytes
-        if row_count >= _GATHERED_ROWS or size_bytes >= _GATHERED_BYTES:
+        if row_count >= _GATHERED_ROWS or size_bytes >= most_bytes:
             yield pa.concat_batches(held)
             held.clear()
             row_count = size_bytes = 0

@@ -7,7 +7,7 @@ files that are named in it enter the commit.
 """
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from lakelib.storage.write_work import WriteWork, WrittenFiles
 _RUN_BYTES = 128 * MIB
 """About what one task writes of rows that are not shuffled."""
 
-_MOST_RUNS = 8
+MOST_RUNS = 8
 """Rows that more tasks than these would have to write are shuffled: each task makes a run of every bucket."""
 
 _BUFFERS = 2
@@ -46,12 +46,22 @@ _POSITION = "__lakelib_position"
 
 def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: str) -> WrittenFiles:
     """Writes the frame's rows, which have that schema. An error leaves no file behind that a task has told of."""
-    if _is_shuffled(frame, work, distribution):
-        frame = _by_bucket(frame, schema, work)
-    elif distribution == "auto":
+    if is_shuffled(work, distribution, lambda: _estimated_bytes(frame)):
+        return write_by_bucket(frame, schema, work, _estimated_bytes(frame))
+    if distribution == "auto":
         frame = _by_few_tasks(frame)
-    task = writing_task(replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes))
-    return _gather(work, _messages_of(frame, task, schema))
+    return gather(work, _messages_of(frame, writing_task(task_work(work)), schema))
+
+
+def write_by_bucket(frame: Any, schema: pa.Schema, work: WriteWork, size_bytes: int | None) -> WrittenFiles:
+    """Writes the frame's rows, about so many bytes of them, after a shuffle by bucket."""
+    shuffled = _by_bucket(frame, schema, work, size_bytes)
+    return gather(work, _messages_of(shuffled, writing_task(task_work(work)), schema))
+
+
+def task_work(work: WriteWork) -> WriteWork:
+    """The share of one of many tasks in the work."""
+    return replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes)
 
 
 def _messages_of(frame: Any, task: Task, schema: pa.Schema) -> list[Message]:
@@ -68,7 +78,7 @@ def _messages_of(frame: Any, task: Task, schema: pa.Schema) -> list[Message]:
     return sorted(messages, key=lambda message: message.task)
 
 
-def _gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
+def gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
     """What all tasks have written; of two rows of a key the later task's is newer."""
     written = [message.written for message in messages if message.written is not None]
     errors = [message.error for message in messages if message.error is not None]
@@ -86,8 +96,9 @@ def _gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
 # Distribution
 
 
-def _is_shuffled(frame: Any, work: WriteWork, distribution: str) -> bool:
-    """Columns that are not stored can order rows only where all rows of a key meet."""
+def is_shuffled(work: WriteWork, distribution: str, estimate: Callable[[], int | None]) -> bool:
+    """Columns that are not stored can order rows only where all rows of a key meet. `estimate` is asked for the rows'
+    size where that decides."""
     target = work.target
     if work.single_run:
         return True
@@ -96,7 +107,7 @@ def _is_shuffled(frame: Any, work: WriteWork, distribution: str) -> bool:
     if distribution == "hash":
         return True
     takes_part = bool(target.primary_key) and target.buckets.mode != "postpone"
-    return takes_part and (_estimated_bytes(frame) or 0) > _MOST_RUNS * _RUN_BYTES
+    return takes_part and (estimate() or 0) > MOST_RUNS * _RUN_BYTES
 
 
 def _estimated_bytes(frame: Any) -> int | None:
@@ -112,24 +123,26 @@ def _by_few_tasks(frame: Any) -> Any:
     size_bytes = _estimated_bytes(frame)
     if size_bytes is None:
         return frame
-    slots = min(parallelism(frame.sparkSession), _MOST_RUNS)
+    slots = min(parallelism(frame.sparkSession), MOST_RUNS)
     return frame.coalesce(max(slots, -(-size_bytes // _RUN_BYTES)))
 
 
-def _by_bucket(frame: Any, schema: pa.Schema, work: WriteWork) -> Any:
+def _by_bucket(frame: Any, schema: pa.Schema, work: WriteWork, size_bytes: int | None) -> Any:
     """Rows of one bucket in one task, in the order in which the frame has them, or that the auxiliary columns say."""
     places = places_by_name(schema)
     stored = {column.name.casefold() for column in work.target.schema.columns}
     auxiliary = [name for name in work.target.order_names if name.casefold() not in stored]
     order = [_source_column(schema, places, name).asc_nulls_first() for name in auxiliary]
     positioned = frame.withColumn(_POSITION, sf.monotonically_increasing_id())
-    shuffled = _shuffled(positioned, schema, places, work.target)
+    shuffled = _shuffled(positioned, schema, places, work.target, size_bytes)
     return shuffled.sortWithinPartitions(*order, sf.col(_POSITION)).drop(_POSITION)
 
 
-def _shuffled(frame: Any, schema: pa.Schema, places: Mapping[str, int], target: RunTarget) -> Any:
+def _shuffled(
+    frame: Any, schema: pa.Schema, places: Mapping[str, int], target: RunTarget, size_bytes: int | None
+) -> Any:
     """One task a bucket; where there are more buckets than tasks, those of a partition are dealt to all tasks alike."""
-    task_count, depth = _choose_tasks(frame, target)
+    task_count, depth = _choose_tasks(frame, target, size_bytes)
     number = sf.lit(0).cast("bigint")
     if target.partition_by:
         number = sf.xxhash64(*_typed(schema, places, target.partition_by))
@@ -141,9 +154,9 @@ def _shuffled(frame: Any, schema: pa.Schema, places: Mapping[str, int], target: 
     return frame.repartition(task_count, task)
 
 
-def _choose_tasks(frame: Any, target: RunTarget) -> tuple[int, int]:
+def _choose_tasks(frame: Any, target: RunTarget, size_bytes: int | None) -> tuple[int, int]:
     """How many tasks write, and to which depth their rows are told apart."""
-    wanted = max(parallelism(frame.sparkSession), -(-(_estimated_bytes(frame) or 0) // _RUN_BYTES))
+    wanted = max(parallelism(frame.sparkSession), -(-(size_bytes or 0) // _RUN_BYTES))
     if not target.primary_key:
         return wanted, 0
     depth = target.buckets.fixed_depth

@@ -3,7 +3,7 @@ frame, which Spark's tasks write."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ _BATCH_ROWS = 131_072
 """Tables are handed on in pieces that are worth a thread's while."""
 
 
+@runtime_checkable
 class RowSource(Protocol):
     """`batches()` and `write()` may be called again only if `rereadable`."""
 
@@ -79,11 +80,13 @@ class ArrowSource:
 
 def open_source(data: Any) -> RowSource:
     """Takes an Arrow Table, RecordBatch or RecordBatchReader, any object with an Arrow stream or array interface
-    (pandas, Polars, DuckDB …), or a Spark DataFrame. Raises InvalidInputError for anything else."""
+    (pandas, Polars, DuckDB …), a Spark DataFrame, or a source of rows. Raises InvalidInputError for anything else."""
     if _is_spark_frame(data):
         from lakelib.distribute.frames import open_frame  # not everybody has Spark
 
         return _with_columns(open_frame(data))
+    if not isinstance(data, pa.Table) and isinstance(data, RowSource):
+        return _with_columns(data)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | pa.RecordBatchReader):

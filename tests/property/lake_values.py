@@ -125,10 +125,13 @@ class Leaf(_Shown):
     text: str
     columns: frozenset[Col]
     value: Callable[[Row], bool | None]
+    never_false: bool = False
 
     def may_be(self, wanted: bool, known: frozenset[Col], row: Row) -> bool:
         """Whether it may have that value, given only the known columns of a row."""
-        return self.value(row) is wanted if self.columns <= known else True
+        if self.columns <= known:
+            return self.value(row) is wanted
+        return wanted or not self.never_false
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -232,7 +235,7 @@ def starts_with(column: Col, start: str) -> Leaf:
         return None if found is None else found.startswith(start)
 
     escaped = start.replace("%", r"\\%").replace("'", "''")
-    return Leaf(f"{column.sql} LIKE '{escaped}%'", frozenset((column,)), judge)
+    return Leaf(f"{column.sql} LIKE '{escaped}%'", frozenset((column,)), judge, never_false=not start)
 
 
 @st.composite

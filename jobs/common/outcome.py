@@ -1,0 +1,147 @@
+"""What a job tells when it ends: a summary for people, a file of JSON for its caller, and an exit code."""
+
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
+
+import lakelib
+from lakelib import LakeError, Snapshot
+
+EXIT_CODES: dict[type[LakeError], int] = {
+    lakelib.InvalidInputError: 3,
+    lakelib.NotFoundError: 4,
+    lakelib.ConflictError: 5,
+    lakelib.RejectedError: 6,
+    lakelib.RetryableError: 7,
+    lakelib.CorruptionError: 8,
+}
+OTHER_EXIT_CODE = 1
+
+_TOLD_IN_TASK = re.compile(r"lakelib\.errors\.(\w+): (.*)")
+_NOT_THERE = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    snapshot: Snapshot
+    replayed: bool
+    """The same work was published before: nothing was written."""
+    exit_code: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        snapshot, summary = self.snapshot, self.snapshot.summary
+        return {
+            "snapshot": snapshot.id,
+            "kind": snapshot.kind,
+            "commit": str(snapshot.commit_id),
+            "committed_at": snapshot.committed_at.isoformat(),
+            "replayed": self.replayed,
+            **{name: summary.get(name, 0) for name in _COUNTS},
+        }
+
+    def lines(self) -> Iterator[str]:
+        facts = self.facts()
+        again = " (published before: nothing was written now)" if self.replayed else ""
+        yield f"snapshot    {facts['snapshot']}, {facts['kind']}{again}"
+        yield f"rows in     {facts['rows_in']:,}"
+        yield f"written     {facts['rows_written']:,} rows, {facts['deletes_written']:,} deletes"
+        yield f"files       {facts['files_added']:,} added, {facts['files_removed']:,} removed"
+        yield f"bytes       {readable_bytes(facts['bytes_added'])} added"
+        yield f"partitions  {facts['partitions']:,}"
+
+
+_COUNTS = (
+    "rows_in",
+    "rows_written",
+    "deletes_written",
+    "files_added",
+    "files_removed",
+    "bytes_added",
+    "partitions",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    family: str
+    kind: str
+    message: str
+    remedy: str
+    exit_code: int
+
+    def facts(self) -> dict[str, Any]:
+        error = {"family": self.family, "kind": self.kind, "message": self.message, "remedy": self.remedy}
+        return {"error": error}
+
+    def lines(self) -> Iterator[str]:
+        yield f"error       {self.family}, {self.kind}"
+        yield f"            {self.message}"
+        if self.remedy:
+            yield f"remedy      {self.remedy}"
+
+
+def explain_failure(error: Exception) -> Failed:
+    """What a caller has to know of an error. Of one that nobody expects, the trace goes to stderr."""
+    known = error if isinstance(error, LakeError) else _from_spark(error)
+    if known is None:
+        traceback.print_exception(error, file=sys.stderr)
+        return Failed(
+            family=type(error).__name__, kind="other", message=str(error), remedy="", exit_code=OTHER_EXIT_CODE
+        )
+    return Failed(
+        family=type(known).__name__,
+        kind=known.kind,
+        message=known.message,
+        remedy=known.remedy,
+        exit_code=EXIT_CODES.get(type(known), OTHER_EXIT_CODE),
+    )
+
+
+def _from_spark(error: Exception) -> LakeError | None:
+    """The error of lakelib's that a task told Spark, or what Spark says of a query or a path that is wrong."""
+    if not isinstance(error, PySparkException | Py4JJavaError):
+        return None
+    told = _TOLD_IN_TASK.search(str(error))
+    family = getattr(lakelib, told[1], None) if told else None
+    if told and isinstance(family, type) and issubclass(family, LakeError):
+        return family(told[2].strip())
+    if isinstance(error, AnalysisException | ParseException | IllegalArgumentException):
+        condition = error.getCondition() or ""
+        kind = f"spark_{condition.partition('.')[0].lower() or 'refused'}"
+        is_missing = condition.startswith(_NOT_THERE)
+        family = lakelib.NotFoundError if is_missing else lakelib.InvalidInputError
+        return family(str(error).partition("\n\nJVM stacktrace")[0].strip(), kind=kind)
+    return None
+
+
+def tell(outcome: Done | Failed, job: str, table: str, seconds: float, result: Path | None) -> None:
+    """Success goes to stdout, failure to stderr; the file is complete from the moment it is there."""
+    if result is not None:
+        facts = {"job": job, "table": table, "ok": outcome.exit_code == 0, "exit_code": outcome.exit_code}
+        _write_whole(result, json.dumps({**facts, **outcome.facts(), "seconds": round(seconds, 3)}, indent=2) + "\n")
+    lines = [f"{job} {table}", *outcome.lines(), f"seconds     {seconds:.1f}"]
+    print("\n  ".join(lines), file=sys.stdout if outcome.exit_code == 0 else sys.stderr, flush=True)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def readable_bytes(count: float) -> str:
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:,} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} {_UNITS[-1]}"

@@ -1,0 +1,60 @@
+"""One job from its arguments to its exit code; read this first.
+
+What can be wrong without Spark is said before Spark is started, and work that was published before starts none.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import lakelib
+from jobs.common.arguments import JobArguments, parse_job
+from jobs.common.outcome import Done, Failed, explain_failure, tell
+from jobs.common.sessions import opened_session, told_progress
+from jobs.common.sources import opened_rows
+from lakelib import Snapshot, Table
+from lakelib.ops.create import find_table
+from lakelib.ops.request import parse_request
+from lakelib.ops.write import find_done
+
+
+def run_job(
+    mode: str | None, description: str, arguments: Sequence[str] | None, session: SparkSession | None = None
+) -> int:
+    """The exit code. `arguments` are the command line's if None is given; a session that is given is used, and left
+    running."""
+    job = parse_job(mode, description, arguments)
+    start = time.monotonic()
+    outcome: Done | Failed
+    try:
+        outcome = _do(job, session)
+    except Exception as error:
+        outcome = explain_failure(error)
+    tell(outcome, job.mode, job.table, time.monotonic() - start, job.result)
+    return outcome.exit_code
+
+
+def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
+    with lakelib.connect(warehouse=job.warehouse, catalog=job.catalog) as lake:
+        info = find_table(lake.runtime, job.table)
+        done = find_done(lake.runtime, info, parse_request(**job.write))
+        if done is not None:
+            return Done(snapshot=done, replayed=True)
+        with (
+            opened_session(f"{job.mode} {job.table}", job.master, given_session) as session,
+            told_progress(session, job.progress),
+            opened_rows(session, lake, info, job.source) as rows,
+        ):
+            return Done(snapshot=_write(lake.table(job.table), rows, job), replayed=False)
+
+
+def _write(table: Table, rows: Any, job: JobArguments) -> Snapshot:
+    match job.mode:
+        case "append":
+            return table.append(rows, **job.write)
+        case "upsert":
+            return table.upsert(rows, **job.write)
+        case _:
+            return table.overwrite(rows, job.partitions, **job.write)

@@ -1,0 +1,298 @@
+"""Files as a source of rows that never cross the JVM: each Spark task reads its share with Arrow and writes runs.
+
+Shares follow each other in the order of the files, and large Parquet files are cut at row groups, so that shares are
+about equally heavy. Of two rows of a key the later one, in that order, is newer. Where rows must be shuffled, and for
+people who want a data frame, the files are read by the same code and handed to Spark.
+"""
+
+import pickle
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakelib.distribute.reader import spark_schema
+from lakelib.distribute.sessions import parallelism
+from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
+from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_by_bucket
+from lakelib.errors import InvalidInputError, LakeError
+from lakelib.model.options import MIB
+from lakelib.model.schema import Column, TableSchema
+from lakelib.rows.align import Alignment, plan_alignment
+from lakelib.rows.types import arrow_schema, column_type_text
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.source_files import SourceFile, find_source_files, list_row_groups, naming
+from lakelib.storage.source_reader import SourceReader
+from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
+
+_LISTING_THREADS = 16
+_LARGE_BYTES = 32 * MIB
+_UNREAD_FACTOR = 4
+"""How much more a Parquet file's rows take in memory than the file, where nothing better is known."""
+
+_FILLED = 0.95
+"""Of what a task can hold, so much is planned: a run more to write is a run more to merge."""
+
+_FRAME_BYTES = 128 * MIB
+"""What a task reads for a data frame."""
+
+_OUTPUT_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """A file, or some row groups of it that follow each other."""
+
+    file: SourceFile
+    row_groups: tuple[int, ...] | None
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSource:
+    session: Any = field(repr=False)
+    storage: Storage
+    files: tuple[SourceFile, ...]
+    reader: SourceReader
+    schema: pa.Schema
+    """Of the first file's rows. Those of the others are matched to the table by name."""
+    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+
+    @property
+    def rereadable(self) -> bool:
+        return True
+
+    @property
+    def size_bytes(self) -> int:
+        """Nothing is in this process's memory."""
+        return 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, read by this process."""
+        whole = [FilePart(file=file, row_groups=None, memory_bytes=0) for file in self.files]
+        yield from _uniform_rows(self, _uniform_columns(self.schema), whole)
+
+    def check(self, work: WriteWork) -> None:
+        """Values, and other files' columns, are seen by the tasks only."""
+        work.align(self.schema)
+
+    def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        parts = _plan_parts(self)
+        memory_bytes = sum(part.memory_bytes for part in parts)
+        if is_shuffled(work, distribution, lambda: memory_bytes):
+            columns = _uniform_columns(self.schema)
+            return write_by_bucket(self.frame(parts), arrow_schema(columns), work, memory_bytes)
+        share = task_work(work)
+        least = min(parallelism(self.session), MOST_RUNS)
+        groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
+        rows = self._numbers(groups).mapInArrow(_writing_task(self._plain(), share, groups), MESSAGE_DDL).collect()
+        return gather(work, sorted((pickle.loads(row[0]) for row in rows), key=lambda message: message.task))
+
+    def frame(self, parts: Sequence[FilePart] | None = None) -> DataFrame:
+        """The rows as a Spark data frame. Nothing is read yet."""
+        parts = _plan_parts(self) if parts is None else parts
+        memory_bytes = sum(part.memory_bytes for part in parts)
+        groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
+        columns = _uniform_columns(self.schema)
+        task = _reading_task(self._plain(), columns, groups)
+        frame: DataFrame = self._numbers(groups).mapInArrow(task, spark_schema(arrow_schema(columns)))
+        return frame
+
+    def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
+        """The source with columns of one value each added: to each file those that it has not already."""
+        return replace(self, schema=_with_fields(self.schema, constants), constants=dict(constants))
+
+    def _plain(self) -> "FileSource":
+        """What a task gets: sessions stay with the driver."""
+        return replace(self, session=None, files=())
+
+    def _numbers(self, groups: Sequence[object]) -> Any:
+        return self.session.range(0, len(groups), 1, max(1, len(groups)))
+
+    def _task_count(self, memory_bytes: int, task_bytes: int, least: int) -> int:
+        """As many tasks as so many bytes a task make; beyond what runs at once, a multiple of that."""
+        slots, wanted = parallelism(self.session), -(-memory_bytes // task_bytes)
+        return max(least, wanted) if wanted <= slots else -(-wanted // slots) * slots
+
+
+def open_files(
+    session: Any,
+    storage: Storage,
+    paths: Sequence[str],
+    format: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    columns: Sequence[str] | None = None,
+    declared: Sequence[Column] = (),
+    known: Sequence[Column] = (),
+    required: Collection[str] = (),
+) -> FileSource:
+    """The files of all paths, which are files, folders or patterns of either.
+
+    Of their `columns` just those are read. `declared` columns are the only ones, in these types. Text (CSV, JSON) is
+    read in the types of `known` columns, a table's; JSON then may have them later than in its first lines, but for the
+    `required` ones. Raises NotFoundError for a path without files, InvalidInputError for a first file that is not what
+    it should be or lacks a column that is asked for.
+    """
+    files = tuple(file for path in paths for file in find_source_files(storage, path))
+    reader = SourceReader.of(format, options or {}, columns, declared, known, required)
+    first = next((file for file in files if file.size_bytes), files[0])
+    reader = reader.prepared(storage, first)
+    schema = reader.schema_of(storage, first)
+    return FileSource(session=session, storage=storage, files=files, reader=reader, schema=schema)
+
+
+# Planning
+
+
+def _plan_parts(source: FileSource) -> list[FilePart]:
+    """The files, the large ones of them cut, in their order."""
+    if source.reader.format != "parquet":
+        return [FilePart(file=file, row_groups=None, memory_bytes=file.size_bytes) for file in source.files]
+    total = sum(file.size_bytes for file in source.files)
+    large = min(_LARGE_BYTES, total // (4 * parallelism(source.session)))
+    with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="lakelib-list") as pool:
+        cut = list(pool.map(lambda file: _cut(source, file, large), source.files))
+    return [part for parts in cut for part in parts]
+
+
+def _cut(source: FileSource, file: SourceFile, large: int) -> list[FilePart]:
+    if file.size_bytes <= large:
+        return [FilePart(file=file, row_groups=None, memory_bytes=_UNREAD_FACTOR * file.size_bytes)]
+    groups = list_row_groups(source.storage, file, source.reader.columns)
+    return [
+        FilePart(file=file, row_groups=(number,), memory_bytes=group.memory_bytes)
+        for number, group in enumerate(groups)
+    ]
+
+
+def _shared_out(parts: Sequence[FilePart], task_count: int) -> list[list[FilePart]]:
+    """The parts, in their order, in at most so many shares of about equal weight."""
+    total = sum(part.memory_bytes for part in parts) or 1
+    shares: list[list[FilePart]] = [[] for _ in range(task_count)]
+    weight = 0
+    for part in parts:
+        middle = weight + part.memory_bytes // 2
+        shares[min(task_count - 1, middle * task_count // total)].append(part)
+        weight += part.memory_bytes
+    return [_joined(share) for share in shares if share]
+
+
+def _joined(parts: Sequence[FilePart]) -> list[FilePart]:
+    """Row groups of one file that follow each other are read as one part."""
+    joined: list[FilePart] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if last is not None and last.file is part.file and last.row_groups and part.row_groups:
+            joined[-1] = replace(last, row_groups=last.row_groups + part.row_groups)
+        else:
+            joined.append(part)
+    return joined
+
+
+# In a task
+
+
+def _writing_task(source: FileSource, work: WriteWork, groups: Sequence[Sequence[FilePart]]) -> Task:
+    """Gets the numbers of shares; reads and writes each, and gives a message of each, also of an error of lakelib's."""
+
+    def write(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                try:
+                    message = Message(task=number, written=_write_parts(source, work, groups[number]))
+                except LakeError as error:
+                    message = Message(task=number, error=error)
+                yield pa.record_batch([pa.array([pickle.dumps(message)])], schema=MESSAGE_SCHEMA)
+
+    return write
+
+
+def _write_parts(source: FileSource, work: WriteWork, parts: Sequence[FilePart]) -> WrittenFiles:
+    aligned = _aligned_rows(source, work, parts)
+    return write_batches(replace(work, inside=None), work.align(source.schema).schema, aligned, threads=1)
+
+
+def _aligned_rows(source: FileSource, work: WriteWork, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """The rows as the table wants them, checked here, where it is known which file they are of."""
+
+    def plan(schema: pa.Schema) -> Alignment:
+        _check_roles(work, schema)
+        return work.align(schema)
+
+    for batch, uri, first_row in _aligned_parts(source, parts, plan):
+        if work.inside is not None:
+            with naming(uri, first_row):
+                work.inside.check(batch)
+        yield batch
+
+
+def _check_roles(work: WriteWork, schema: pa.Schema) -> None:
+    """Without these a row would land in another partition, or count as older than every other, unnoticed."""
+    given = {name.casefold() for name in schema.names}
+    for name in (*(column.name for column in work.target.partition_by), *work.target.order_names):
+        if name.casefold() not in given:
+            raise InvalidInputError(
+                f"The partition or sequence column {name!r} is missing.",
+                kind="missing_column",
+                remedy="Add it to the file; NULL may be its value, but has to be said.",
+            )
+
+
+def _reading_task(source: FileSource, columns: Sequence[Column], groups: Sequence[Sequence[FilePart]]) -> Task:
+    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for rows in _uniform_rows(source, columns, groups[number]):
+                    yield from pa.Table.from_batches([rows]).to_batches(max_chunksize=_OUTPUT_ROWS)
+
+    return read
+
+
+def _uniform_rows(source: FileSource, columns: Sequence[Column], parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    wanted = TableSchema(id=1, columns=tuple(columns))
+
+    def plan(schema: pa.Schema) -> Alignment:
+        return plan_alignment(schema, wanted, required_ids=frozenset())
+
+    for batch, _, _ in _aligned_parts(source, parts, plan):
+        yield batch
+
+
+def _uniform_columns(schema: pa.Schema) -> tuple[Column, ...]:
+    """The columns of a table that would hold just such rows."""
+    return tuple(
+        Column(id=column_id, name=found.name, type=column_type_text(found.name, found.type))
+        for column_id, found in enumerate(schema, start=1)
+    )
+
+
+def _aligned_parts(
+    source: FileSource, parts: Sequence[FilePart], plan: Any
+) -> Iterator[tuple[pa.RecordBatch, str, int]]:
+    for part in parts:
+        uri = part.file.uri
+        alignment: Alignment | None = None
+        for rows in source.reader.read(source.storage, part.file, part.row_groups):
+            first_row = rows.first_row
+            for batch in near_batches([_with_constants(rows.batch, source.constants)]):
+                with naming(uri, first_row):
+                    alignment = alignment or plan(batch.schema)
+                    aligned = alignment.apply(batch)
+                yield aligned, uri, first_row
+                first_row += batch.num_rows
+
+
+def _with_constants(batch: pa.RecordBatch, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+    schema = _with_fields(batch.schema, constants)
+    added = [pa.repeat(constants[name], batch.num_rows) for name in schema.names[batch.num_columns :]]
+    return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema) if added else batch
+
+
+def _with_fields(schema: pa.Schema, constants: Mapping[str, pa.Scalar]) -> pa.Schema:
+    present = {name.casefold() for name in schema.names}
+    added = [pa.field(name, value.type) for name, value in constants.items() if name.casefold() not in present]
+    return pa.schema([*schema, *added])

@@ -1,0 +1,218 @@
+"""Storage. Finds and reads the files that somebody else has written and whose rows are to become a table's.
+
+No catalog knows these files: what is wrong with one is wrong input, and is said with the file's name.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.rows.align import places_by_name
+from lakelib.storage.failures import missing_file, translated_reading
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.footers import arrange_leaves
+from lakelib.storage.paths import NULL_VALUE, complete_uri, join_uri, split_uri
+
+_BATCH_ROWS = 131_072
+_WILD = re.compile(r"[*?\[{]")
+_HIDDEN = (".", "_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    uri: str
+    size_bytes: int
+    folder_values: tuple[tuple[str, str | None], ...] = ()
+    """Names and values that the file's folders say, below the one that was asked for: `dt=2026-11-18`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroup:
+    row_count: int
+    memory_bytes: int
+    """About what the wanted columns' rows take once they are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRows:
+    """Rows of one file, the first of which is the file's row `first_row` (from 0)."""
+
+    first_row: int
+    batch: pa.RecordBatch
+
+
+def find_source_files(storage: Storage, given: str) -> list[SourceFile]:
+    """The files that a file's name, a folder's, or a pattern of either (`*`, `?`, `[…]`, `{a,b}`) means, by name.
+
+    As for Spark, names that begin with `_` or `.` are hidden, unless they say a value. Raises NotFoundError for none.
+    """
+    uri = complete_uri(given, storage.settings.default_fs)
+    found = _matching(storage, uri) if _WILD.search(uri) else _named(storage, uri)
+    if not found:
+        raise NotFoundError(
+            f"There is no file at {uri}.", kind="missing_file", remedy="Correct the path, or wait for its files."
+        )
+    return sorted(found, key=lambda file: file.uri)
+
+
+def _named(storage: Storage, uri: str) -> list[SourceFile]:
+    folder, _, name = uri.rpartition("/")
+    if split_uri(uri)[2].strip("/") and storage.at(_root(folder)).exists(name):
+        return [SourceFile(uri=uri, size_bytes=storage.at(_root(folder)).size(name))]
+    return _below(storage, uri, lambda path: path)
+
+
+def _matching(storage: Storage, uri: str) -> list[SourceFile]:
+    plain = uri[: _WILD.search(uri).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    pattern = re.compile(f"{_pattern(uri[len(plain) :].lstrip('/'))}(?:/|\\Z)")
+
+    def rest(path: str) -> str | None:
+        matched = pattern.match(path)
+        return path[matched.end() :] if matched else None
+
+    return _below(storage, _root(plain), rest)
+
+
+def _root(folder: str) -> str:
+    """A local file may lie right below the root, whose name is the slash that a folder's name ends before."""
+    return "file:///" if folder == "file://" else folder
+
+
+def _below(storage: Storage, folder: str, rest: Callable[[str], str | None]) -> list[SourceFile]:
+    """The visible files below a folder whose path has a `rest`: what lies below the folder that was asked for."""
+    found = []
+    for entry in storage.at(folder).list_files():
+        inner = rest(entry.path)
+        if inner is not None and not _is_hidden(entry.path):
+            uri = join_uri(folder, entry.path)
+            found.append(SourceFile(uri=uri, size_bytes=entry.size_bytes, folder_values=_folder_values(inner)))
+    return found
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(_HIDDEN) and "=" not in part for part in path.split("/"))
+
+
+def _folder_values(path: str) -> tuple[tuple[str, str | None], ...]:
+    said = (part.partition("=") for part in path.split("/")[:-1] if "=" in part)
+    return tuple((unquote(name), None if value == NULL_VALUE else unquote(value)) for name, _, value in said)
+
+
+def _pattern(glob: str) -> str:
+    """The regular expression of a pattern of names."""
+    signs = {"*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", "[": "[", "]": "]"}
+    depth, parts = 0, []
+    for sign in glob:
+        depth += (sign == "{") - (sign == "}")
+        parts.append("|" if sign == "," and depth else signs.get(sign) or re.escape(sign))
+    try:
+        return re.compile("".join(parts).replace("[\\^", "[^").replace("[!", "[^").replace("\\-", "-")).pattern
+    except re.error as error:
+        raise InvalidInputError(
+            f"The pattern {glob!r} is not complete: {error}.", kind="invalid_path", remedy="Close its brackets."
+        ) from None
+
+
+# Parquet
+
+
+def parquet_schema(storage: Storage, file: SourceFile) -> pa.Schema:
+    """Raises InvalidInputError for two columns of one name."""
+    with _opened(storage, file) as parquet:
+        schema = parquet.schema_arrow
+    places_by_name(schema)
+    return schema
+
+
+def list_row_groups(storage: Storage, file: SourceFile, columns: Sequence[str] | None) -> list[RowGroup]:
+    with _opened(storage, file) as parquet:
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    leaves = arrange_leaves(schema)
+    wanted = [(field.type, leaves[field.name]) for field in schema if _is_wanted(field.name, columns)]
+    return [_weighed(metadata.row_group(number), wanted) for number in range(metadata.num_row_groups)]
+
+
+def _weighed(group: pq.RowGroupMetaData, wanted: Sequence[tuple[pa.DataType, range]]) -> RowGroup:
+    """Values of a fixed width weigh that; others what they do in the file, uncompressed, and their places."""
+    memory_bytes = 0
+    for kind, places in wanted:
+        if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+            memory_bytes += group.num_rows * kind.bit_width // 8
+        else:
+            stored = sum(group.column(place).total_uncompressed_size for place in places)
+            memory_bytes += stored + 8 * group.num_rows * len(places)
+    return RowGroup(row_count=group.num_rows, memory_bytes=memory_bytes)
+
+
+def read_parquet(
+    storage: Storage, file: SourceFile, columns: Sequence[str] | None, row_groups: Sequence[int] | None
+) -> Iterator[SourceRows]:
+    """The wanted columns, in the file's order; None is all columns, or all row groups."""
+    with _opened(storage, file) as parquet:
+        places_by_name(parquet.schema_arrow)
+        leaves = arrange_leaves(parquet.schema_arrow)
+        places = [place for name in leaves if _is_wanted(name, columns) for place in leaves[name]]
+        groups = list(range(parquet.num_row_groups) if row_groups is None else row_groups)
+        first_row = sum(parquet.metadata.row_group(number).num_rows for number in range(min(groups, default=0)))
+        batches = parquet.reader.iter_batches(_BATCH_ROWS, groups, places, use_threads=False)
+        while True:
+            with reading(file.uri, "Parquet"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield SourceRows(first_row=first_row, batch=batch)
+            first_row += batch.num_rows
+
+
+@contextmanager
+def _opened(storage: Storage, file: SourceFile) -> Iterator[pq.ParquetFile]:
+    with storage.at(file.uri).open_input(file.uri) as stream:
+        with reading(file.uri, "Parquet"):
+            parquet = pq.ParquetFile(stream, pre_buffer=not storage.at(file.uri).is_local)
+        yield parquet
+
+
+def _is_wanted(name: str, columns: Sequence[str] | None) -> bool:
+    return columns is None or name.casefold() in {column.casefold() for column in columns}
+
+
+# What all formats share
+
+
+@contextmanager
+def reading(uri: str, what: str) -> Iterator[None]:
+    """Raises InvalidInputError, naming the file, if its content makes no sense; the store's errors as lakelib's."""
+    try:
+        with translated_reading(uri):
+            yield
+    except CorruptionError as error:
+        raise _as_input(error, uri, what) from error.__cause__
+
+
+def _as_input(error: CorruptionError, uri: str, what: str) -> LakeError:
+    if error.kind == "missing_file":
+        return missing_file(uri, named_by_catalog=False)
+    said = str(error.__cause__).rstrip(". \n")
+    return InvalidInputError(
+        f"The file {uri} cannot be read as {what}: {said}.",
+        kind="unreadable_file",
+        remedy="Correct or remove the file, or name its true format.",
+    )
+
+
+@contextmanager
+def naming(uri: str, first_row: int) -> Iterator[None]:
+    """Says of wrong rows which file they are in, and where their numbers begin."""
+    try:
+        yield
+    except InvalidInputError as error:
+        start = f", from its row {first_row:,} on" if first_row else ""
+        raise InvalidInputError(
+            f"In the file {uri}{start}: {error.message}", kind=error.kind, remedy=error.remedy
+        ) from error

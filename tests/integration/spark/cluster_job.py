@@ -1,0 +1,140 @@
+"""A driver of its own on a cluster, for a pytest process has one classic session, of another master.
+
+Called as `python cluster_job.py <master, warehouse, catalog and Spark settings as JSON>`; then does the jobs ordered.
+Tasks tell by files that they run, and wait or fail where the test wants it.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import lakelib
+from lakelib import Lake, Table
+from tests.integration.spark.program import serve
+
+TASKS = 2
+_WAIT_SECONDS = 60
+_Pandas = Iterator[pd.DataFrame]
+_Act = Callable[[Path, TaskContext], None]
+
+
+def live(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """A table's life: a load, upserts, merge-on-read, deletes; what is read after each."""
+    table = lake.table(given["table"])
+    steps = {}
+    table.upsert(_rows(spark, 0, 10_000, 1), distribution="hash")
+    steps["loaded"] = _seen(spark, table)
+    table.upsert(_rows(spark, 9_000, 12_000, 2), distribution="none")
+    table.upsert(_rows(spark, 11_000, 11_500, 3))
+    steps["upserted"] = _seen(spark, table)
+    table.delete_keys(_rows(spark, 0, 1_000, 0).select("id", "day"))
+    table.delete("id >= 11900")
+    steps["deleted"] = _seen(spark, table)
+    return steps
+
+
+def write_slowly(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """The first attempts of all tasks stay in the middle of their work until the test says go."""
+
+    def wait(folder: Path, context: TaskContext) -> None:
+        if context.attemptNumber() == 0:
+            _wait_for(folder / "go")
+
+    return _write(spark, lake, given, wait)
+
+
+def write_with_failures(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """The first attempt of every task fails in the middle of its work."""
+
+    def fail(folder: Path, context: TaskContext) -> None:
+        if context.attemptNumber() == 0:
+            raise RuntimeError("the first attempt fails")
+
+    return _write(spark, lake, given, fail)
+
+
+def write_with_a_straggler(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """One task's first attempt waits until a second one has come as far beside it; then both go on together."""
+
+    def straggle(folder: Path, context: TaskContext) -> None:
+        if context.partitionId() == 0 and context.attemptNumber() == 0:
+            _wait_for(folder / "0-1")
+            (folder / "together").touch()
+
+    return _write(spark, lake, given, straggle)
+
+
+def _write(spark: SparkSession, lake: Lake, given: dict[str, Any], act: _Act) -> dict[str, Any]:
+    table = lake.table(given["table"])
+    rows = _rows(spark, 0, given["rows"], 1)
+    shaky = rows.mapInPandas(_shaken(Path(given["markers"]), given["rows"] // TASKS * 3 // 4, act), rows.schema)
+    table.upsert(shaky, distribution=given["distribution"])
+    return _seen(spark, table)
+
+
+def _shaken(folder: Path, rows_before: int, act: _Act) -> Callable[[_Pandas], _Pandas]:
+    """Hands rows on; after so many of them the task says that it runs, then acts."""
+
+    def shaken(batches: _Pandas) -> _Pandas:
+        context = TaskContext.get()
+        assert context is not None
+        passed = 0
+        for batch in batches:
+            yield batch
+            passed += len(batch)
+            if passed - len(batch) < rows_before <= passed:
+                (folder / f"{context.partitionId()}-{context.attemptNumber()}").write_text(str(os.getpid()))
+                act(folder, context)
+
+    return shaken
+
+
+def _wait_for(file: Path) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{file} does not come")
+        time.sleep(0.02)
+
+
+def _rows(spark: SparkSession, first: int, end: int, version: int) -> DataFrame:
+    """One row for each number: its day and its version."""
+    day = (sf.col("id") % 2).cast("int").alias("day")
+    return spark.range(first, end, numPartitions=TASKS).select("id", day, sf.lit(version).alias("version"))
+
+
+def _seen(spark: SparkSession, table: Table) -> dict[str, Any]:
+    """What Spark reads, as sums: small enough to be told."""
+    sums = [
+        sf.count("*").alias("rows"),
+        sf.countDistinct("id").alias("keys"),
+        sf.sum("id").alias("ids"),
+        sf.sum("version").alias("versions"),
+    ]
+    [row] = table.scan().to_spark(spark).agg(*sums).collect()
+    return row.asDict()
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    builder = SparkSession.builder.master(settings["master"])
+    for name, value in settings["spark"].items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
+        jobs = (live, write_slowly, write_with_failures, write_with_a_straggler)
+        serve({job.__name__: lambda given, job=job: json.dumps(job(spark, lake, given)).encode() for job in jobs})
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

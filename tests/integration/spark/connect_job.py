@@ -1,0 +1,82 @@
+"""A Spark Connect client of its own, without a JVM.
+
+Called as `python connect_job.py <remote, warehouse and catalog as JSON>`; then does the jobs ordered, and answers with
+what Spark has read, as an Arrow file.
+"""
+
+import json
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import lakelib
+import lakelib.spark
+from lakelib import InvalidInputError, Lake
+from tests.integration.spark.program import serve
+
+ZONE = "America/New_York"
+
+
+def rows(spark: SparkSession, first: int, end: int, version: int) -> DataFrame:
+    """Moments from 1890 to 2063, in summer time and not, and as the clock of the session shows them."""
+    moment = sf.timestamp_seconds(sf.lit(-2_524_608_000) + sf.col("id") * 3600 * 1009)
+    return spark.range(first, end, numPartitions=3).select(
+        "id",
+        (sf.col("id") % 3).cast("string").alias("day"),
+        moment.alias("moment"),
+        moment.cast("timestamp_ntz").alias("clock"),
+        sf.when(sf.col("id") % 2 == 0, sf.array(sf.struct(sf.lit(version).alias("version")))).alias("nested"),
+    )
+
+
+def upsert(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    table = lake.table(given["table"])
+    table.upsert(rows(spark, 0, 1000, 1), distribution=given["distribution"])
+    table.upsert(rows(spark, 500, 1500, 2), distribution=given["distribution"])
+    table.delete_keys(rows(spark, 0, 10, 0).select("id", "day"), distribution=given["distribution"])
+    return table.scan().to_spark(spark)
+
+
+def read_plainly(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    """One run: nothing is to be merged."""
+    table = lake.table(given["table"])
+    table.upsert(rows(spark, 0, 1000, 1).coalesce(1), distribution="none")
+    return table.scan(where="id >= 500").to_spark(spark)
+
+
+def use_format(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    """All save modes; what the format reads, filtered."""
+    lakelib.spark.register(spark, lake)
+    name = given["table"]
+    rows(spark, 0, 100, 1).write.format("lake").mode("append").save(name)
+    rows(spark, 50, 150, 2).write.format("lake").mode("overwrite").save(name)
+    rows(spark, 150, 200, 3).write.format("lake").mode("append").save(name)
+    rows(spark, 0, 10, 4).write.format("lake").mode("ignore").save(name)
+    with pytest.raises(InvalidInputError, match="is there already"):
+        rows(spark, 0, 10, 5).write.format("lake").mode("errorifexists").save(name)
+    return spark.read.format("lake").load(name).where("id >= 60")
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    spark = SparkSession.builder.remote(settings["remote"]).getOrCreate()
+    spark.conf.set("spark.sql.session.timeZone", ZONE)
+    with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
+        jobs = (upsert, read_plainly, use_format)
+        serve({job.__name__: lambda given, job=job: _as_file(job(spark, lake, given).toArrow()) for job in jobs})
+    spark.stop()
+
+
+def _as_file(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+if __name__ == "__main__":
+    main()

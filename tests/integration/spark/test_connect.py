@@ -1,0 +1,146 @@
+"""Spark Connect: the client has no JVM, and the server's tasks read and write the lake all the same."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from infra.spark.standalone import die_with_parent, spark_environment, spark_home
+from lakelib import Lake, Table
+from tests.integration.spark.connect_job import ZONE
+from tests.integration.spark.program import started_program
+
+SCRIPT = Path(__file__).with_name("connect_job.py")
+SCHEMA = "id BIGINT, day STRING, moment TIMESTAMP, clock TIMESTAMP_NTZ, nested ARRAY<STRUCT<version: INT>>"
+START_SECONDS = 60
+STOP_SECONDS = 10
+
+Run = Callable[..., pa.Table]
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Spark Connect server with two slots, in another zone than its clients."""
+    folder = tmp_path_factory.mktemp("connect")
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.sql.session.timeZone": "Asia/Kolkata",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    own = {"SPARK_NO_DAEMONIZE": "1", "SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder)}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [spark_home() / "sbin" / "start-connect-server.sh", "--master", "local[2]", *options],
+            env=spark_environment() | own,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        wait_for_port(port, process, folder / "server.log")
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        end_group(process)
+
+
+@pytest.fixture(scope="module")
+def run(remote: str, lake: Lake, module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Does a job in a client; what it has read."""
+    settings = {"remote": remote, "warehouse": lake.warehouse, "catalog": module_catalog_url}
+    with started_program(SCRIPT, settings, tmp_path_factory.mktemp("client")) as client:
+        yield lambda job, **given: pa.ipc.open_file(client.order(job, **given).read()).read_all()
+
+
+def new_table(lake: Lake, name: str) -> Table:
+    return lake.create_table(name, SCHEMA, primary_key=["id"], partition_by=["day"], buckets=2)
+
+
+@pytest.mark.parametrize("distribution", ["auto", "none", "hash"])
+def test_what_a_client_upserts_and_reads_is_what_arrow_reads(run: Run, lake: Lake, distribution: str) -> None:
+    table = new_table(lake, f"shop.{distribution}")
+    read = run("upsert", table=table.name, distribution=distribution)
+    stored = same_rows(read, table)
+    assert stored["id"].to_pylist() == list(range(10, 1500))
+    check_values(stored, lambda key: 2 if key >= 500 else 1)
+
+
+def test_a_read_without_a_merge_gives_the_same_rows(run: Run, lake: Lake) -> None:
+    table = new_table(lake, "shop.plain")
+    read = run("read_plainly", table=table.name)
+    stored = same_rows(read, table, where="id >= 500")
+    assert stored["id"].to_pylist() == list(range(500, 1000))
+    check_values(stored, lambda key: 1)
+
+
+def test_the_format_reads_and_writes_in_all_modes(run: Run, lake: Lake) -> None:
+    read = run("use_format", table="shop.modes")
+    stored = same_rows(read, lake.table("shop.modes"), where="id >= 60")
+    assert stored["id"].to_pylist() == list(range(60, 200))
+    check_values(stored, lambda key: 2 if key < 150 else 3)
+
+
+def same_rows(read: pa.Table, table: Table, where: str | None = None) -> pa.Table:
+    """What Arrow reads, by key, which is what Spark has read, in the types of the table."""
+    stored = table.scan(where=where).to_arrow().sort_by("id")
+    assert read.cast(stored.schema).sort_by("id").equals(stored)
+    return stored
+
+
+def check_values(stored: pa.Table, version: Callable[[int], int]) -> None:
+    """Moments are those that were meant, whatever the zones of client and server are; clocks are the client's."""
+    for row in stored.to_pylist():
+        assert row["moment"].timestamp() == -2_524_608_000 + row["id"] * 3600 * 1009
+        assert row["clock"] == row["moment"].astimezone(ZoneInfo(ZONE)).replace(tzinfo=None)
+        assert row["nested"] == ([{"version": version(row["id"])}] if row["id"] % 2 == 0 else None)
+
+
+# The server
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"The Spark Connect server did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """The script runs Spark as a child of its own: both are told, and killed if they do not heed it."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
