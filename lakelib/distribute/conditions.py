@@ -1,8 +1,9 @@
 """Pure. A predicate as a Spark column: the same rows, decided by the JVM."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -37,9 +38,15 @@ _MOST_LITERALS = 500
 """Of more literals than these the JVM makes more work than it saves."""
 
 
+_NO_DAYS = range(-141_437, -141_427)
+"""October 5th to 14th of 1582: Spark's Parquet filters speak a calendar that leaves them out."""
+_DAY_MICROSECONDS = 86_400_000_000
+
+
 def fits_the_jvm(predicate: Predicate) -> bool:
-    """Whether Spark can be asked: the predicate is not huge, and Python can write down its literals."""
-    return _count_literals(predicate) <= _MOST_LITERALS
+    """Whether Spark can be asked: the predicate is not huge, and Spark's Parquet reader knows all its literals."""
+    literals = list(islice(_literals(predicate), _MOST_LITERALS + 1))
+    return len(literals) <= _MOST_LITERALS and all(_is_known(column, raw) for column, raw in literals)
 
 
 def condition(predicate: Predicate) -> SparkColumn:
@@ -49,11 +56,11 @@ def condition(predicate: Predicate) -> SparkColumn:
         case Constant(value=value):
             return sf.lit(value).cast("boolean")
         case Compare(column=column, op=op, value=raw):
-            return _compared(op, named(column.name), _literal(column, raw))
+            return _compared(op, _comparable(column), _literal(column, raw))
         case CompareColumns(left=left, op=op, right=right):
             return _compared(op, named(left.name), named(right.name))
         case In(column=column, values=values):
-            return named(column.name).isin([_literal(column, raw) for raw in values])
+            return _comparable(column).isin([_literal(column, raw) for raw in values])
         case IsNull(column=column):
             return named(column.name).isNull()
         case Like(column=column, pattern=pattern):
@@ -76,23 +83,46 @@ def _compared(op: Comparison, left: SparkColumn, right: SparkColumn) -> SparkCol
     return found
 
 
+def _comparable(column: Column) -> SparkColumn:
+    """A float is compared with numbers that need not be floats."""
+    return named(column.name).cast("double") if column.type == "float" else named(column.name)
+
+
 def _literal(column: Column, raw: Raw) -> SparkColumn:
+    """The value itself, whatever the zones of Python and of the session are."""
     match column.type:
         case "timestamp":
             return sf.timestamp_micros(sf.lit(raw))
+        case "timestamp_ntz":
+            return sf.timestamp_add("MICROSECOND", sf.lit(raw), sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
         case "date":
             return sf.date_from_unix_date(sf.lit(raw))
+        case "float":
+            return sf.lit(float(raw)).cast("double")
         case _:
             return sf.lit(python_value(column.type, raw)).cast(column.type)
 
 
-def _count_literals(predicate: Predicate) -> int:
+def _is_known(column: Column, raw: Raw) -> bool:
+    match column.type:
+        case "date":
+            return raw not in _NO_DAYS
+        case "timestamp":  # a day more or less, for the session's zone
+            return not _NO_DAYS.start - 1 <= int(raw) // _DAY_MICROSECONDS <= _NO_DAYS.stop
+        case _:
+            return True
+
+
+def _literals(predicate: Predicate) -> Iterator[tuple[Column, Raw]]:
     match predicate:
         case And(parts=parts) | Or(parts=parts):
-            return sum(map(_count_literals, parts))
+            for part in parts:
+                yield from _literals(part)
         case Not(part=part):
-            return _count_literals(part)
-        case In(values=values):
-            return len(values)
-        case _:
-            return 1
+            yield from _literals(part)
+        case In(column=column, values=values):
+            yield from ((column, raw) for raw in values)
+        case Compare(column=column, value=raw):
+            yield column, raw
+        case Like(column=column, pattern=pattern):
+            yield column, pattern

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakelib.distribute.reader import spark_schema
 from lakelib.distribute.sessions import parallelism
 from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
+from lakelib.distribute.types import spark_schema_of
 from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_by_bucket
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.options import MIB
@@ -98,7 +98,7 @@ class FileSource:
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = _uniform_columns(self.schema)
         task = _reading_task(self._plain(), columns, groups)
-        frame: DataFrame = self._numbers(groups).mapInArrow(task, spark_schema(arrow_schema(columns)))
+        frame: DataFrame = self._numbers(groups).mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":

@@ -13,24 +13,31 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
 from lakelib.distribute.conditions import condition, fits_the_jvm, named
 from lakelib.distribute.sessions import is_reached_by_jvm, parallelism
 from lakelib.distribute.tasks import ReadPart, reading_task
+from lakelib.distribute.types import spark_schema_of
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.plan.balance import balance, choose_group_count, choose_piece_count
 from lakelib.plan.scan import needs_merge
 from lakelib.plan.where import COMMIT
-from lakelib.rows.types import arrow_schema
+from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.split_reader import ReadTarget, cut_split
 
 _PLAIN_URI = re.compile(r"[A-Za-z0-9_./:=,+@ -]*\Z")
 """Spark takes other characters of a path for a pattern, or for an escape."""
+
+_READ_OPTIONS = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+}
+"""Whatever the session says: no file is left out in silence, and old dates are those that were written."""
 
 _MOST_FRAMES = 20
 """Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
@@ -66,7 +73,18 @@ def _is_plain_file(storage: Storage, target: ReadTarget, file: DataFile) -> bool
     if not is_reached_by_jvm(uri) or not _PLAIN_URI.match(uri):
         return False
     kept = ((column, stored.by_id(column.id)) for column in _columns_read(target))
-    return all(found is None or found.type == column.type for column, found in kept)
+    return all(found is None or (found.type == column.type and _is_safe(found)) for column, found in kept)
+
+
+def _is_safe(column: Column) -> bool:
+    """Whether Spark may read the column itself: see `_shielded`, which does not reach fields of a struct."""
+    return not _has_float_field(arrow_type(column.type))
+
+
+def _has_float_field(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind):
+        return False
+    return any(pa.types.is_floating(field.type) or _has_float_field(field.type) for field in kind)
 
 
 def _columns_read(target: ReadTarget) -> list[Column]:
@@ -93,12 +111,9 @@ def _plain_frame(session: SparkSession, storage: Storage, target: ReadTarget, fi
     columns = _columns_read(target)
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
     root = storage.at(target.location)
-    frame = session.read.schema(_file_schema(kept)).parquet(*(root.uri_of(file.path) for file in files))
-    shown: list[SparkColumn] = []
-    for column in columns:
-        found = stored.by_id(column.id)
-        value = sf.lit(None).cast(column.type) if found is None else named(found.name)
-        shown.append(value.alias(column.name))
+    source = session.read.schema(_file_schema(kept)).options(**_READ_OPTIONS)
+    frame = source.parquet(*(root.uri_of(file.path) for file in files))
+    shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
     if _asks_commit(target):
         shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
     frame = frame.select(*shown)
@@ -107,15 +122,29 @@ def _plain_frame(session: SparkSession, storage: Storage, target: ReadTarget, fi
     return frame.select(*(named(column.name) for column in target.columns))
 
 
+def _shown(column: Column, stored: Column | None) -> SparkColumn:
+    """The column as the file has it; NULL where the file is older than the column."""
+    if stored is None:
+        return sf.lit(None).cast(spark_schema_of(pa.schema([arrow_field(column)])).fields[0].dataType)
+    return _shielded(stored)
+
+
+def _shielded(column: Column) -> SparkColumn:
+    """The same values. Behind the function no comparison of floats is pushed down to Spark's Parquet reader, which
+    would drop row groups for bounds that leave out NaN, and for dictionaries in which -0.0 is not 0.0."""
+    value = named(column.name)
+    return sf.nanvl(value, value) if column.type in ("float", "double") else value
+
+
 def _file_schema(columns: Sequence[Column]) -> StructType:
-    return spark_schema(arrow_schema(columns)).add(COMMIT_COLUMN, LongType())
+    return spark_schema_of(arrow_schema(columns)).add(COMMIT_COLUMN, LongType())
 
 
 # Read by the kernels
 
 
 def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
-    schema = spark_schema(target.output_schema)
+    schema = spark_schema_of(target.output_schema)
     if not splits:
         return session.createDataFrame([], schema)
     groups = group_parts(storage, target, splits, parallelism(session))
@@ -139,7 +168,3 @@ def _cut_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], sl
         ranges: Sequence[Predicate | None] = cut_split(storage, target, split, pieces) if pieces > 1 else [None]
         parts += [ReadPart(split=split, within=within, size_bytes=split.size_bytes // len(ranges)) for within in ranges]
     return parts
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)

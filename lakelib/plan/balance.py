@@ -31,5 +31,5 @@ def balance(sizes: Sequence[int], group_count: int) -> list[list[int]]:
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
         weight, number = lightest[0]
         groups[number].append(place)
-        heapq.heapreplace(lightest, (weight + sizes[place], number))
+        heapq.heapreplace(lightest, (weight + max(1, sizes[place]), number))
     return [group for group in groups if group]

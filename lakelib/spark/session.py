@@ -3,8 +3,10 @@
 from typing import Any
 
 from lakelib.lake import Lake, connect
-from lakelib.spark.save import write_to
+from lakelib.spark.lakes import set_lake
+from lakelib.spark.reader import watch_reading
 from lakelib.spark.source import data_source
+from lakelib.spark.writer import watch_writing
 
 
 def register(session: Any, lake: Lake | None = None) -> None:
@@ -12,20 +14,26 @@ def register(session: Any, lake: Lake | None = None) -> None:
     `frame.write.format("lake").mode("append").save("shop.orders")`, and in SQL `CREATE TEMPORARY VIEW orders USING lake
     OPTIONS (path 'shop.orders')`.
 
-    Without a lake: the one that the environment names. Registering again replaces it.
+    Without a lake: the one that the environment names. Registering again replaces it. Other sessions keep theirs. The
+    session becomes Spark's active one.
     """
     lake = lake or connect()
-    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    # Spark looks for a source of that name in its active session, which is the one that made a data frame last.
+    frame = session.createDataFrame([(0,)], "number int")
     session.dataSource.register(data_source(lake.settings))
-    write_to(session, lake)
+    set_lake(session, lake)
+    watch_reading(session)
+    watch_writing(frame)
 
 
 def views(session: Any, lake: Lake, namespace: str) -> list[str]:
     """Makes each table of the namespace, as it is now, a temporary view of its name; returns the names.
 
-    Calling it again brings the views to the present state.
+    A temporary view that has such a name is replaced: calling this again brings the views to the present state. The
+    view of a table that was dropped meanwhile stays. A name with other characters than letters, digits and _ stands in
+    backticks in SQL.
     """
     names = lake.tables(namespace)
     for name in names:
-        lake.table(f"{namespace}.{name}").scan().to_spark(session).createOrReplaceTempView(name)
+        lake.table(f"{namespace}.{name}").scan().to_spark(session).createOrReplaceTempView(f"`{name}`")
     return names

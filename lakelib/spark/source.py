@@ -1,33 +1,39 @@
-"""Spark's data source "lake": reads. Spark asks it in Python processes of its own, which connect to the lake anew.
+"""Spark's data source "lake", for SQL: reads. Spark asks it in Python processes of its own, which connect to the lake
+anew.
 
-Spark prunes no columns of a Python data source: name them in the option `columns`, or use `Scan.to_spark`, which also
-lets Spark read files itself.
+A view reads the snapshot that is the newest when it is first queried, unless the option `at` names one. Spark prunes
+neither columns nor rows of a Python data source: name them in the options `columns` and `where`. Python has a better
+way, `lakelib.spark.reader`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
-from lakelib.distribute.filters import predicate_of
-from lakelib.distribute.reader import group_parts, spark_schema
+from lakelib.distribute.reader import group_parts
 from lakelib.distribute.tasks import ReadPart, read_parts
-from lakelib.errors import InvalidInputError
+from lakelib.distribute.types import spark_schema_of
+from lakelib.errors import InvalidInputError, LakeError
 from lakelib.lake import Lake
-from lakelib.model.predicate import And, Predicate
+from lakelib.model.predicate import Constant
+from lakelib.model.table import TableInfo
 from lakelib.ops.create import find_table
 from lakelib.ops.read import ScanPlan, ScanRequest, hold_for_spark, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
+from lakelib.spark.options import FORMAT, parse_read
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.split_reader import ReadTarget
 
-_OPTIONS = ("path", "table", "at", "columns", "where")
 _SLOTS = 8
 """Spark does not tell a data source how many tasks it runs at once."""
+
+_NO_ROWS = Constant(value=False)
+"""Of a plan that asks for none only the columns are of interest: it loads no files from the catalog."""
 
 
 def data_source(settings: Settings) -> type[DataSource]:
@@ -36,54 +42,62 @@ def data_source(settings: Settings) -> type[DataSource]:
     class LakeSource(DataSource):
         @classmethod
         def name(cls) -> str:
-            return "lake"
+            return FORMAT
 
         def schema(self) -> StructType:
-            with Lake(settings) as lake:
-                return spark_schema(_open_plan(lake, self.options).target.output_schema)
+            with _kinds_in_text(), Lake(settings) as lake:
+                table, request = _asked(lake, self.options)
+                plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
+                bind_where(request.where, plan.schema)
+                return spark_schema_of(plan.target.output_schema)
 
         def reader(self, schema: StructType) -> DataSourceReader:
-            return _LakeReader(settings, dict(self.options), schema.names)
+            return _LakeReader(settings, dict(self.options), schema)
 
         def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-            raise InvalidInputError(
-                "Spark writes to a lake through the data frame's own writer only.",
-                kind="unsupported_write",
-                remedy='Call lakelib.spark.register(spark) in this Python process, then frame.write.format("lake").',
-            )
+            with _kinds_in_text():
+                raise InvalidInputError(
+                    "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
+                    kind="unsupported_write",
+                    remedy="Call lakelib.spark.register(spark) in this Python process, and then"
+                    ' frame.write.format("lake"): a writer that was made before does not know the lake.',
+                )
 
     return LakeSource
 
 
 class _LakeReader(DataSourceReader):
-    def __init__(self, settings: Settings, options: Mapping[str, str], columns: Sequence[str]) -> None:
+    """Reads all that the options ask for. Filters are not taken: Spark would apply them wherever the same frame or view
+    is used, also where they are not meant (docs/decisions/0015)."""
+
+    def __init__(self, settings: Settings, options: Mapping[str, str], schema: StructType) -> None:
         self._settings = settings
         self._options = options
-        self._columns = tuple(columns)
-        self._pushed: list[Predicate] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Takes the filters that lakelib decides exactly as Spark does, and gives back the others."""
-        with Lake(self._settings) as lake:
-            schema = _open_plan(lake, self._options).schema
-        for each in filters:
-            predicate = predicate_of(each, schema)
-            if predicate is None:
-                yield each
-            else:
-                self._pushed.append(predicate)
+        self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        with Lake(self._settings) as lake:
-            plan = _open_plan(lake, self._options, self._columns, self._pushed)
+        with _kinds_in_text(), Lake(self._settings) as lake:
+            plan = self._plan(lake)
             hold_for_spark(lake.runtime, plan)
             storage = lake.runtime.storage
-        groups = group_parts(storage, plan.target, plan.splits, _SLOTS)
-        return [_Group(storage, plan.target, parts) for parts in groups]
+            groups = group_parts(storage, plan.target, plan.splits, _SLOTS)
+        # Of no partitions Spark makes one that knows nothing.
+        return [_Group(storage, plan.target, parts) for parts in groups or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Group)
-        return read_parts(partition.storage, partition.target, partition.parts)
+        # A user's own schema may let columns be NULL that cannot: Spark takes batches of exactly the schema asked for.
+        fields = zip(partition.target.output_schema, self._schema, strict=True)
+        schema = pa.schema([found.with_nullable(wanted.nullable) for found, wanted in fields])
+        with _kinds_in_text():
+            for batch in read_parts(partition.storage, partition.target, partition.parts):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def _plan(self, lake: Lake) -> ScanPlan:
+        table, request = _asked(lake, self._options)
+        plan = plan_scan(lake.runtime, table, replace(request, columns=tuple(self._schema.names)))
+        _check_types(table, self._schema, spark_schema_of(plan.target.output_schema))
+        return plan
 
 
 class _Group(InputPartition):
@@ -96,45 +110,27 @@ class _Group(InputPartition):
         self.parts = parts
 
 
-def _open_plan(
-    lake: Lake, options: Mapping[str, str], columns: Sequence[str] | None = None, pushed: Sequence[Predicate] = ()
-) -> ScanPlan:
-    unknown = [name for name in options if name not in _OPTIONS]
-    if unknown:
-        raise InvalidInputError(
-            f"Unknown option {unknown[0]!r} to read a lake.",
-            kind="unknown_option",
-            remedy=f"Known: {', '.join(_OPTIONS)}.",
-        )
-    name = options.get("path") or options.get("table")
-    if not name:
-        raise InvalidInputError(
-            "No table is named.", kind="missing_table", remedy='Give its name: load("shop.orders").'
-        )
-    table = find_table(lake.runtime, name)
-    request = ScanRequest(
-        columns=tuple(columns) if columns is not None else _names(options.get("columns")),
-        where=options.get("where"),
-        at=_at(options.get("at")),
-    )
-    if pushed:
-        own = bind_where(request.where, plan_scan(lake.runtime, table, request).schema)
-        parts = (*pushed, own) if own is not None else tuple(pushed)
-        request = replace(request, where=And(parts=parts))
-    return plan_scan(lake.runtime, table, request)
+def _asked(lake: Lake, options: Mapping[str, str]) -> tuple[TableInfo, ScanRequest]:
+    asked = parse_read(options)
+    return find_table(lake.runtime, asked.table), ScanRequest(columns=asked.columns, where=asked.where, at=asked.at)
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(name.strip() for name in text.split(","))
+def _check_types(table: TableInfo, expected: StructType, found: StructType) -> None:
+    """The columns were asked for by name: their types may be others by now, or others than a user's own schema says."""
+    for wanted, given in zip(expected, found, strict=True):
+        if wanted.dataType != given.dataType:
+            raise InvalidInputError(
+                f"Column {given.name!r} of table {table.full_name} is {given.dataType.simpleString()}, and not"
+                f" {wanted.dataType.simpleString()}.",
+                kind="schema_changed",
+                remedy="Load the table, or create the view, again; give no schema of your own.",
+            )
 
 
-def _at(text: str | None) -> int | str | datetime | None:
-    """A snapshot id, "tag:…" or a moment, from text."""
-    if text is None or text.startswith("tag:"):
-        return text
-    if text.isdecimal():
-        return int(text)
+@contextmanager
+def _kinds_in_text() -> Iterator[None]:
+    """Of an error in its Python processes Spark hands on the text only: the text has the kind too."""
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
+        yield
+    except LakeError as error:
+        raise type(error)(f"[{error.kind}] {error.message}", kind=error.kind, remedy=error.remedy) from None

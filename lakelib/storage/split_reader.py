@@ -92,13 +92,12 @@ def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: i
     column = target.primary_key[0]
     largest = max(split.files, key=lambda file: file.size_bytes)
     stored = target.schemas[largest.schema_id].by_id(column.id)
-    reader = open_file(storage, target.location, largest.path, largest.size_bytes)
     if stored is None or stored.type != column.type:
         return [None]
-    starts = [
-        reader.row_group_bounds(number, stored.name, stored.type).lower for number in range(reader.row_group_count)
-    ]
-    reader.close()
+    with open_file(storage, target.location, largest.path, largest.size_bytes) as reader:
+        starts = [
+            reader.row_group_bounds(number, stored.name, stored.type).lower for number in range(reader.row_group_count)
+        ]
     step = max(1, -(-len(starts) // piece_count))
     cuts = sorted({start for start in starts[step::step] if start is not None and start != starts[0]})
     points = [decode(column.type, cut) for cut in cuts]
