@@ -64,8 +64,8 @@ MESSAGE_SCHEMA = pa.schema([("message", pa.binary())])
 MESSAGE_DDL = "message binary"
 
 
-def writing_task(work: WriteWork) -> Task:
-    """Gets rows, writes them as runs, gives one message.
+def writing_task(work: WriteWork, names: Sequence[str]) -> Task:
+    """Gets rows, whose columns have these names, writes them as runs, gives one message.
 
     lakelib's own errors are told in the message: Spark would run the task again, and hide what was wrong. An attempt
     that is killed, or whose message Spark does not take, leaves files that no commit names.
@@ -74,11 +74,12 @@ def writing_task(work: WriteWork) -> Task:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        first = next(batches, None)
+        named = (batch.rename_columns(list(names)) for batch in batches)
+        first = next(named, None)
         if first is None:
             return
         try:
-            gathered = _gathered(chain([first], batches), min(_GATHERED_BYTES, work.buffer_bytes))
+            gathered = _gathered(chain([first], named), min(_GATHERED_BYTES, work.buffer_bytes))
             written = write_batches(work, first.schema, gathered, _TASK_THREADS)
             message = Message(task=task, written=written)
         except LakeError as error:

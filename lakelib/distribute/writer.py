@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from lakelib.distribute.conditions import named
 from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
-from lakelib.distribute.tasks import MESSAGE_DDL, Message, Task, writing_task
+from lakelib.distribute.tasks import MESSAGE_DDL, Message, writing_task
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
@@ -50,13 +50,13 @@ def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: st
         return write_by_bucket(frame, schema, work, _estimated_bytes(frame))
     if distribution == "auto":
         frame = _by_few_tasks(frame)
-    return gather(work, _messages_of(frame, writing_task(task_work(work)), schema))
+    return gather(work, _messages_of(frame, schema, work))
 
 
 def write_by_bucket(frame: Any, schema: pa.Schema, work: WriteWork, size_bytes: int | None) -> WrittenFiles:
     """Writes the frame's rows, about so many bytes of them, after a shuffle by bucket."""
     shuffled = _by_bucket(frame, schema, work, size_bytes)
-    return gather(work, _messages_of(shuffled, writing_task(task_work(work)), schema))
+    return gather(work, _messages_of(shuffled, schema, work))
 
 
 def task_work(work: WriteWork) -> WriteWork:
@@ -64,16 +64,19 @@ def task_work(work: WriteWork) -> WriteWork:
     return replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes)
 
 
-def _messages_of(frame: Any, task: Task, schema: pa.Schema) -> list[Message]:
+def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork) -> list[Message]:
     """What the tasks tell, in their order. Where rows of an extraordinary length make a batch too large, all is done
     again with batches that are bounded as Spark does it by itself."""
+    task = writing_task(task_work(work), schema.names)
+    # mapInArrow takes a dot or a backtick in a column's name for something else.
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(schema))))
     try:
         with quick_batches(frame.sparkSession, schema):
-            rows = frame.mapInArrow(task, MESSAGE_DDL).collect()
+            rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
     except Exception as error:
         if not any(word in str(error) for word in _TOO_LARGE):
             raise
-        rows = frame.mapInArrow(task, MESSAGE_DDL).collect()
+        rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
     messages: list[Message] = [pickle.loads(row[0]) for row in rows]
     return sorted(messages, key=lambda message: message.task)
 

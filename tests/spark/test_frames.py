@@ -202,3 +202,15 @@ def test_days_of_the_old_calendar_are_those_of_the_scan(spark: SparkSession, old
     old.append(pa.Table.from_pylist([{"id": 7, "d": day.date(), "m": day}], old.schema))
     assert [row["id"] for row in rows_of(spark, old.scan(where="d = DATE'1582-10-10'"))] == [1, 7]
     assert [row["id"] for row in rows_of(spark, old.scan(where=f"m = '{day.isoformat(sep=' ')}'"))] == [7]
+
+
+@pytest.mark.parametrize("distribution", ["none", "hash"])
+def test_a_frame_with_names_of_any_kind_is_written(spark: SparkSession, new_table: NewTable, distribution: str) -> None:
+    names = ["a.b", "k`1", "a b", "größe"]
+    table = new_table(pa.schema([(name, pa.int64()) for name in names]), primary_key=["k`1"], partition_by=["a.b"])
+    frame = spark.createDataFrame([(1, 2, 3, 4), (1, 3, 3, 5)], "a long, b long, c long, d long").toDF(*names)
+    table.upsert(frame, distribution=distribution)
+    assert sorted(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist()))) == [
+        (1, 2, 3, 4),
+        (1, 3, 3, 5),
+    ]
