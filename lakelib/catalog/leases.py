@@ -40,15 +40,15 @@ class Lease:
         self.catalog.run(lambda db: db.execute(query("release_lease"), {"id": self.id}))
 
 
-def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration: timedelta = LEASE_DURATION) -> Lease:
-    """Holds the snapshot's files. Raises NotFoundError if the snapshot is gone."""
+def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration: timedelta | None = None) -> Lease:
+    """Holds the snapshot's files, for the usual time unless told. Raises NotFoundError if the snapshot is gone."""
     lease = Lease(id=uuid.uuid4(), catalog=catalog)
     parameters = {
         "id": lease.id,
         "table_id": table.id,
         "snapshot_id": snapshot_id,
         "holder": f"{socket.gethostname()}/{os.getpid()}",
-        "duration": duration,
+        "duration": duration or LEASE_DURATION,
     }
     if catalog.run(lambda db: db.execute(query("take_lease"), parameters).fetchone()) is None:
         raise snapshot_missing(table.full_name, snapshot_id)

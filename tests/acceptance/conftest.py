@@ -63,3 +63,15 @@ def new_table(lake: Lake, storage_kind: str) -> NewTable:
         return lake.create_table(f"{storage_kind}.t{next(_NUMBERS)}", schema, **definition)
 
     return make
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Spark on S3 has tests of its own, in tests/integration/spark: here it would be a third of the suite's time."""
+    both = {"engine": "spark", "storage_kind": "s3"}
+    left_out = [
+        item
+        for item in items
+        if (callspec := getattr(item, "callspec", None)) is not None and both.items() <= callspec.params.items()
+    ]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)

@@ -54,7 +54,7 @@ WORKS = {
         tables=("shop.a", "shop.b"),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
-        least_steps=100,
+        least_steps=90,
     ),
 }
 
