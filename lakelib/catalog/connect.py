@@ -220,14 +220,26 @@ def _run_once(connection: Connection, work: Callable[[Connection], Result]) -> R
 @contextmanager
 def _telling_misuse(url: str, connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Raises LakeError for what the driver or the server cannot do, however often it is asked: the driver gives no
-    code to its own refusals, as it gives none to a lost connection, but then the connection is still open."""
+    code to its own refusals, as it gives none to a lost connection, but then the server still answers."""
     try:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        is_own = error.sqlstate is None and not connection.closed
+        is_own = error.sqlstate is None and _is_answered(connection)
         if is_own or (error.sqlstate or "").startswith(_TOO_MUCH):
             raise _misused(url, error) from error
         raise
+
+
+def _is_answered(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server still answers. A connection that was cut off may look open until it is used, and one that was
+    cut off among statements sent together stays between them."""
+    if connection.closed or connection.pgconn.pipeline_status:
+        return False
+    try:
+        connection.rollback()
+    except psycopg.Error:
+        return False
+    return not connection.closed
 
 
 def _is_lost(error: psycopg.Error) -> bool:

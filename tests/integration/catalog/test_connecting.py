@@ -251,3 +251,19 @@ def test_work_that_raises_changes_nothing(catalog: Catalog) -> None:
         catalog.run(work)
 
     assert catalog.run(lambda db: db.execute("select * from lake.namespace").fetchall()) == []
+
+
+def test_a_connection_that_was_cut_off_unnoticed_is_tried_again(catalog: Catalog, catalog_url: str) -> None:
+    """The driver stumbles over it in its own words before it sees that the connection is gone."""
+    tries: list[int] = []
+
+    def work(db: psycopg.Connection[Any]) -> int:
+        [(_, process_id)] = [tuple(row.values()) for row in db.execute("select 1 as one, pg_backend_pid() as pid")]
+        tries.append(process_id)
+        if len(tries) == 1:
+            with psycopg.connect(catalog_url, autocommit=True) as other:
+                other.execute("select pg_terminate_backend(%s, 5000)", (process_id,))
+            raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+        return len(tries)
+
+    assert catalog.run(work) == 2
