@@ -16,12 +16,15 @@ _SHARED_SCHEMES = ("file", "hdfs")
 _GUESSED_PARALLELISM = 8
 """Of a Spark Connect server that does not say how many tasks it runs at once."""
 
-
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _NO_LIMIT = 2**31 - 1
 _ROWS_OF_ANY_SIZE = 1000
 _SMALL_ROWS = 65_536
+
+_changing = threading.Lock()
+_users: "dict[SparkSession, _Users]" = {}
+"""The sessions whose settings are changed at this moment."""
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -69,10 +72,6 @@ class _Users:
 
     before: dict[str, str | None]
     count: int = 0
-
-
-_changing = threading.Lock()
-_users: dict[SparkSession, _Users] = {}
 
 
 def _wanted_settings(schema: pa.Schema) -> dict[str, str | None]:

@@ -9,6 +9,7 @@ files that are named in it enter the commit.
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -46,10 +47,11 @@ _POSITION = "__lakelib_position"
 
 def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: str) -> WrittenFiles:
     """Writes the frame's rows, which have that schema. An error leaves no file behind that a task has told of."""
-    if is_shuffled(work, distribution, lambda: _estimated_bytes(frame)):
-        return write_by_bucket(frame, schema, work, _estimated_bytes(frame))
+    estimate = cache(lambda: _estimated_bytes(frame))
+    if is_shuffled(work, distribution, estimate):
+        return write_by_bucket(frame, schema, work, estimate())
     if distribution == "auto":
-        frame = _by_few_tasks(frame)
+        frame = _by_few_tasks(frame, estimate())
     return gather(work, _messages_of(frame, schema, work))
 
 
@@ -121,9 +123,8 @@ def _estimated_bytes(frame: Any) -> int | None:
     return size_bytes if size_bytes < _UNKNOWN_BYTES else None
 
 
-def _by_few_tasks(frame: Any) -> Any:
+def _by_few_tasks(frame: Any, size_bytes: int | None) -> Any:
     """Small frames of many partitions would become a great many tiny files."""
-    size_bytes = _estimated_bytes(frame)
     if size_bytes is None:
         return frame
     slots = min(parallelism(frame.sparkSession), MOST_RUNS)
