@@ -30,7 +30,8 @@ golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
-	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra test --extra dev --extra bench \
+	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \
+		--extra bench \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 
 clean:  ## remove what was built, the environment included

@@ -1,20 +1,29 @@
-"""A lakehouse for Python, Spark, PostgreSQL and Airflow: `lakelib.connect()` is where to begin."""
+"""A lakehouse for Python, Spark, PostgreSQL and Airflow: `lakelib.connect()` is where to begin.
 
-from typing import TYPE_CHECKING
+The public names are loaded when they are first used: whoever only needs a part of lakelib, such as a DAG file that reads
+table specs, does not wait for Arrow.
+"""
 
-from lakelib.errors import (
-    ConflictError,
-    CorruptionError,
-    InvalidInputError,
-    LakeError,
-    NotFoundError,
-    RejectedError,
-    RetryableError,
-)
-from lakelib.lake import Lake, Transaction, connect
-from lakelib.model.table import Snapshot
-from lakelib.scan import Scan
-from lakelib.table import StagedCommit, Table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakelib.errors import (
+        ConflictError,
+        CorruptionError,
+        InvalidInputError,
+        LakeError,
+        NotFoundError,
+        RejectedError,
+        RetryableError,
+    )
+    from lakelib.lake import Lake, Transaction, connect
+    from lakelib.model.table import Snapshot
+    from lakelib.model.verdict import Verdict
+    from lakelib.scan import Scan
+    from lakelib.table import StagedCommit, Table
+
+    __version__: str
 
 __all__ = [
     "ConflictError",
@@ -30,18 +39,36 @@ __all__ = [
     "StagedCommit",
     "Table",
     "Transaction",
+    "Verdict",
     "__version__",
     "connect",
 ]
 
-if TYPE_CHECKING:
-    __version__: str
-else:
+_HOMES = {
+    "Lake": "lakelib.lake",
+    "Scan": "lakelib.scan",
+    "Snapshot": "lakelib.model.table",
+    "StagedCommit": "lakelib.table",
+    "Table": "lakelib.table",
+    "Transaction": "lakelib.lake",
+    "Verdict": "lakelib.model.verdict",
+    "connect": "lakelib.lake",
+}
+"""Where the public names live that are not errors."""
 
-    def __getattr__(name):
-        """`__version__` is that of the installed package, which need not be known to import lakelib."""
-        if name == "__version__":
-            from importlib.metadata import version
 
-            return version("lakelib")
+def __getattr__(name: str) -> Any:
+    """`__version__` is that of the installed package, which need not be known to import lakelib."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("lakelib")
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "lakelib.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,6 +47,8 @@ class NewFile:
     delete_count: int
     size_bytes: int
     bounds: ColumnBounds
+    sequence: int | None = None
+    """Of a compaction's file the newest sequence that it took in; else None: the snapshot that publishes the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ class CommitKind(Enum):
     OVERWRITE = "overwrite"
     DELETE = "delete"
     EVOLVE = "evolve"
+    COMPACT = "compact"
+    """The same rows in other files: no answer changes."""
 
 
 class CommitState(Enum):

@@ -78,9 +78,12 @@ create table lake.commit (
     decided_at timestamptz,
     reason text,
     snapshot_id bigint,
+    approved_by text,
+    approval_reason text,
     check ((application is null) = (version is null)),
     check ((state = 'published') = (snapshot_id is not null)),
     check ((state = 'staged') = (decided_at is null)),
+    check ((approved_by is null) = (approval_reason is null)),
     foreign key (table_id, base_schema_id) references lake.table_schema (table_id, id),
     foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
 );
@@ -88,6 +91,7 @@ create table lake.commit (
 create unique index commit_published_once on lake.commit (table_id, application, version) where state = 'published';
 create index commit_staged on lake.commit (table_id, application, version) where state = 'staged';
 
+-- An expired snapshot cannot be read any more; it stays while somebody's progress refers to it.
 create table lake.snapshot (
     table_id bigint not null references lake."table" (id),
     id bigint not null check (id > 0),
@@ -97,6 +101,7 @@ create table lake.snapshot (
     committed_at timestamptz not null,
     summary jsonb not null,
     properties jsonb not null,
+    expired_at timestamptz,
     primary key (table_id, id),
     unique (table_id, committed_at),
     foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
@@ -158,6 +163,8 @@ create table lake.writer_progress (
     foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
 );
 
+-- What a gate found in a commit. It rests on rows of other commits as far as `judges_partitions` (those that the commit
+-- touches) and `judges_table` say.
 create table lake.verdict (
     id bigint generated always as identity primary key,
     commit_id uuid not null references lake.commit (id),
@@ -165,7 +172,12 @@ create table lake.verdict (
     outcome text not null check (outcome in ('accept', 'warn', 'reject', 'errored')),
     base_snapshot_id bigint not null,
     evidence jsonb not null default '{}',
-    judged_at timestamptz not null default clock_timestamp()
+    judged_at timestamptz not null default clock_timestamp(),
+    suite_hash text not null,
+    engine text not null,
+    seconds double precision not null,
+    judges_partitions boolean not null,
+    judges_table boolean not null
 );
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
@@ -198,4 +210,15 @@ create table lake.deletion_queue (
     path text not null,
     not_before timestamptz not null,
     unique (table_id, path)
+);
+
+-- The partitions that downstream may take for complete. One that gets other rows is reset, until it is marked again.
+create table lake.done_partition (
+    table_id bigint not null references lake."table" (id),
+    partition_id bigint not null references lake.partition (id),
+    snapshot_id bigint not null,
+    created_at timestamptz not null,
+    modified_at timestamptz not null,
+    reset_at timestamptz,
+    primary key (table_id, partition_id)
 );

@@ -1,0 +1,82 @@
+"""Frozen values: what a gate found in a staged commit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+
+class Outcome(Enum):
+    ACCEPT = "accept"
+    WARN = "warn"
+    REJECT = "reject"
+    ERRORED = "errored"
+    """A check could not be carried out: nothing is said of the data."""
+
+
+class Severity(Enum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Scope(Enum):
+    """Which rows a check looks at."""
+
+    STAGED = "staged"
+    """The commit's own rows."""
+    MERGED = "merged"
+    """The partitions that the commit touches, as they would be after publishing."""
+    TABLE = "table"
+    """The whole table, as it would be after publishing."""
+
+
+class Status(Enum):
+    PASSED = "passed"
+    FAILED = "failed"
+    ERRORED = "errored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What one check of a gate found."""
+
+    name: str
+    expectation: str
+    """The type of Great Expectations' expectation."""
+    arguments: Mapping[str, Any]
+    scope: Scope
+    severity: Severity
+    status: Status
+    observed: Any = None
+    """What was measured, as JSON can hold it."""
+    row_count: int | None = None
+    unexpected_count: int | None = None
+    sample: tuple[Any, ...] = ()
+    """A few of the values that were not as expected."""
+    detail: str = ""
+    """For a check that errored: why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A gate's verdict on a commit, with its evidence."""
+
+    commit_id: UUID
+    gate: str
+    suite_hash: str
+    outcome: Outcome
+    base_snapshot_id: int
+    """The head that was looked at; 0 for none."""
+    engine: str
+    """ "spark" or "arrow"."""
+    seconds: float
+    judged_at: datetime
+    checks: tuple[CheckResult, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether the commit may be published."""
+        return self.outcome in (Outcome.ACCEPT, Outcome.WARN)
