@@ -9,20 +9,12 @@ from typing import Any
 
 from lakelib.spark.lakes import lake_of
 from lakelib.spark.options import is_lake, parse_read, told
-
-_WATCHED: set[type] = set()
-"""The classes of sessions whose reader knows the format already."""
+from lakelib.spark.watch import watch
 
 
 def watch_reading(session: Any) -> None:
     """Gives all sessions of the session's class (classic, or Spark Connect's) a reader that knows the format."""
-    session_type = type(session)
-    if session_type in _WATCHED:
-        return
-    plain = session_type.read
-    reader_type = _watching(type(session.read))
-    session_type.read = property(lambda session: reader_type(plain.fget(session), session), doc=plain.__doc__)
-    _WATCHED.add(session_type)
+    watch(session, "read", _watching)
 
 
 def _watching(spark_type: type) -> Any:

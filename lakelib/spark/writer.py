@@ -8,20 +8,12 @@ from typing import Any
 
 from lakelib.spark.lakes import lake_of
 from lakelib.spark.save import Notes, save_frame
-
-_WATCHED: set[type] = set()
-"""The classes of data frames whose writer is a lake's already."""
+from lakelib.spark.watch import watch
 
 
 def watch_writing(frame: Any) -> None:
     """Gives all data frames of the frame's class (classic, or Spark Connect's) a writer that knows the format."""
-    frame_type = type(frame)
-    if frame_type in _WATCHED:
-        return
-    plain = frame_type.write
-    writer_type = _watching(type(frame.write))
-    frame_type.write = property(lambda frame: writer_type(plain.fget(frame), frame), doc=plain.__doc__)
-    _WATCHED.add(frame_type)
+    watch(frame, "write", _watching)
 
 
 def _watching(spark_type: type) -> Any:

@@ -1,0 +1,19 @@
+"""Puts lakelib's own reader and writer in the place of Spark's, which know of no lake."""
+
+from collections.abc import Callable
+from typing import Any
+
+_WATCHED: set[tuple[type, str]] = set()
+"""The classes and properties that are replaced already."""
+
+
+def watch(holder: Any, name: str, derive: Callable[[type], Any]) -> None:
+    """All objects of the holder's class (classic, or Spark Connect's) give as their property `name` an object of the
+    class that `derive` makes of Spark's. It is made from Spark's object and the holder."""
+    holder_type = type(holder)
+    if (holder_type, name) in _WATCHED:
+        return
+    plain = getattr(holder_type, name)
+    derived = derive(type(getattr(holder, name)))
+    setattr(holder_type, name, property(lambda each: derived(plain.fget(each), each), doc=plain.__doc__))
+    _WATCHED.add((holder_type, name))
