@@ -1,0 +1,254 @@
+"""Gate suites: the checks that a commit must pass, as a YAML file says them.
+
+    name: orders
+    expectations:
+      - type: expect_column_values_to_not_be_null
+        kwargs: {column: customer_id}
+        severity: critical    # critical | warning | info
+        scope: staged         # staged | merged | table
+
+A suite's form is checked here, without Great Expectations; `lakelib.gates.lint` checks types and arguments.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from itertools import count
+from os import PathLike
+from typing import Any
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.text import is_storable
+from lakelib.model.verdict import Scope, Severity
+from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
+
+_SUITE_KEYS = ("name", "description", "expectations")
+_CHECK_KEYS = ("type", "kwargs", "severity", "scope", "name", "description")
+_COLUMN_ARGUMENTS = ("column", "column_A", "column_B")
+_COLUMN_LISTS = ("column_list", "column_set")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One expectation, what of the table it looks at, and how much it matters."""
+
+    name: str
+    expectation: str
+    """The type of Great Expectations' expectation."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    severity: Severity = Severity.CRITICAL
+    scope: Scope = Scope.STAGED
+    line: int = 0
+    argument_lines: Mapping[str, int] = field(default_factory=dict)
+    """The line of each argument in the suite's file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Checks under the name of a gate. Two suites of one `hash` check the same."""
+
+    name: str
+    checks: tuple[Check, ...]
+    description: str = ""
+    path: str = ""
+
+    @property
+    def hash(self) -> str:
+        """Of what is checked: neither comments, form, names of checks nor their order count."""
+        said = sorted(_said(check) for check in self.checks)
+        return hashlib.sha256("\n".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Those that its checks look at."""
+        return tuple(scope for scope in Scope if any(check.scope is scope for check in self.checks))
+
+    def where(self, check: Check, argument: str | None = None) -> str:
+        """How a message names a check, or one of its arguments."""
+        line = check.line if argument is None else check.argument_lines.get(argument, check.line)
+        return f"{self.path}, line {line}" if self.path else f"suite {self.name!r}, check {check.name!r}"
+
+
+def load_suite(path: str | PathLike[str]) -> Suite:
+    """Raises InvalidInputError that names all that is wrong, each with file and line; NotFoundError if there is no such
+    file."""
+    return _parse(load_yaml(path))
+
+
+def parse_suite(content: str, path: str = "the suite") -> Suite:
+    """As `load_suite`, for text that is at hand."""
+    return _parse(parse_yaml(content, path))
+
+
+def suite_error(problems: Sequence[str]) -> InvalidInputError:
+    return InvalidInputError(
+        "\n".join(problems), kind="invalid_suite", remedy="Correct the suite; docs/gates.md tells what one is made of."
+    )
+
+
+def _parse(yaml: YamlText) -> Suite:
+    problems = list(_problems(yaml))
+    if problems:
+        ordered = sorted(problems, key=lambda problem: problem[0])
+        raise suite_error([f"{yaml.path}, line {line}: {text}" for line, text in ordered])
+    entries = yaml.values["expectations"]
+    names = _names(entries)
+    return Suite(
+        name=yaml.values["name"],
+        description=yaml.values.get("description") or "",
+        checks=tuple(_check(yaml, place, name) for place, name in enumerate(names)),
+        path=yaml.path,
+    )
+
+
+def _check(yaml: YamlText, place: int, name: str) -> Check:
+    entry = yaml.values["expectations"][place]
+    arguments = entry.get("kwargs") or {}
+    here = ("expectations", place)
+    return Check(
+        name=name,
+        expectation=entry["type"],
+        arguments=arguments,
+        severity=Severity(entry.get("severity", Severity.CRITICAL.value)),
+        scope=Scope(entry.get("scope", Scope.STAGED.value)),
+        line=yaml.line_of(here),
+        argument_lines={each: yaml.line_of((*here, "kwargs", each)) for each in arguments},
+    )
+
+
+def _names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the checks: their own, or what they look at, numbered where that would be the same."""
+    described = Counter(_described(entry) for entry in entries)
+    seen: Counter[str] = Counter(entry["name"] for entry in entries if "name" in entry)
+    names = []
+    for entry in entries:
+        name = entry.get("name")
+        if name is None:
+            name = _free_name(_described(entry), seen, several=described[_described(entry)] > 1)
+            seen[name] += 1
+        names.append(name)
+    return names
+
+
+def _free_name(what: str, taken: Mapping[str, int], *, several: bool) -> str:
+    if not several and what not in taken:
+        return what
+    return next(name for number in count(1) if (name := f"{what} #{number}") not in taken)
+
+
+def _described(entry: Mapping[str, Any]) -> str:
+    """ "column_values_to_not_be_null (customer_id)"."""
+    arguments = entry.get("kwargs") or {}
+    columns = [str(arguments[name]) for name in _COLUMN_ARGUMENTS if name in arguments]
+    for name in _COLUMN_LISTS:
+        columns += [str(each) for each in arguments.get(name) or ()]
+    what = entry["type"].removeprefix("expect_")
+    return f"{what} ({', '.join(columns)})" if columns else what
+
+
+# What may be wrong: (line, text)
+
+
+def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
+    values = yaml.values
+    if not isinstance(values, Mapping):
+        yield yaml.line_of(), "a suite is a mapping with name and expectations."
+        return
+    yield from _unknown_keys(yaml, (), values, _SUITE_KEYS, "a suite")
+    yield from _text_problems(yaml, (), values, "name", required=True)
+    yield from _text_problems(yaml, (), values, "description")
+    entries = values.get("expectations")
+    if not isinstance(entries, list) or not entries:
+        yield yaml.line_of(("expectations",)), "expectations must be a list of at least one check."
+        return
+    for place, entry in enumerate(entries):
+        yield from _check_problems(yaml, ("expectations", place), entry)
+    yield from _duplicate_names(yaml, entries)
+
+
+def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:
+    if not isinstance(entry, Mapping):
+        yield yaml.line_of(place), f"a check is a mapping with type and kwargs, not {entry!r}."
+        return
+    yield from _unknown_keys(yaml, place, entry, _CHECK_KEYS, "a check")
+    yield from _text_problems(yaml, place, entry, "type", required=True)
+    yield from _text_problems(yaml, place, entry, "name")
+    yield from _text_problems(yaml, place, entry, "description")
+    yield from _word_problems(yaml, place, entry, "severity", Severity)
+    yield from _word_problems(yaml, place, entry, "scope", Scope)
+    if not isinstance(entry.get("kwargs") or {}, Mapping):
+        yield yaml.line_of((*place, "kwargs")), f"kwargs must be a mapping of arguments, not {entry['kwargs']!r}."
+
+
+def _unknown_keys(
+    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], known: Sequence[str], what: str
+) -> Iterator[tuple[int, str]]:
+    for name in values:
+        if name not in known:
+            yield yaml.line_of((*place, name)), f"{what} has no key {name!r}{did_you_mean(name, known)}"
+
+
+def _text_problems(
+    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], name: str, *, required: bool = False
+) -> Iterator[tuple[int, str]]:
+    if name not in values:
+        if required:
+            yield yaml.line_of(place), f"{name} is missing."
+        return
+    value = values[name]
+    if not isinstance(value, str) or not value.strip() or not is_storable(value):
+        yield yaml.line_of((*place, name)), f"{name} must be text, not {value!r}."
+
+
+def _word_problems(
+    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], name: str, words: type[Enum]
+) -> Iterator[tuple[int, str]]:
+    known = [str(word.value) for word in words]
+    value = values.get(name, known[0])
+    if value not in known:
+        near = did_you_mean(value, known) if isinstance(value, str) else "."
+        yield yaml.line_of((*place, name)), f"{name} must be one of {', '.join(known)}, not {value!r}{near}"
+
+
+def _duplicate_names(yaml: YamlText, entries: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    first_lines: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if isinstance(name, str):
+            line = yaml.line_of(("expectations", place, "name"))
+            if name in first_lines:
+                yield line, f"the name {name!r} is given twice, first in line {first_lines[name]}."
+            first_lines.setdefault(name, line)
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a sentence that names what is not known."""
+    near = get_close_matches(name, known)
+    return f". Do you mean {' or '.join(near)}?" if near else "."
+
+
+# What a suite means
+
+
+def _said(check: Check) -> str:
+    what = [check.expectation, check.severity.value, check.scope.value, _plain(check.arguments)]
+    return json.dumps(what, sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it, without taking one value for another."""
+    match value:
+        case Mapping():
+            return {str(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case None | bool() | int() | str():
+            return value
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return [type(value).__name__, str(value)]

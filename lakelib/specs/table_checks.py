@@ -1,0 +1,194 @@
+"""Pure, but for looking whether files are there. What must hold between the fields of a table's spec."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.options import parse_options
+from lakelib.specs.partition_keys import Step
+from lakelib.specs.problems import Problem, shown
+
+if TYPE_CHECKING:
+    from lakelib.specs.table_spec import TableSpec
+
+_KEY_TYPES: Mapping[Step, tuple[str, ...]] = {
+    "day": ("date", "string", "timestamp", "timestamp_ntz"),
+    "hour": ("string", "timestamp", "timestamp_ntz"),
+    "month": ("date", "string"),
+}
+
+
+def find_problems(spec: "TableSpec", leave_out: Collection[str] = ()) -> list[Problem]:
+    """All that is wrong between fields; nothing is said of what rests on the fields to `leave_out`."""
+    return [
+        problem for fields, find in _CHECKS if not any(field in leave_out for field in fields) for problem in find(spec)
+    ]
+
+
+def _column_names(spec: "TableSpec") -> Iterator[Problem]:
+    known = {column.name.casefold() for column in spec.named_columns}
+    for field in ("primary_key", "partition_by", "sequence_by"):
+        seen: set[str] = set()
+        for place, name in enumerate(getattr(spec, field)):
+            if name.casefold() not in known:
+                yield Problem(place=(field, place), found=repr(name), expected=f"one of columns: {_columns(spec)}")
+            if name.casefold() in seen:
+                yield Problem(place=(field, place), found=f"{name!r} again", expected="each column once")
+            seen.add(name.casefold())
+
+
+def _keyed(spec: "TableSpec") -> Iterator[Problem]:
+    if spec.primary_key:
+        return
+    for field in ("buckets", "sequence_by"):
+        if value := getattr(spec, field):
+            yield Problem(place=(field,), found=shown(value), expected="a primary_key for it, or nothing")
+
+
+def _upsert(spec: "TableSpec") -> Iterator[Problem]:
+    if spec.write.mode == "upsert" and not spec.primary_key:
+        yield Problem(
+            place=("write", "mode"), found="upsert without a primary_key", expected="a primary_key, append or overwrite"
+        )
+
+
+def _partition(spec: "TableSpec") -> Iterator[Problem]:
+    column, every = spec.partition.column, spec.partition.every
+    if every == "none":
+        yield from _whole(spec)
+    elif column is None:
+        yield Problem(
+            place=("partition", "column"), found="nothing", expected=f"a column that holds the {every}, or every: none"
+        )
+    elif column.casefold() not in [name.casefold() for name in spec.partition_by]:
+        named = ", ".join(spec.partition_by) or "which is empty"
+        yield Problem(
+            place=("partition", "column"), found=repr(column), expected=f"one of the columns of partition_by: {named}"
+        )
+    else:
+        yield from _key_type(spec, column, every)
+
+
+def _whole(spec: "TableSpec") -> Iterator[Problem]:
+    if spec.partition.column is not None:
+        found = f"none for column {spec.partition.column!r}"
+        yield Problem(place=("partition", "every"), found=found, expected="day, hour or month")
+    if spec.partition.strict:
+        yield Problem(place=("partition", "strict"), found="true", expected="a partition.column for it")
+
+
+def _strict(spec: "TableSpec") -> Iterator[Problem]:
+    if spec.partition.strict and spec.write.mode == "overwrite" and spec.write.partitions != "key":
+        found = f"true, and an overwrite of partitions: {spec.write.partitions}"
+        yield Problem(place=("partition", "strict"), found=found, expected="write.partitions: key")
+
+
+def _key_type(spec: "TableSpec", column: str, every: Step) -> Iterator[Problem]:
+    kinds = [named.type for named in spec.named_columns if named.name.casefold() == column.casefold()]
+    if kinds and kinds[0] not in _KEY_TYPES[every]:
+        yield Problem(
+            place=("partition", "every"),
+            found=f"{every} for column {column!r} of type {kinds[0].upper()}",
+            expected=f"for a {every} a column of type {' or '.join(kind.upper() for kind in _KEY_TYPES[every])}",
+        )
+
+
+def _options(spec: "TableSpec") -> Iterator[Problem]:
+    for name, value in spec.options.items():
+        if name == "required_gate":
+            yield Problem(place=("options", name), found=repr(value), expected="a gate: the option follows from it")
+            continue
+        try:
+            parse_options({name: value})
+        except InvalidInputError as error:
+            is_known = error.kind != "unknown_option"
+            found = repr(value) if is_known else "an option that is not known"
+            expected = error.remedy.removeprefix("Give ").removeprefix("Known options: ").rstrip(".")
+            yield Problem(place=("options", name), found=found, expected=expected if is_known else f"one of {expected}")
+
+
+def _rows(spec: "TableSpec") -> Iterator[Problem]:
+    """Rows come from files, or from a query over tables."""
+    if spec.source is None and (spec.transform is None or not spec.reads):
+        yield Problem(
+            place=("source",), found="nothing", expected="a source, or a transform that reads tables of the lake"
+        )
+    if spec.reads and spec.transform is None:
+        yield Problem(place=("reads",), found="views without a transform", expected="a transform that uses them")
+
+
+def _files(spec: "TableSpec") -> Iterator[Problem]:
+    for field in ("transform", "gate"):
+        path: Path | None = getattr(spec, f"{field}_path")
+        if path is not None and not path.is_file():
+            yield Problem(
+                place=(field,), found=repr(getattr(spec, field)), expected=f"a file; there is none at {path.resolve()}"
+            )
+
+
+def _schedule(spec: "TableSpec") -> Iterator[Problem]:
+    schedule = spec.schedule
+    if schedule is None:
+        return
+    if (schedule.cron is None) == (schedule.after is None):
+        found = "neither" if schedule.cron is None else "both"
+        yield Problem(place=("schedule",), found=f"{found} of cron and after", expected="one of them")
+    if schedule.after is not None:
+        for field in ("timezone", "start", "catchup"):
+            if field in schedule.model_fields_set:
+                value = shown(getattr(schedule, field))
+                yield Problem(place=("schedule", field), found=f"{value} beside after", expected="it beside cron only")
+        if spec.table in schedule.after:
+            yield Problem(
+                place=("schedule", "after", schedule.after.index(spec.table)),
+                found=f"{spec.table!r} itself",
+                expected="other tables; a run would start the next one for ever",
+            )
+    if schedule.catchup and schedule.start is None:
+        yield Problem(place=("schedule", "catchup"), found="true", expected="a start, the first day to make up for")
+
+
+def _mark_done(spec: "TableSpec") -> Iterator[Problem]:
+    kinds = [each.kind for each in spec.publish.mark_done]
+    for place, kind in enumerate(kinds):
+        if kind != "http_report" and kind in kinds[:place]:
+            yield Problem(place=("publish", "mark_done", place), found=f"{kind} again", expected="each way once")
+
+
+def _tag(spec: "TableSpec") -> Iterator[Problem]:
+    """A tag stays where it is: a name that every run gives can be given once only."""
+    tag = spec.publish.tag
+    if tag is None:
+        return
+    places = ["{snapshot}"] if spec.partition.every == "none" else ["{partition}", "{snapshot}"]
+    if not any(place in tag for place in places):
+        yield Problem(
+            place=("publish", "tag"), found=repr(tag), expected=f"{' or '.join(places)} in it, for tags are never moved"
+        )
+
+
+def _master(spec: "TableSpec") -> Iterator[Problem]:
+    if spec.spark.master is not None and spec.spark.connection is not None:
+        yield Problem(place=("spark", "connection"), found="both master and connection", expected="one of them")
+
+
+def _columns(spec: "TableSpec") -> str:
+    return ", ".join(column.name for column in spec.named_columns)
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]], ...] = (
+    (("columns", "primary_key", "partition_by", "sequence_by"), _column_names),
+    (("primary_key", "buckets", "sequence_by"), _keyed),
+    (("primary_key", "write"), _upsert),
+    (("columns", "partition_by", "partition"), _partition),
+    (("partition", "write"), _strict),
+    (("options",), _options),
+    (("source", "transform", "reads"), _rows),
+    (("transform", "gate"), _files),
+    (("table", "schedule"), _schedule),
+    (("publish",), _mark_done),
+    (("publish", "partition"), _tag),
+    (("spark",), _master),
+)
+"""The fields that a check rests on, and the check."""

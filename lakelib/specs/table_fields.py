@@ -1,0 +1,356 @@
+"""The parts of a table's spec, as pydantic models. The descriptions are what people see in their editors.
+
+A validator's ValueError says what is expected, and nothing else: the message around it says where and what was found.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
+
+from lakelib.model.table import MAX_DEPTH
+from lakelib.specs import cron, durations
+from lakelib.specs.ddl import parse_columns
+from lakelib.specs.partition_keys import Step
+from lakelib.specs.templates import check_places, check_variables
+
+_NAME_PART = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}"
+TABLE_PATTERN = rf"^{_NAME_PART}\.{_NAME_PART}$"
+_VIEW_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+SOURCE_VIEW = "source"
+TAG_PLACES = ("partition", "snapshot")
+
+
+class Part(BaseModel):
+    """Frozen; a field that is not known is an error, and so is a value of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+
+def _matching(pattern: str, expected: str) -> Callable[[str], str]:
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> str:
+        if not compiled.match(text) or text.endswith("\n"):
+            raise ValueError(expected)
+        return text
+
+    return check
+
+
+def _checked(check: Callable[[str], object]) -> Callable[[str], str]:
+    def keep(text: str) -> str:
+        check(text)
+        return text
+
+    return keep
+
+
+def _duration(value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(durations.EXPECTED)
+    return durations.parse_duration(value)
+
+
+def _longer_than_nothing(length: timedelta) -> timedelta:
+    if not length:
+        raise ValueError(f"{durations.EXPECTED}, and not none at all")
+    return length
+
+
+def _buckets(value: Any) -> Any:
+    if value is None or value in ("dynamic", "postpone"):
+        return value
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and value.bit_count() == 1
+        and 0 < value <= 1 << MAX_DEPTH
+    ):
+        return value
+    raise ValueError(f"a power of two up to {1 << MAX_DEPTH}, dynamic or postpone")
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise ValueError("the name of a time zone, such as UTC or Europe/Berlin") from None
+    return name
+
+
+def _view(name: str) -> str:
+    if name == SOURCE_VIEW:
+        raise ValueError(f"another name than {SOURCE_VIEW!r}, which is the view of the source's own rows")
+    return name
+
+
+def _marker(text: str) -> str:
+    if not text.strip() or text.endswith("/"):
+        raise ValueError("the name of a file, such as _READY, or a whole path")
+    return text
+
+
+def _url(text: str) -> str:
+    if not re.match(r"https?://[^/\s]+|\$\{", text):
+        raise ValueError("an address that begins with http:// or https://")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1)]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    PlainSerializer(durations.format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": durations.PATTERN, "examples": ["30s", "6h", "7d"]}),
+]
+SomeDuration = Annotated[Duration, AfterValidator(_longer_than_nothing)]
+TableName = Annotated[
+    str,
+    AfterValidator(_matching(TABLE_PATTERN, 'a table as namespace.name, such as "shop.orders"')),
+    Field(json_schema_extra={"pattern": TABLE_PATTERN}),
+]
+ViewName = Annotated[
+    str, AfterValidator(_matching(_VIEW_PATTERN, "a name of letters, digits and _")), AfterValidator(_view)
+]
+Ddl = Annotated[Text, AfterValidator(_checked(parse_columns))]
+Names = Annotated[tuple[Text, ...], Field(strict=False)]
+TableNames = Annotated[tuple[TableName, ...], Field(strict=False, min_length=1)]
+Buckets = Annotated[
+    int | str | None,
+    BeforeValidator(_buckets),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
+]
+Cron = Annotated[str, AfterValidator(_checked(cron.check_cron))]
+WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]
+
+
+def _texts(value: Any) -> Any:
+    """YAML reads `header: true` as no text; options are texts all the same."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _option_text(given) for name, given in value.items()}
+
+
+def _option_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Options = Annotated[
+    dict[str, str],
+    BeforeValidator(_texts),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+]
+
+
+class Arrival(Part):
+    """When a partition of the source is complete, and how long to wait for that."""
+
+    marker: Annotated[str, AfterValidator(_marker)] | None = Field(
+        default="_READY",
+        description="A file that says that the others are complete: its name, beside them, or a whole path, in which"
+        " {partition} and ${NAME} are filled in. null: one file that matches is enough.",
+    )
+    timeout: SomeDuration = Field(default=timedelta(hours=6), description="How long a run waits for the source.")
+    poll: SomeDuration = Field(default=timedelta(seconds=10), description="How often a run looks while it waits.")
+
+
+class Source(Part):
+    """The files that a partition's rows come from."""
+
+    format: Text = Field(
+        default="parquet", description="parquet, csv, json (one object a line), or another format of Spark's."
+    )
+    path: WithVariables = Field(
+        description="Files, a folder that ends with a slash, or a pattern of either. {partition} is the key of the"
+        " run's partition; ${NAME} is a variable of the environment that the work runs in.",
+    )
+    options: Options = Field(default={}, description="Options of Spark's reader for these files, such as header: true.")
+    columns: Ddl | None = Field(
+        default=None, description="The files' columns in DDL; only these are read. null: the table's own, by name."
+    )
+    arrival: Arrival = Field(
+        default=Arrival(), description="When the files are complete, and how long to wait for them."
+    )
+    when_empty: Literal["fail", "skip", "publish"] = Field(
+        default="fail",
+        description="What a source without rows means: fail is an error, skip commits nothing, publish commits that"
+        " there are none (an overwrite empties its target).",
+    )
+
+
+class Write(Part):
+    """How the rows are written to the table."""
+
+    mode: Literal["append", "upsert", "overwrite"] = Field(
+        default="upsert",
+        description="append adds rows, upsert puts each in place of the one of its primary key, overwrite puts all in"
+        " place of what was there.",
+    )
+    merge_schema: bool = Field(
+        default=False,
+        description="New nullable columns and wider types, of the rows or of this spec, extend the table.",
+    )
+    explicit_cast: bool = Field(default=True, description="Values become the table's types if each converts exactly.")
+    partitions: Literal["key", "dynamic", "all"] = Field(
+        default="key",
+        description="What an overwrite replaces: key is the run's partition, dynamic the partitions that the rows are"
+        " in, all the whole table. Other modes replace nothing.",
+    )
+
+
+class Partition(Part):
+    """What part of the table a run is about."""
+
+    column: Text | None = Field(
+        default=None,
+        description="The partition column that holds the key. Rows that lack the column get the run's key.",
+    )
+    every: Step = Field(default="none", description="How far apart the keys are. none: the table has the one key all.")
+    strict: bool = Field(
+        default=False,
+        description="Rows of other partitions than the run's are an error. An overwrite by key always is strict.",
+    )
+
+
+class Schedule(Part):
+    """When runs start: by the clock (cron), or when other tables change (after)."""
+
+    cron: Cron | None = Field(
+        default=None,
+        description="Five fields (minute, hour, day of month, month, day of week), or @daily and its like.",
+        examples=["0 2 * * *", "@daily"],
+    )
+    timezone: Annotated[str, AfterValidator(_time_zone)] = Field(default="UTC", description="The time zone of cron.")
+    start: date | None = Field(default=None, description="The first day with runs, such as 2026-11-01.")
+    catchup: bool = Field(default=False, description="Whether the runs between start and now are made up for.")
+    after: TableNames | None = Field(
+        default=None,
+        description="A run starts when a new snapshot of one of these tables was published, and reads just that.",
+    )
+
+
+class HttpReport(Part):
+    """A POST of {params, table, path, partition} that must be answered with the result SUCCESS."""
+
+    url: Annotated[WithVariables, AfterValidator(_url)] = Field(description="Where to post; ${NAME} is filled in.")
+    params: dict[str, Any] = Field(default={}, description="Sent along as they are.")
+
+
+class MarkDone(Part):
+    """One way to say that a partition is complete. In YAML a name alone will do, but for http_report."""
+
+    kind: Literal["success_file", "done_partition", "http_report"] = Field(description="The way.")
+    http_report: HttpReport | None = Field(default=None, description="For http_report: where to report.")
+
+
+MARK_DONE_EXPECTED = "success_file, done_partition, or http_report: {url: …}"
+
+
+def _mark_done(value: Any) -> Any:
+    if value in ("success_file", "done_partition"):
+        return {"kind": value}
+    if isinstance(value, Mapping) and list(value) == ["http_report"]:
+        return {"kind": "http_report", **value}
+    if isinstance(value, MarkDone):
+        return value
+    raise ValueError(MARK_DONE_EXPECTED)
+
+
+_MARK_DONE_SCHEMA = {
+    "anyOf": [
+        {"enum": ["success_file", "done_partition"]},
+        {
+            "type": "object",
+            "properties": {"http_report": HttpReport.model_json_schema()},
+            "required": ["http_report"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class Publish(Part):
+    """What follows once a partition's commit is published."""
+
+    tag: Annotated[str, AfterValidator(_checked(lambda text: check_places(text, TAG_PLACES)))] | None = Field(
+        default=None,
+        description="The name of a tag for the new snapshot. {partition} is the run's key, {snapshot} the snapshot's"
+        " id.",
+    )
+    mark_done: Annotated[
+        tuple[Annotated[MarkDone, BeforeValidator(_mark_done), WithJsonSchema(_MARK_DONE_SCHEMA)], ...],
+        Field(strict=False),
+    ] = Field(
+        default=(),
+        description="How downstream learns that the partition is complete: success_file (a _SUCCESS file in its"
+        " folder), done_partition (an entry in the catalog), http_report.",
+    )
+
+
+class Review(Part):
+    """What becomes of a commit that its gate rejected."""
+
+    timeout: SomeDuration = Field(
+        default=timedelta(hours=24),
+        description="How long a person may take to publish or discard it. Then it stays in quarantine.",
+    )
+
+
+class Compact(Part):
+    """How the table's files are put together."""
+
+    full: bool = Field(
+        default=False, description="Every time into as few files as there can be, rather than where it is due."
+    )
+
+
+class Expire(Part):
+    """Which old snapshots are forgotten. Tags, readers and staged commits keep theirs."""
+
+    keep_last: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="So many snapshots stay, however old."
+    )
+    older_than: Duration | None = Field(default=None, description="Only snapshots older than this go.")
+
+
+class Maintenance(Part):
+    """What the maintenance runs do with the table."""
+
+    compact: Compact | None = Field(default=Compact(), description="null: files stay as they were written.")
+    expire: Expire | None = Field(
+        default=Expire(keep_last=30, older_than=timedelta(days=7)), description="null: every snapshot stays."
+    )
+
+
+class Spark(Part):
+    """Where the work runs."""
+
+    master: WithVariables | None = Field(
+        default=None, description="Spark's master, such as local[2], yarn or spark://host:7077; ${NAME} is filled in."
+    )
+    connection: Text | None = Field(default=None, description="The id of an Airflow connection that says the master.")
+    conf: Options = Field(default={}, description="Spark's own settings, such as spark.executor.memory: 4g.")
+    timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
+
+
+class Retries(Part):
+    """What follows when a task fails for want of a service, or is killed."""
+
+    count: Annotated[int, Field(ge=0, le=100)] = Field(default=2, description="How often it is tried again.")
+    delay: Duration = Field(default=timedelta(seconds=30), description="How long to wait before that.")

@@ -1,0 +1,278 @@
+"""A table's spec: what a team says in one YAML file of a table that is filled by runs. Read this first.
+
+`load_spec` checks a file as far as it can be without a lake: names, types, lengths of time, and what refers to what.
+Every error names the file, the line, the field, what was found and what is expected; all of a file's are said at once.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from lakelib.errors import InvalidInputError, LakeError
+from lakelib.specs.ddl import NamedColumn, parse_columns
+from lakelib.specs.partition_keys import WHOLE, column_value, format_partition, parse_partition, partition_keys
+from lakelib.specs.problems import Problem, problems_of, shown, spec_error
+from lakelib.specs.suite import Suite, load_suite
+from lakelib.specs.table_checks import find_problems
+from lakelib.specs.table_fields import (
+    Buckets,
+    Ddl,
+    Maintenance,
+    Names,
+    Options,
+    Part,
+    Partition,
+    Publish,
+    Retries,
+    Review,
+    Schedule,
+    Source,
+    Spark,
+    TableName,
+    Text,
+    ViewName,
+    Write,
+)
+from lakelib.specs.templates import fill_places, fill_variables
+from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
+
+_ENDINGS = (".yaml", ".yml")
+
+
+class TableSpec(Part):
+    """A table of the lake: what it is, where its rows come from, what they must pass, and what follows."""
+
+    table: TableName = Field(description="The table as namespace.name, such as shop.orders.")
+    description: str = Field(default="", description="What a row of the table is, and who answers for it.")
+    columns: Ddl = Field(description="The table's columns in DDL, such as `order_id BIGINT, dt DATE NOT NULL`.")
+    primary_key: Names = Field(
+        default=(), description="The columns of the key that rows are upserted by. None: append table."
+    )
+    partition_by: Names = Field(default=(), description="The columns whose values cut the table into partitions.")
+    buckets: Buckets = Field(
+        default=None, description="A power of two, dynamic (the default for a table with a primary key) or postpone."
+    )
+    sequence_by: Names = Field(
+        default=(),
+        description="Of two rows of a key the one that is higher in these columns is newer, whoever came first.",
+    )
+    options: Options = Field(
+        default={}, description="Table options, such as target_file_bytes. required_gate follows from gate."
+    )
+    source: Source | None = Field(
+        default=None, description="The files that rows come from. null: the transform reads tables."
+    )
+    transform: Text | None = Field(
+        default=None,
+        description="A file with one query in Spark SQL over the view `source` and those of reads; relative to the"
+        " spec.",
+    )
+    reads: dict[ViewName, TableName] = Field(
+        default={}, description="Tables of the lake that the transform sees, as name of the view: table."
+    )
+    write: Write = Field(default=Write(), description="How the rows are written.")
+    partition: Partition = Field(default=Partition(), description="What part of the table a run is about.")
+    gate: Text | None = Field(
+        default=None, description="A file with the suite of checks that every commit must pass; relative to the spec."
+    )
+    schedule: Schedule | None = Field(default=None, description="When runs start. null: by hand only.")
+    publish: Publish = Field(default=Publish(), description="What follows once a commit is published.")
+    review: Review = Field(default=Review(), description="What becomes of a commit that its gate rejected.")
+    maintenance: Maintenance = Field(default=Maintenance(), description="What the maintenance runs do with the table.")
+    spark: Spark = Field(default=Spark(), description="Where the work runs.")
+    retries: Retries = Field(default=Retries(), description="What follows when a task fails for want of a service.")
+
+    _path: Path = PrivateAttr(default=Path())
+    _hash: str = PrivateAttr(default="")
+
+    def model_post_init(self, context: Path | None) -> None:
+        """`context` is the file."""
+        if context is None:
+            return
+        self._path = context
+        query = self.transform_path
+        text = query.read_bytes() if query is not None and query.is_file() else b""
+        self._hash = hashlib.sha256(self.model_dump_json().encode() + b"\0" + text).hexdigest()
+
+    @property
+    def path(self) -> Path:
+        """The file that says all this, absolute."""
+        return self._path
+
+    @property
+    def hash(self) -> str:
+        """Of the spec and its transform: another hash is another way to make the rows. The gate has its own."""
+        return self._hash
+
+    @property
+    def namespace(self) -> str:
+        return self.table.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.table.partition(".")[2]
+
+    @property
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        return parse_columns(self.columns)
+
+    @property
+    def transform_path(self) -> Path | None:
+        return None if self.transform is None else self._path.parent / self.transform
+
+    @property
+    def gate_path(self) -> Path | None:
+        return None if self.gate is None else self._path.parent / self.gate
+
+    def suite(self) -> Suite | None:
+        """The gate's suite as its file is now. Raises InvalidInputError naming what is wrong with it."""
+        return None if self.gate_path is None else load_suite(self.gate_path)
+
+    def check_key(self, key: str) -> str:
+        """The key. Raises InvalidInputError unless it is one of this table's partition keys."""
+        try:
+            parse_partition(self.partition.every, key)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self.table}: {error.message}", kind=error.kind, remedy=error.remedy) from None
+        return key
+
+    def key_of(self, moment: date | datetime) -> str:
+        """The key of the partition that a moment lies in: "2026-11-18"."""
+        return format_partition(self.partition.every, moment)
+
+    def partition_value(self, key: str) -> dict[str, str]:
+        """What a partition's rows have in the key's column, as text; nothing for a table that is not cut by time."""
+        column = self.partition.column
+        if column is None or self.check_key(key) == WHOLE:
+            return {}
+        known = {named.name.casefold(): named for named in self.named_columns}
+        return {column: column_value(self.partition.every, key, known[column.casefold()].type)}
+
+    def source_path(self, key: str, environ: Mapping[str, str]) -> str:
+        """Where the files of a partition are. Raises InvalidInputError for a variable that is not set."""
+        return self._filled("source.path", self._source.path, key, environ)
+
+    def marker_path(self, key: str, environ: Mapping[str, str]) -> str | None:
+        """The file that says that a partition's files are complete; None if none has to.
+
+        A marker's name is in the folder that the path names before its first wildcard.
+        """
+        marker = self._source.arrival.marker
+        if marker is None or "/" in marker:
+            return marker and self._filled("source.arrival.marker", marker, key, environ)
+        path = self.source_path(key, environ)
+        plain = next((path[:at] for at, sign in enumerate(path) if sign in "*?[{"), path)
+        return plain[: plain.rfind("/") + 1] + marker
+
+    def tag_name(self, key: str, snapshot_id: int) -> str | None:
+        """The tag that the spec wants for a snapshot; None for none."""
+        tag = self.publish.tag
+        return None if tag is None else fill_places(tag, {"partition": key, "snapshot": snapshot_id})
+
+    @property
+    def _source(self) -> Source:
+        if self.source is None:
+            raise InvalidInputError(
+                f"{self._path}: {self.table} has no source of its own: its transform reads tables.",
+                kind="no_source",
+                remedy="Ask for the source of specs that have one.",
+            )
+        return self.source
+
+    def _filled(self, field: str, text: str, key: str, environ: Mapping[str, str]) -> str:
+        filled = fill_places(text, {"partition": self.check_key(key)})
+        return fill_variables(filled, environ, f"{self._path}, field {field}")
+
+
+def partition_range(spec: TableSpec, start: str, end: str) -> tuple[str, ...]:
+    """The keys from the first to the last, both included. Raises InvalidInputError for keys that are none of the
+    table's, and for a last one before the first."""
+    spec.check_key(start)
+    spec.check_key(end)
+    return partition_keys(spec.partition.every, start, end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecFolder:
+    specs: tuple[TableSpec, ...]
+    """Those that are right, by file name."""
+    errors: Mapping[Path, LakeError]
+    """What is wrong, by file."""
+
+
+def load_spec(path: str | PathLike[str]) -> TableSpec:
+    """The spec of a file. Raises NotFoundError if there is none, InvalidInputError with all that is wrong with it."""
+    file = Path(path).absolute()
+    return _load(load_yaml(file), file)
+
+
+def parse_spec(content: str, path: str | PathLike[str]) -> TableSpec:
+    """As `load_spec`, for text that is at hand: a draft of the file at `path`."""
+    file = Path(path).absolute()
+    return _load(parse_yaml(content, str(file)), file)
+
+
+def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
+    """All specs of a folder; one that is wrong does not keep the others from being read. Two files of one table are
+    wrong, both of them."""
+    files = sorted(file for file in Path(folder).absolute().iterdir() if file.suffix in _ENDINGS)
+    specs: dict[Path, TableSpec] = {}
+    errors: dict[Path, LakeError] = {}
+    for file in files:
+        try:
+            specs[file] = load_spec(file)
+        except LakeError as error:
+            errors[file] = error
+    for file, spec in specs.items():
+        others = [other.name for other, each in specs.items() if each.table == spec.table and other != file]
+        if others:
+            found = Problem(
+                place=("table",), found=repr(spec.table), expected=f"a table of its own; {others[0]} has it"
+            )
+            errors[file] = spec_error(load_yaml(file), [found])
+    return SpecFolder(specs=tuple(spec for file, spec in specs.items() if file not in errors), errors=errors)
+
+
+def load_specs(folder: str | PathLike[str]) -> tuple[TableSpec, ...]:
+    """All specs of a folder, by file name. Raises InvalidInputError with all that is wrong in any of them."""
+    found = scan_specs(folder)
+    if found.errors:
+        message = "\n".join(error.message for error in found.errors.values())
+        raise InvalidInputError(message, kind="invalid_spec", remedy="Correct the files; docs/specs.md has the fields.")
+    return found.specs
+
+
+def _load(yaml: YamlText, file: Path) -> TableSpec:
+    if not isinstance(yaml.values, dict):
+        raise spec_error(
+            yaml, [Problem(place=(), found=shown(yaml.values), expected="fields such as table: shop.orders")]
+        )
+    try:
+        spec = _validate(yaml.values, file)
+        problems = find_problems(spec)
+    except ValidationError as error:
+        problems = [*problems_of(error, TableSpec), *_further_problems(yaml.values, file, error)]
+    if problems:
+        raise spec_error(yaml, problems)
+    spec.suite()
+    return spec
+
+
+def _validate(values: dict[str, Any], file: Path) -> TableSpec:
+    return TableSpec.model_validate(values, context=file)
+
+
+def _further_problems(values: dict[str, Any], file: Path, error: ValidationError) -> list[Problem]:
+    """What is wrong besides: in the fields that are right by themselves, taken together."""
+    broken = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
+    try:
+        spec = _validate({name: value for name, value in values.items() if name not in broken}, file)
+    except ValidationError:
+        return []
+    return find_problems(spec, leave_out=broken)
