@@ -1,0 +1,110 @@
+"""Verdicts of gates: kept with the commit, together with what follows from them."""
+
+from datetime import UTC
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.publishing import commit_missing
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row
+from lakelib.errors import ConflictError
+from lakelib.model.table import CommitState
+from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+
+_JUDGEABLE = (CommitState.STAGED.value, CommitState.REJECTED.value)
+
+
+def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
+    """Keeps a verdict; one that rejects also rejects the commit, with `rejection` as the reason.
+
+    The newest verdict of a gate counts. A commit that was rejected stays so, whatever a later verdict says. Raises
+    ConflictError for a commit that is published or expired.
+    """
+    catalog.run(lambda db: _store(db, verdict, rejection))
+
+
+def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
+    """The newest verdict on a commit, by whatever gate."""
+    row = catalog.run(lambda db: db.execute(query("find_verdict"), {"commit_id": commit_id}).fetchone())
+    return None if row is None else verdict_from_row(row)
+
+
+def check_judgeable(commit: Row) -> None:
+    """Raises ConflictError for a commit that is published or expired."""
+    if commit["state"] not in _JUDGEABLE:
+        raise ConflictError(
+            f"Commit {commit['id']} of {commit['table_name']} is {commit['state']}; it cannot be judged.",
+            kind="commit_decided",
+            remedy="Judge a commit before it is published; what is published is undone by a new commit.",
+        )
+
+
+def _store(db: Connection, verdict: Verdict, rejection: str) -> None:
+    commit = db.execute(query("lock_commit"), {"commit_id": verdict.commit_id}).fetchone()
+    if commit is None:
+        raise commit_missing(verdict.commit_id)
+    check_judgeable(commit)
+    db.execute(query("insert_verdict"), _verdict_to_row(verdict))
+    if verdict.outcome is Outcome.REJECT:
+        decision = {"commit_id": verdict.commit_id, "state": CommitState.REJECTED.value, "reason": rejection}
+        db.execute(query("decide_commit"), decision)
+
+
+def _verdict_to_row(verdict: Verdict) -> dict[str, Any]:
+    scopes = {check.scope for check in verdict.checks}
+    return {
+        "commit_id": verdict.commit_id,
+        "gate": verdict.gate,
+        "outcome": verdict.outcome.value,
+        "base_snapshot_id": verdict.base_snapshot_id,
+        "evidence": Jsonb({"checks": [_check_to_json(check) for check in verdict.checks]}),
+        "judged_at": verdict.judged_at,
+        "suite_hash": verdict.suite_hash,
+        "engine": verdict.engine,
+        "seconds": verdict.seconds,
+        "judges_partitions": Scope.MERGED in scopes,
+        "judges_table": Scope.TABLE in scopes,
+    }
+
+
+def verdict_from_row(row: Row) -> Verdict:
+    return Verdict(
+        commit_id=row["commit_id"],
+        gate=row["gate"],
+        suite_hash=row["suite_hash"],
+        outcome=Outcome(row["outcome"]),
+        base_snapshot_id=row["base_snapshot_id"],
+        engine=row["engine"],
+        seconds=row["seconds"],
+        judged_at=row["judged_at"].astimezone(UTC),
+        checks=tuple(_check_from_json(check) for check in row["evidence"].get("checks", ())),
+    )
+
+
+def _check_to_json(check: CheckResult) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "expectation": check.expectation,
+        "arguments": dict(check.arguments),
+        "scope": check.scope.value,
+        "severity": check.severity.value,
+        "status": check.status.value,
+        "observed": check.observed,
+        "row_count": check.row_count,
+        "unexpected_count": check.unexpected_count,
+        "sample": list(check.sample),
+        "detail": check.detail,
+    }
+
+
+def _check_from_json(found: dict[str, Any]) -> CheckResult:
+    words = {
+        "scope": Scope(found["scope"]),
+        "severity": Severity(found["severity"]),
+        "status": Status(found["status"]),
+        "sample": tuple(found["sample"]),
+    }
+    return CheckResult(**(found | words))

@@ -1,0 +1,154 @@
+"""Pure. A verdict as a page of HTML: one file that needs no network, no script and no font of its own."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from lakelib.gates.report_style import STYLE
+from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
+
+_HEADLINES = {
+    Outcome.ACCEPT: "Every check that counts has passed.",
+    Outcome.WARN: "Nothing critical, but somebody should look at the warnings.",
+    Outcome.REJECT: "A critical check has failed. Nobody sees these rows unless a person publishes them.",
+    Outcome.ERRORED: "A critical check could not be carried out. Nothing is said of the rows; judge them again.",
+}
+_WORDS = {
+    Outcome.ACCEPT: "Accepted",
+    Outcome.WARN: "Accepted with warnings",
+    Outcome.REJECT: "Rejected",
+    Outcome.ERRORED: "Not judged",
+}
+_SECTIONS = (
+    (Status.FAILED, "Failed"),
+    (Status.ERRORED, "Could not be carried out"),
+    (Status.PASSED, "Passed"),
+)
+_SEVERITIES = tuple(Severity)
+
+
+def report_html(verdict: Verdict, *, table: str = "", state: str = "") -> str:
+    """The page. Whatever the data holds is shown as text; `table` and the commit's `state` if they are known."""
+    title = f"{table or 'Commit'}: {_WORDS[verdict.outcome].lower()} by gate {verdict.gate}"
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f"<title>{escape(title)}</title>",
+            f"<style>{STYLE}</style></head>",
+            f'<body class="{verdict.outcome.value}"><main>',
+            *_header(verdict, table),
+            *_facts(verdict, state),
+            *_sections(verdict),
+            "</main></body></html>",
+            "",
+        )
+    )
+
+
+def _header(verdict: Verdict, table: str) -> Iterator[str]:
+    yield "<header>"
+    yield f"<p class='badge'>{_WORDS[verdict.outcome]}</p>"
+    yield f"<h1>{_text(table) if table else 'Staged commit'}</h1>"
+    yield f"<p class='headline'>{_HEADLINES[verdict.outcome]}</p>"
+    yield "</header>"
+    yield from _tally(verdict.checks)
+
+
+def _tally(checks: Sequence[CheckResult]) -> Iterator[str]:
+    """How many checks came out how, as a bar and in words."""
+    counts = [(status, sum(check.status is status for check in checks)) for status, _ in _SECTIONS]
+    parts = "".join(f"<i class='{status.value}' style='flex-grow:{count}'></i>" for status, count in counts if count)
+    words = " · ".join(f"<b>{count}</b> {status.value}" for status, count in counts)
+    yield f"<div class='tally'><div class='bar' aria-hidden='true'>{parts}</div><p>{words}</p></div>"
+
+
+def _facts(verdict: Verdict, state: str) -> Iterator[str]:
+    base = f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"
+    facts = (
+        ("Gate", f"{_text(verdict.gate)} <small>suite {_text(verdict.suite_hash)}</small>"),
+        ("Commit", f"<code>{verdict.commit_id}</code>" + (f" <small>{_text(state)} now</small>" if state else "")),
+        ("Judged", f"{verdict.judged_at:%Y-%m-%d %H:%M:%S} UTC"),
+        ("On top of", base),
+        ("Carried out", f"{'on Spark' if verdict.engine == 'spark' else 'in process'} in {verdict.seconds:.1f} s"),
+    )
+    yield "<dl class='facts'>"
+    yield from (f"<div><dt>{name}</dt><dd>{shown}</dd></div>" for name, shown in facts)
+    yield "</dl>"
+
+
+def _sections(verdict: Verdict) -> Iterator[str]:
+    """What failed first, the most severe first."""
+    for status, title in _SECTIONS:
+        chosen = [check for check in verdict.checks if check.status is status]
+        chosen.sort(key=lambda check: _SEVERITIES.index(check.severity))
+        if chosen:
+            yield f"<section class='{status.value}'><h2>{title} <span>{len(chosen)}</span></h2>"
+            for check in chosen:
+                yield from _card(check)
+            yield "</section>"
+
+
+def _card(check: CheckResult) -> Iterator[str]:
+    yield f"<article class='{check.status.value} {check.severity.value}'>"
+    yield f"<h3>{_text(check.name)}</h3>"
+    yield (
+        f"<p class='chips'><span class='{check.severity.value}'>{check.severity.value}</span>"
+        f"<span>{check.scope.value}</span></p>"
+    )
+    yield f"<p class='what'><code>{_text(check.expectation)}</code> {_arguments(check.arguments)}</p>"
+    yield from _measures(check)
+    if check.sample:
+        shown = "".join(f"<li><code>{_value(value)}</code></li>" for value in check.sample)
+        yield f"<div class='sample'><h4>Values that were not as expected</h4><ul>{shown}</ul></div>"
+    if check.detail:
+        yield f"<pre>{_text(check.detail)}</pre>"
+    yield "</article>"
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return " ".join(
+        f"<span class='argument'>{_text(name)} <code>{_value(value)}</code></span>" for name, value in arguments.items()
+    )
+
+
+def _measures(check: CheckResult) -> Iterator[str]:
+    if check.unexpected_count is not None and check.row_count is not None:
+        share = check.unexpected_count / check.row_count if check.row_count else 0.0
+        yield (
+            f"<p class='measure'><b>{check.unexpected_count:,}</b> of {check.row_count:,} rows not as expected"
+            f" <small>{_percent(share)}</small></p>"
+        )
+        if check.unexpected_count:
+            yield f"<div class='share' aria-hidden='true'><i style='width:{max(share * 100, 0.5):.2f}%'></i></div>"
+    elif check.unexpected_count is not None:
+        yield f"<p class='measure'><b>{check.unexpected_count:,}</b> values not as expected</p>"
+    if check.observed is not None:
+        yield f"<p class='measure'>observed <code>{_value(check.observed)}</code></p>"
+
+
+def _percent(share: float) -> str:
+    """A few rows of many are never shown as none, nor all but a few as all."""
+    if 0 < share < 0.0001:
+        return "less than 0.01 %"
+    if 0.9999 < share < 1:
+        return "more than 99.99 %"
+    return f"{share * 100:.2f} %"
+
+
+def _value(value: Any) -> str:
+    """As JSON has it: NULL is told from the text "null", the number from the text of digits."""
+    if value is None:
+        return "<em>NULL</em>"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return _text(json.dumps(value, ensure_ascii=False))
+
+
+def _text(text: str) -> str:
+    """In an element of its own, lest text of the data turns the page's own around it."""
+    return f"<bdi>{escape(text)}</bdi>"

@@ -1,0 +1,33 @@
+"""Use case: a verdict becomes a page that people read."""
+
+from os import PathLike
+from pathlib import Path
+from uuid import UUID
+
+from lakelib.catalog import publishing, verdicts
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.gates.report import report_html
+from lakelib.ops.runtime import Runtime
+
+
+def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str]) -> Path:
+    """The newest verdict on a commit as one file of HTML; its absolute path. Raises NotFoundError if there is none."""
+    commit = publishing.load_commit(runtime.catalog, commit_id)
+    verdict = verdicts.find_verdict(runtime.catalog, commit_id)
+    if verdict is None:
+        raise NotFoundError(
+            f"No gate has judged commit {commit_id} of {commit['table_name']}.",
+            kind="verdict_not_found",
+            remedy="Judge it with staged.judge(gate).",
+        )
+    target = Path(path).absolute()
+    page = report_html(verdict, table=commit["table_name"], state=commit["state"])
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(
+            f"The report cannot be written to {target}: {error.strerror}.",
+            kind="unwritable_file",
+            remedy="Give a path in a folder that is there.",
+        ) from error
+    return target

@@ -1,0 +1,227 @@
+"""Great Expectations on Spark and in process say the same of the same rows, for every check that a gate takes.
+
+This is the contract with Great Expectations and Spark at the versions that are installed, which they do not promise
+each other.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from lakelib.distribute.sessions import utc_session
+from lakelib.gates.expectations import SUPPORTED
+from lakelib.gates.lint import check_suite
+from lakelib.gates.run import run_on_arrow, run_on_spark
+from lakelib.model.schema import Column
+from lakelib.model.verdict import CheckResult, Status
+from lakelib.rows.types import type_text
+from lakelib.specs.suite import Check, Suite
+
+DAYS = [date(2026, 11, day) for day in (1, 2, 3, 4)]
+MOMENTS = [datetime(2026, 11, day, 23, 2, 3, 45) for day in (1, 2, 3, 4)]
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, None, 6], pa.int64()),
+        "small": pa.array([1, 2, 3, 4, 5, 5], pa.int32()),
+        "amount": pa.array(
+            [Decimal(text) if text else None for text in ("1.50", "2.25", "", "-3.00", "9999999999.99", "0.10")],
+            pa.decimal128(18, 2),
+        ),
+        "price": pa.array([1.5, 2.5, None, -3.0, 1e300, 0.0], pa.float64()),
+        "status": pa.array(["NEW", "PAID", None, "", "Größe", "NEW"]),
+        "other": pa.array(["NEW", "x", None, "y", None, "NEW"]),
+        "day": pa.array([*DAYS, None, date(1969, 1, 1)], pa.date32()),
+        "moment": pa.array([*MOMENTS, None, datetime(1969, 1, 1)], pa.timestamp("us", "UTC")),
+        "local": pa.array([*MOMENTS, None, datetime(1969, 1, 1)], pa.timestamp("us")),
+        "ok": pa.array([True, False, None, True, True, False]),
+        "raw": pa.array([b"\xff", b"a", None, b"", b"b", b"a"], pa.binary()),
+        "a": pa.array([1, 2, 3, 4, 5, 6], pa.int64()),
+        "b": pa.array([0, 2, 3, None, 5, 7], pa.int64()),
+        "json": pa.array(['{"a": 1}', "x", None, "[]", "1", "{}"]),
+        "object": pa.array(['{"a": 1}', "{}", None, "[]", "1", "{}"]),
+        "text": pa.array(["2026-11-01", "x", None, "2026-01-31", "2026-02-30", ""]),
+    }
+)
+COLUMNS = [
+    Column(id=place, name=field.name, type=type_text(field.type)) for place, field in enumerate(ROWS.schema, start=1)
+]
+NOON = datetime(2026, 11, 2, 23, 2, 3, 45, tzinfo=UTC)
+EVERY = [
+    ("expect_column_distinct_values_to_be_in_set", {"column": "status", "value_set": ["NEW", "PAID"]}),
+    ("expect_column_distinct_values_to_be_in_set", {"column": "day", "value_set": ["2026-11-01"]}),
+    ("expect_column_distinct_values_to_be_in_set", {"column": "moment", "value_set": [NOON]}),
+    ("expect_column_distinct_values_to_contain_set", {"column": "status", "value_set": ["NEW", "PAID"]}),
+    ("expect_column_distinct_values_to_contain_set", {"column": "amount", "value_set": [0.1, 1.5]}),
+    ("expect_column_distinct_values_to_contain_set", {"column": "moment", "value_set": [NOON]}),
+    ("expect_column_distinct_values_to_equal_set", {"column": "status", "value_set": ["NEW", "PAID", "", "Größe"]}),
+    ("expect_column_max_to_be_between", {"column": "amount", "max_value": 10}),
+    ("expect_column_max_to_be_between", {"column": "price", "min_value": 1}),
+    ("expect_column_max_to_be_between", {"column": "moment", "max_value": "2026-11-04T23:02:03.000045Z"}),
+    ("expect_column_max_to_be_between", {"column": "local", "max_value": datetime(2026, 11, 4, 23, 2, 3, 44)}),
+    ("expect_column_mean_to_be_between", {"column": "amount", "min_value": 0}),
+    ("expect_column_mean_to_be_between", {"column": "id", "max_value": 3}),
+    ("expect_column_median_to_be_between", {"column": "small", "min_value": 3, "max_value": 4}),
+    ("expect_column_min_to_be_between", {"column": "amount", "min_value": -3}),
+    ("expect_column_min_to_be_between", {"column": "day", "min_value": date(1969, 1, 2)}),
+    ("expect_column_min_to_be_between", {"column": "day", "min_value": "1969-01-01"}),
+    ("expect_column_most_common_value_to_be_in_set", {"column": "status", "value_set": ["NEW"]}),
+    ("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "a", "column_B": "b"}),
+    ("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "a", "column_B": "b", "or_equal": True}),
+    ("expect_column_pair_values_to_be_equal", {"column_A": "a", "column_B": "b"}),
+    ("expect_column_pair_values_to_be_equal", {"column_A": "status", "column_B": "other"}),
+    (
+        "expect_column_pair_values_to_be_in_set",
+        {"column_A": "a", "column_B": "b", "value_pairs_set": [[1, 0], [2, 2], [3, 3]]},
+    ),
+    ("expect_column_proportion_of_non_null_values_to_be_between", {"column": "status", "min_value": 0.8}),
+    ("expect_column_proportion_of_unique_values_to_be_between", {"column": "status", "min_value": 0.9}),
+    (
+        "expect_column_quantile_values_to_be_between",
+        {"column": "a", "quantile_ranges": {"quantiles": [0.0, 1.0], "value_ranges": [[1, 1], [6, 6]]}},
+    ),
+    ("expect_column_stdev_to_be_between", {"column": "id", "min_value": 2}),
+    ("expect_column_stdev_to_be_between", {"column": "amount", "min_value": 2}),
+    ("expect_column_sum_to_be_between", {"column": "amount", "max_value": 10}),
+    ("expect_column_sum_to_be_between", {"column": "small", "min_value": 20, "max_value": 20}),
+    ("expect_column_to_exist", {"column": "id", "column_index": 0}),
+    ("expect_column_to_exist", {"column": "gone"}),
+    ("expect_column_unique_value_count_to_be_between", {"column": "status", "max_value": 3}),
+    ("expect_column_value_lengths_to_be_between", {"column": "status", "min_value": 1, "max_value": 4}),
+    ("expect_column_value_lengths_to_equal", {"column": "status", "value": 5}),
+    ("expect_column_value_z_scores_to_be_less_than", {"column": "a", "threshold": 1, "double_sided": True}),
+    ("expect_column_value_z_scores_to_be_less_than", {"column": "a", "threshold": 1, "double_sided": False}),
+    ("expect_column_values_to_be_between", {"column": "id", "min_value": 2, "max_value": 4}),
+    ("expect_column_values_to_be_between", {"column": "amount", "min_value": 0.1, "max_value": 2.25}),
+    ("expect_column_values_to_be_between", {"column": "amount", "min_value": 0.1, "strict_min": True}),
+    ("expect_column_values_to_be_between", {"column": "price", "min_value": 0, "max_value": 10, "mostly": 0.5}),
+    ("expect_column_values_to_be_between", {"column": "day", "min_value": "2026-11-02"}),
+    ("expect_column_values_to_be_between", {"column": "moment", "min_value": NOON}),
+    ("expect_column_values_to_be_between", {"column": "moment", "min_value": "2026-11-03T05:02:03.000045+06:00"}),
+    ("expect_column_values_to_be_between", {"column": "moment", "max_value": date(2026, 11, 2)}),
+    ("expect_column_values_to_be_between", {"column": "local", "min_value": datetime(2026, 11, 2, 23, 2, 3, 46)}),
+    ("expect_column_values_to_be_in_set", {"column": "amount", "value_set": [0.1, 2.25]}),
+    ("expect_column_values_to_be_in_set", {"column": "day", "value_set": ["2026-11-01", date(2026, 11, 2)]}),
+    ("expect_column_values_to_be_in_set", {"column": "moment", "value_set": [NOON]}),
+    ("expect_column_values_to_be_in_set", {"column": "local", "value_set": ["2026-11-02 23:02:03.000045"]}),
+    ("expect_column_values_to_be_in_set", {"column": "ok", "value_set": [True]}),
+    ("expect_column_values_to_be_in_set", {"column": "status", "value_set": ["NEW", "PAID"]}),
+    ("expect_column_values_to_be_json_parseable", {"column": "json"}),
+    ("expect_column_values_to_be_null", {"column": "id", "mostly": 0.1}),
+    ("expect_column_values_to_be_unique", {"column": "raw"}),
+    ("expect_column_values_to_be_unique", {"column": "status"}),
+    ("expect_column_values_to_match_json_schema", {"column": "object", "json_schema": {"type": "object"}}),
+    ("expect_column_values_to_match_json_schema", {"column": "json", "json_schema": {"type": "object"}}),
+    ("expect_column_values_to_match_regex", {"column": "status", "regex": "^[A-Z]+$"}),
+    ("expect_column_values_to_match_regex_list", {"column": "status", "regex_list": ["A", "N"], "match_on": "any"}),
+    ("expect_column_values_to_match_strftime_format", {"column": "text", "strftime_format": "%Y-%m-%d"}),
+    ("expect_column_values_to_not_be_in_set", {"column": "status", "value_set": ["NEW", ""]}),
+    ("expect_column_values_to_not_be_null", {"column": "id"}),
+    ("expect_column_values_to_not_be_null", {"column": "id", "mostly": 0.8}),
+    ("expect_column_values_to_not_be_null", {"column": "id", "row_condition": 'col("day").notNull()'}),
+    (
+        "expect_column_values_to_not_be_null",
+        {"column": "id", "row_condition": "col('amount') >= -3", "mostly": 0.9},
+    ),
+    ("expect_column_values_to_not_match_regex", {"column": "status", "regex": "A"}),
+    ("expect_column_values_to_not_match_regex_list", {"column": "status", "regex_list": ["A", "Z"]}),
+    ("expect_compound_columns_to_be_unique", {"column_list": ["status", "other"], "ignore_row_if": "never"}),
+    ("expect_multicolumn_sum_to_equal", {"column_list": ["a", "b"], "sum_total": 4}),
+    ("expect_multicolumn_values_to_be_equal", {"column_list": ["a", "b"]}),
+    ("expect_select_column_values_to_be_unique_within_record", {"column_list": ["a", "b"]}),
+    ("expect_table_column_count_to_be_between", {"max_value": 3}),
+    ("expect_table_column_count_to_equal", {"value": len(COLUMNS)}),
+    ("expect_table_columns_to_match_ordered_list", {"column_list": ROWS.column_names}),
+    ("expect_table_columns_to_match_set", {"column_set": ["id", "gone"], "exact_match": False}),
+    ("expect_table_row_count_to_be_between", {"min_value": 1, "max_value": 5}),
+    ("expect_table_row_count_to_equal", {"value": 2, "row_condition": 'col("status") == "NEW"'}),
+    ("expect_table_row_count_to_equal", {"value": 6}),
+]
+
+
+def _check(number: int, expectation: str, arguments: dict[str, Any]) -> Check:
+    ignored = {
+        "expect_column_pair_values_a_to_be_greater_than_b": "either_value_is_missing",
+        "expect_multicolumn_sum_to_equal": "any_value_is_missing",
+    }
+    more = {"ignore_row_if": ignored[expectation]} if expectation in ignored else {}
+    return Check(name=f"{number} {expectation} {arguments}", expectation=expectation, arguments=arguments | more)
+
+
+CHECKS = [_check(number, *each) for number, each in enumerate(EVERY)]
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[None]:
+    """This process is in a zone that is neither UTC nor that of the Spark session."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "America/New_York"
+    time.tzset()
+    yield
+    os.environ.pop("TZ")
+    if before is not None:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+@pytest.fixture(scope="module")
+def judging(spark: SparkSession, elsewhere: None) -> SparkSession:
+    return utc_session(spark)
+
+
+def _on_spark(session: SparkSession, rows: pa.Table, checks: list[Check]) -> list[CheckResult]:
+    frame = session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    return run_on_spark(checks, COLUMNS, lambda names: frame.select(*names))
+
+
+def _on_arrow(rows: pa.Table, checks: list[Check]) -> list[CheckResult]:
+    return run_on_arrow(checks, COLUMNS, lambda names: rows.select(names))
+
+
+def _said(result: CheckResult) -> dict[str, Any]:
+    """What both engines must agree about: an error's words are each one's own, and rows have no order."""
+    return {
+        "check": result.name,
+        "status": result.status,
+        "observed": round(result.observed, 6) if isinstance(result.observed, float) else result.observed,
+        "rows": result.row_count,
+        "unexpected": result.unexpected_count,
+        "sample": sorted(result.sample, key=repr),
+    }
+
+
+def test_every_expectation_that_a_gate_takes_is_among_the_checks() -> None:
+    assert {check.expectation for check in CHECKS} == SUPPORTED
+    check_suite(Suite(name="every", checks=tuple(CHECKS)), COLUMNS)
+
+
+def test_both_engines_say_the_same(judging: SparkSession) -> None:
+    on_spark, on_arrow = _on_spark(judging, ROWS, CHECKS), _on_arrow(ROWS, CHECKS)
+    assert [_said(result) for result in on_spark] == [_said(result) for result in on_arrow]
+    assert {result.status for result in on_arrow} == {Status.PASSED, Status.FAILED, Status.ERRORED}
+
+
+@pytest.mark.parametrize("rows", [ROWS.slice(0, 0), ROWS.slice(2, 1)], ids=["no rows", "a row of NULLs"])
+def test_both_engines_say_the_same_where_there_is_nothing_to_measure(judging: SparkSession, rows: pa.Table) -> None:
+    on_spark, on_arrow = _on_spark(judging, rows, CHECKS), _on_arrow(rows, CHECKS)
+    assert [_said(result) for result in on_spark] == [_said(result) for result in on_arrow]
+
+
+def test_the_frame_is_not_cached_any_longer_than_the_checks_take(judging: SparkSession) -> None:
+    _on_spark(judging, ROWS, CHECKS[-3:])
+    assert judging.sparkContext._jsc.sc().getPersistentRDDs().isEmpty()
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    _on_arrow(ROWS, CHECKS[-3:])
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,153 @@
+"""Promises of the lint: a suite that Great Expectations would stumble over is refused, in its author's words."""
+
+from typing import Any
+
+import pytest
+from great_expectations.expectations.registry import list_registered_expectation_implementations
+
+from lakelib.errors import InvalidInputError
+from lakelib.gates.expectations import REFUSED, SUPPORTED
+from lakelib.gates.lint import check_suite
+from lakelib.model.schema import Column
+from lakelib.specs.suite import parse_suite
+
+COLUMNS = [
+    Column(id=place, name=name, type=kind)
+    for place, (name, kind) in enumerate(
+        [("id", "bigint"), ("amount", "decimal(10,2)"), ("day", "date"), ("moment", "timestamp"), ("status", "string")]
+    )
+]
+NOT_NULL = "expect_column_values_to_not_be_null"
+BETWEEN = "expect_column_values_to_be_between"
+
+
+def problems(*checks: str, columns: list[Column] | None = COLUMNS) -> list[str]:
+    """What is wrong with checks, which begin in line 3."""
+    text = "name: a\nexpectations:\n" + "".join(f"- {check}\n" for check in checks)
+    try:
+        check_suite(parse_suite(text, "a.yaml"), columns)
+    except InvalidInputError as error:
+        return error.message.splitlines()
+    return []
+
+
+def test_every_expectation_is_taken_or_refused_for_a_reason() -> None:
+    assert SUPPORTED.isdisjoint(REFUSED)
+    assert {*list_registered_expectation_implementations()} == SUPPORTED | set(REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (
+            "{type: expect_column_to_exst, kwargs: {column: id}}",
+            "there is no expectation 'expect_column_to_exst'. Do you mean expect_column_to_exist",
+        ),
+        (
+            "{type: expect_column_values_to_be_increasing, kwargs: {column: id}}",
+            "a gate cannot take expect_column_values_to_be_increasing: the rows of a table have no order.",
+        ),
+        (f"{{type: {NOT_NULL}, kwargs: {{colum: id}}}}", f"{NOT_NULL} needs the argument 'column'."),
+        (f"{{type: {NOT_NULL}}}", f"{NOT_NULL} needs the argument 'column'."),
+        (f"{{type: {NOT_NULL}, kwargs: {{column: 7}}}}", "column is 7: str type expected."),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, mostly: 2}}}}",
+            "mostly is 2: ensure this value is less than or equal to 1.0.",
+        ),
+        (
+            f"{{type: {BETWEEN}, kwargs: {{column: id, min_value: few}}}}",
+            "min_value is 'few': value is not a valid float, invalid date format, invalid datetime format.",
+        ),
+        (
+            f"{{type: {BETWEEN}, kwargs: {{column: id}}}}",
+            f"{BETWEEN}: min_value and max_value cannot both be None.",
+        ),
+        (
+            f"{{type: {BETWEEN}, kwargs: {{column: id, min_value: {{$PARAMETER: x}}}}}}",
+            "min_value is a parameter, and gates have none.",
+        ),
+        (f"{{type: {NOT_NULL}, kwargs: {{column: ids}}}}", "there is no column 'ids'. Do you mean id?"),
+        (f"{{type: {NOT_NULL}, kwargs: {{column: ID}}}}", "there is no column 'ID'."),
+        (
+            "{type: expect_compound_columns_to_be_unique, kwargs: {column_list: [id, statu]}}",
+            "there is no column 'statu'. Do you mean status?",
+        ),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: 'col(\"stat\") == 1'}}}}",
+            "there is no column 'stat'. Do you mean status?",
+        ),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: 'status == 1'}}}}",
+            "row_condition is 'status == 1'; it must be of the form",
+        ),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: 'col(\"id\") == 1 and 1 == 1'}}}}",
+            "row_condition is 'col(\"id\") == 1 and 1 == 1'; it must be of the form",
+        ),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, condition_parser: pandas}}}}",
+            f"{NOT_NULL} has no argument 'condition_parser'.",
+        ),
+        (
+            "{type: expect_multicolumn_sum_to_equal, kwargs: {column_list: [id, amount], sum_total: 1}}",
+            "expect_multicolumn_sum_to_equal needs ignore_row_if: any_value_is_missing;",
+        ),
+        (
+            f"{{type: {BETWEEN}, kwargs: {{column: day, min_value: 7}}}}",
+            "min_value is 7, which the column cannot hold.",
+        ),
+        (
+            f"{{type: {BETWEEN}, kwargs: {{column: day, min_value: 2026-11-18 12:00:00}}}}",
+            "min_value is datetime.datetime(2026, 11, 18, 12, 0), which the column cannot hold.",
+        ),
+        (
+            "{type: expect_column_values_to_be_in_set, kwargs: {column: moment, value_set: [soon]}}",
+            "value_set is ['soon'], which the column cannot hold.",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(check: str, problem: str) -> None:
+    found = problems(check)
+    assert any(line.startswith(f"a.yaml, line 3: {problem}") for line in found), found
+
+
+def test_an_unknown_argument_is_told_with_those_that_are_near() -> None:
+    assert problems(f"{{type: {BETWEEN}, kwargs: {{column: id, min_valu: 1, max_value: 2}}}}") == [
+        f"a.yaml, line 3: {BETWEEN} has no argument 'min_valu'. Do you mean min_value or max_value?"
+    ]
+
+
+def test_all_is_told_at_once_in_the_order_of_lines() -> None:
+    found = problems("{type: expect_a}", f"{{type: {NOT_NULL}, kwargs: {{column: x}}}}", "{type: expect_b}")
+    assert [line.partition(":")[0] for line in found] == ["a.yaml, line 3", "a.yaml, line 4", "a.yaml, line 5"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        f"{{type: {NOT_NULL}, kwargs: {{column: anything}}}}",
+        "{type: expect_column_values_to_be_in_set, kwargs: {column: moment, value_set: [soon]}}",
+    ],
+)
+def test_without_columns_only_the_suite_itself_is_checked(check: str) -> None:
+    assert problems(check, columns=None) == []
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "{type: expect_column_to_exist, kwargs: {column: none}}",
+        "{type: expect_table_columns_to_match_set, kwargs: {column_set: [x]}}",
+        f"{{type: {BETWEEN}, kwargs: {{column: day, min_value: 2026-11-18, max_value: '2026-11-19'}}}}",
+        f"{{type: {BETWEEN}, kwargs: {{column: moment, min_value: '2026-11-18T00:00:00+02:00'}}}}",
+        f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: \"col('status') != 'x'\"}}}}",
+    ],
+)
+def test_what_is_right_passes(check: str) -> None:
+    assert problems(check) == []
+
+
+def test_a_value_of_any_kind_is_refused_without_a_crash() -> None:
+    values: list[Any] = ["[]", "{}", "''", "null", "true", ".nan", "2026-11-18", "!!binary aGk=", "[[1]]", "{a: 1}"]
+    for kind in sorted(SUPPORTED):
+        problems(*(f"{{type: {kind}, kwargs: {{column: {value}, value_set: {value}}}}}" for value in values))
