@@ -1,0 +1,105 @@
+"""The arguments that several commands of `lake` take, and what their texts mean."""
+
+import csv
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from lakelib.cli.command import wrong_usage
+from lakelib.specs.durations import parse_duration
+
+NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""How NULL is written as the value of a partition column; as in the folders of partitions."""
+
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="namespace.table", show_default=False)]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="WHEN",
+        help="A snapshot id, tag:NAME, or a moment such as 2026-11-18T10:30 (UTC if no zone is given).",
+        show_default=False,
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", "-w", metavar="SQL", help="Only rows for which this is true.", show_default=False),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        "-c",
+        metavar="NAMES",
+        help='Names with commas between; a name with a comma in "quotes".',
+        show_default=False,
+    ),
+]
+CommitIds = Annotated[list[str], typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
+CommitId = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of a commit.", show_default=False)]
+Really = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without this it is only told what would be done.")]
+
+
+def read_at(text: str | None) -> int | str | datetime | None:
+    """What lakelib takes as `at`."""
+    if text is None or text.startswith("tag:"):
+        return text
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        wrong_usage(f"--at {text!r} is no snapshot id, no tag:NAME and no moment such as 2026-11-18T10:30.")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def read_columns(texts: Sequence[str] | None) -> list[str] | None:
+    if not texts:
+        return None
+    names = [name.strip() for text in texts for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not all(names):
+        wrong_usage(f"--columns {','.join(texts)!r} has an empty name.")
+    return names
+
+
+def read_pairs(texts: Sequence[str], what: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            wrong_usage(f"{what} {text!r} is not NAME=VALUE.")
+        if name in pairs:
+            wrong_usage(f"{what} names {name!r} twice.")
+        pairs[name] = value
+    return pairs
+
+
+def read_partition(texts: Sequence[str]) -> dict[str, str | None]:
+    """The values of `dt=2026-11-18 region=eu`."""
+    pairs = read_pairs(texts, "The partition's value")
+    return {name: None if value == NULL_VALUE else value for name, value in pairs.items()}
+
+
+def read_duration(text: str | None, option: str) -> timedelta | None:
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        wrong_usage(f"{option} {text!r}: {error}")
+
+
+def read_commit_id(text: str) -> UUID:
+    if not re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text):
+        wrong_usage(f"{text!r} is no commit's id; `lake commits` lists them.")
+    return UUID(text)
+
+
+def read_choice(text: Any, choices: Sequence[str], option: str) -> str:
+    if text not in choices:
+        wrong_usage(f"{option} {text!r} is none of {', '.join(choices)}.")
+    return str(text)

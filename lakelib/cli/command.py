@@ -1,0 +1,226 @@
+"""What all commands of `lake` share: the options that each of them takes, the lake it works on, and how it ends.
+
+Nothing here loads Arrow or PostgreSQL's driver before a command needs the lake: help comes at once.
+"""
+
+import functools
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from lakelib.errors import LakeError, NotFoundError, exit_code_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lakelib.lake import Lake
+    from lakelib.table import Table
+
+BROKEN_PIPE_EXIT_CODE = 141
+"""As of a program that the signal SIGPIPE has ended."""
+INTERRUPTED_EXIT_CODE = 130
+_PANEL = "Lake and output"
+_PIPE_WIDTH = 10_000
+"""Nothing is cut or wrapped where a program reads along."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """The options that may stand before the command's name and after it. None is not given."""
+
+    warehouse: str | None = None
+    catalog: str | None = None
+    json: bool | None = None
+    debug: bool | None = None
+
+    def completed(self, other: "Common | None") -> "Common":
+        """With what is only given in the other place."""
+        if other is None:
+            return self
+        missing = {name: getattr(other, name) for name in _COMMON if getattr(self, name) is None}
+        return replace(self, **missing)
+
+
+Warehouse = Annotated[
+    str | None,
+    typer.Option(metavar="URI", help="In place of LAKE_WAREHOUSE.", rich_help_panel=_PANEL, show_default=False),
+]
+CatalogUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        metavar="URL",
+        help="In place of LAKE_CATALOG; the environment hides passwords, an argument does not.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+AsJson = Annotated[
+    bool | None,
+    typer.Option("--json", metavar="", help="JSON for programs, in place of tables.", rich_help_panel=_PANEL),
+]
+Debug = Annotated[
+    bool | None,
+    typer.Option("--debug", metavar="", help="Show where in the program an error arose.", rich_help_panel=_PANEL),
+]
+_COMMON = {"warehouse": Warehouse, "catalog": CatalogUrl, "json": AsJson, "debug": Debug}
+
+
+class Session:
+    """One run of a command."""
+
+    def __init__(self, common: Common) -> None:
+        self._common = common
+        self._lake: Lake | None = None
+
+    @property
+    def json(self) -> bool:
+        """Whether a program reads along."""
+        return bool(self._common.json)
+
+    @property
+    def lake(self) -> "Lake":
+        """The lake, connected at first use. Raises NotFoundError where none is named and none is in this folder."""
+        if self._lake is None:
+            self._lake = _connect(self._common)
+        return self._lake
+
+    def table(self, name: str) -> "Table":
+        return self.lake.table(name)
+
+    @functools.cached_property
+    def out(self) -> "Console":
+        return _console(sys.stdout)
+
+    @functools.cached_property
+    def err(self) -> "Console":
+        return _console(sys.stderr)
+
+    def note(self, text: str) -> None:
+        """A word to people about what they see; programs are not told."""
+        if not self.json:
+            self.err.print(text, style="dim", markup=False, highlight=False)
+
+    def print_json(self, value: Any) -> None:
+        """A whole document."""
+        from lakelib.cli.values import json_text
+
+        print(json_text(value, indent=2))
+
+    def print_line(self, value: Any) -> None:
+        """One of many documents, a line each."""
+        from lakelib.cli.values import json_text
+
+        print(json_text(value))
+
+    def close(self) -> None:
+        if self._lake is not None:
+            self._lake.close()
+
+    def explain_failure(self, error: Exception) -> int:
+        """Says on stderr what went wrong and what to do about it. Gives the exit code."""
+        if self._common.debug:
+            traceback.print_exception(error)
+        code = exit_code_of(error)
+        known = isinstance(error, LakeError)
+        kind = error.kind if isinstance(error, LakeError) else "other"
+        message = error.message if isinstance(error, LakeError) else f"{type(error).__name__}: {error}"
+        remedy = error.remedy if isinstance(error, LakeError) else "Run it again with --debug to see where it arose."
+        if self.json:
+            family = type(error).__name__ if known else "other"
+            told = {"family": family, "kind": kind, "message": message, "remedy": remedy}
+            print(json.dumps({"ok": False, "exit_code": code, "error": told}), file=sys.stderr)
+            return code
+        self.err.print("error: ", style="bold red", end="", highlight=False)
+        self.err.print(message, markup=False, highlight=False, soft_wrap=True)
+        if remedy:
+            self.err.print(remedy, style="dim", markup=False, highlight=False, soft_wrap=True)
+        return code
+
+
+def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callable[[Callable[..., None]], Any]:
+    """Makes a function `(session, …)` the command of that name: it also takes the common options, its errors become
+    messages and exit codes, and its lake is closed at the end."""
+
+    def register(work: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(work)
+        def run(context: typer.Context, **given: Any) -> None:
+            common = Common(**{option: given.pop(option) for option in _COMMON})
+            _run(work, Session(common.completed(context.obj)), given)
+
+        _, *own = inspect.signature(work, eval_str=True).parameters.values()
+        parameters = [
+            inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own),
+            *(
+                inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+                for option, kind in _COMMON.items()
+            ),
+        ]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        app.command(name, rich_help_panel=panel)(run)
+        return work
+
+    return register
+
+
+def wrong_usage(message: str) -> NoReturn:
+    """Ends the command with exit code 2."""
+    raise typer.BadParameter(message)
+
+
+def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> None:
+    try:
+        try:
+            work(session, **given)
+            sys.stdout.flush()
+        finally:
+            session.close()
+    except BrokenPipeError:
+        # Whoever read along has seen enough. What is left in the buffer must go nowhere, or Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE_EXIT_CODE) from None
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except KeyboardInterrupt:
+        session.err.print("interrupted", style="dim")
+        raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
+    except Exception as error:
+        raise typer.Exit(session.explain_failure(error)) from None
+
+
+def _connect(common: Common) -> "Lake":
+    """A command looks at a lake that is there: run in the wrong folder, it makes none."""
+    import lakelib
+    from lakelib.settings import load_settings
+
+    settings = load_settings(warehouse=common.warehouse, catalog=common.catalog, environ=os.environ)
+    if settings.catalog is None and not Path(settings.embedded_catalog).exists():
+        raise NotFoundError(
+            f"There is no lake in {os.getcwd()}, and no other one is named.",
+            kind="lake_not_found",
+            remedy="Name its catalog and warehouse: LAKE_CATALOG and LAKE_WAREHOUSE, or --catalog and --warehouse.",
+        )
+    return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
+
+
+def _console(stream: Any) -> "Console":
+    from rich.console import Console
+
+    class _Piped(Console):
+        """Leaves it to the command to end when nobody reads along any more."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return _Piped(file=stream, width=width)

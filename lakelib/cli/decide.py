@@ -1,0 +1,262 @@
+"""Commands about commits that wait for a decision: commits, publish, reject, gate show."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakelib.cli.arguments import CommitId, CommitIds, read_choice, read_commit_id
+from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
+from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
+from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
+
+if TYPE_CHECKING:
+    from lakelib.model.verdict import CheckResult, Verdict
+    from lakelib.ops.inspect import CommitSummary
+    from lakelib.table import StagedCommit
+
+_PANEL = "Decide"
+_STATES = ("staged", "rejected", "published", "expired")
+_WAITING = ("staged", "rejected")
+_MOST_COMMITS = 50
+_LONGEST_SAMPLE = 10
+_EXIT_CODES = {"reject": EXIT_CODES[RejectedError], "errored": EXIT_CODES[RetryableError]}
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "commits", panel=_PANEL)(commits)
+    command(app, "publish", panel=_PANEL)(publish)
+    command(app, "reject", panel=_PANEL)(reject)
+    group = typer.Typer(no_args_is_help=True, help="What gates have found in commits.")
+    command(group, "show")(gate_show)
+    command(group, "judge")(gate_judge)
+    command(group, "report")(gate_report)
+    app.add_typer(group, name="gate", rich_help_panel=_PANEL)
+
+
+def commits(
+    session: Session,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="Only its commits.", show_default=False)
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", "-s", help=f"{', '.join(_STATES)}; may be repeated. (staged, rejected)"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = _MOST_COMMITS,
+) -> None:
+    """Lists the commits that wait for a decision.
+
+    They are staged or were rejected: nobody reads them yet."""
+    from lakelib.model.table import CommitState
+    from lakelib.ops.create import find_table
+    from lakelib.ops.inspect import list_commits
+
+    states = [CommitState(read_choice(each, _STATES, "--state")) for each in state or _WAITING]
+    info = None if table is None else find_table(session.lake.runtime, table)
+    found = list_commits(session.lake.runtime, info, states, limit)
+    if session.json:
+        return session.print_json([_facts(each) for each in found])
+    now = datetime.now(UTC)
+    columns = (
+        Column("commit"),
+        Column("table", fold=True),
+        Column("state"),
+        Column("verdict", optional=1),
+        Column("age", right=True, optional=2),
+        Column("rows", right=True, optional=3),
+        Column("kind", optional=6),
+        Column("by", optional=5),
+        Column("reason", optional=4, fold=True),
+    )
+    rows = [
+        (
+            str(each.id),
+            each.table,
+            each.state,
+            each.outcome or "",
+            readable_age(now - each.staged_at),
+            readable_count(each.summary.get("rows_in", 0)),
+            each.kind,
+            "" if each.application is None else f"{escaped(each.application)}:{each.version}",
+            escaped(each.reason or ""),
+        )
+        for each in found
+    ]
+    return show_table(session, columns, rows, empty=f"No commit is {' or '.join(each.value for each in states)}.")
+
+
+def publish(
+    session: Session,
+    commit: CommitIds,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who answers for it: needed for what a gate rejected.", show_default=False),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why all the same.", show_default=False)] = None,
+) -> None:
+    """Publishes commits, all in one instant or none.
+
+    They may be of any tables. What a gate rejected is published by a person who says why."""
+    if (by is None) != (reason is None):
+        wrong_usage("--by and --reason belong together.")
+    from lakelib.ops.publish import publish_staged
+
+    ids = [read_commit_id(text) for text in commit]
+    lake = session.lake
+    names = [lake.staged(each).table_name for each in ids]
+    snapshots = publish_staged(lake.runtime, ids, by=by, reason=reason)
+    published = [
+        {"table": name, "commit": each, "snapshot": snapshot.id}
+        for name, each, snapshot in zip(names, ids, snapshots, strict=True)
+    ]
+    if session.json:
+        return session.print_json({"published": published})
+    for each in published:
+        say(session, f"{each['table']}: commit {each['commit']} is snapshot {each['snapshot']}")
+    return None
+
+
+def reject(
+    session: Session,
+    commit: CommitId,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+) -> None:
+    """Rejects a commit.
+
+    It stays inspectable (scan --staged) until it expires."""
+    staged = session.lake.staged(read_commit_id(commit))
+    staged.reject(reason)
+    if session.json:
+        return session.print_json({"table": staged.table_name, "commit": staged.id, "state": staged.state})
+    return say(session, f"{staged.table_name}: commit {staged.id} is rejected")
+
+
+def gate_show(session: Session, commit: CommitId) -> None:
+    """Shows the newest verdict on a commit.
+
+    Check by check, with some of what was not as expected.
+    """
+    staged = session.lake.staged(read_commit_id(commit))
+    verdict = staged.verdict
+    if verdict is None:
+        raise NotFoundError(
+            f"No gate has judged commit {staged.id} of {staged.table_name}.",
+            kind="verdict_not_found",
+            remedy=f"lake gate judge {staged.id} FILE has it judged.",
+        )
+    return _show_verdict(session, staged, verdict)
+
+
+def gate_judge(
+    session: Session,
+    commit: CommitId,
+    suite: Annotated[Path, typer.Argument(metavar="FILE", help="The gate's suite, in YAML.", show_default=False)],
+) -> None:
+    """Has a gate judge a commit, in this process.
+
+    A verdict that rejects also rejects the commit. The exit code is 6 then, and 7 if a check could not be carried out.
+    """
+    staged = session.lake.staged(read_commit_id(commit))
+    with working(session, f"judging commit {staged.id}"):
+        verdict = staged.judge(suite)
+    _show_verdict(session, staged, verdict)
+    if not verdict.passed:
+        raise typer.Exit(_EXIT_CODES[verdict.outcome.value])
+
+
+def gate_report(
+    session: Session,
+    commit: CommitId,
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="The page of HTML to write.", show_default=False)],
+) -> None:
+    """Writes the newest verdict on a commit as a page of HTML."""
+    staged = session.lake.staged(read_commit_id(commit))
+    path = staged.report(output)
+    if session.json:
+        return session.print_json({"table": staged.table_name, "commit": staged.id, "report": path})
+    return say(session, f"{staged.table_name}: the verdict on commit {staged.id} is in {path}")
+
+
+def _show_verdict(session: Session, staged: "StagedCommit", verdict: "Verdict") -> None:
+    if session.json:
+        session.print_json({"table": staged.table_name, "state": staged.state, "verdict": verdict})
+    else:
+        _lay_out(session, staged.table_name, staged.state, verdict)
+
+
+def _lay_out(session: Session, table: str, state: str, verdict: "Verdict") -> None:
+    show_title(session, f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
+    fields = [
+        ("table", table),
+        ("commit", f"{verdict.commit_id}, {state}"),
+        ("judged", f"{readable_time(verdict.judged_at)} UTC on {verdict.engine}, {readable_seconds(verdict.seconds)}"),
+        ("made from", f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"),
+    ]
+    show_fields(session, fields)
+    session.out.print()
+    columns = (
+        Column("result"),
+        Column("severity"),
+        Column("check", fold=True),
+        Column("scope", optional=1),
+        Column("unexpected", right=True),
+        Column("of rows", right=True, optional=2),
+        Column("observed", optional=3, fold=True),
+    )
+    rows = [
+        (
+            each.status.value,
+            each.severity.value,
+            each.name,
+            each.scope.value,
+            readable_count(each.unexpected_count),
+            readable_count(each.row_count),
+            "" if each.observed is None else escaped(_short(json_text(each.observed))),
+        )
+        for each in verdict.checks
+    ]
+    show_table(session, columns, rows, empty="It has no checks.")
+    for check in verdict.checks:
+        _show_evidence(session, check)
+
+
+def _show_evidence(session: Session, check: "CheckResult") -> None:
+    """Of a check that has not passed: some of what was found, or why it could not be carried out."""
+    if check.status.value == "passed" or not (check.sample or check.detail):
+        return
+    session.out.print()
+    show_title(session, check.name)
+    sample = ", ".join(escaped(json_text(value)) for value in check.sample[:_LONGEST_SAMPLE])
+    more = ", …" if len(check.sample) > _LONGEST_SAMPLE else ""
+    fields = [("such as", sample + more)] if sample else []
+    show_fields(session, fields + ([("why", escaped(check.detail))] if check.detail else []))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _facts(commit: "CommitSummary") -> dict[str, Any]:
+    return {
+        "commit": commit.id,
+        "table": commit.table,
+        "state": commit.state,
+        "kind": commit.kind,
+        "gate": commit.gate,
+        "outcome": commit.outcome,
+        "staged_at": commit.staged_at,
+        "decided_at": commit.decided_at,
+        "reason": commit.reason,
+        "base_snapshot": commit.base_snapshot or None,
+        "head_snapshot": commit.head_snapshot or None,
+        "snapshot": commit.snapshot,
+        "application": commit.application,
+        "version": commit.version,
+        "approved_by": commit.approved_by,
+        "approval_reason": commit.approval_reason,
+        "summary": commit.summary,
+        "properties": commit.properties,
+    }

@@ -1,0 +1,327 @@
+"""Commands that tell what there is: namespaces, tables, describe, history, files, partitions."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakelib.cli.arguments import At, TableName, read_at
+from lakelib.cli.command import Session, command
+from lakelib.cli.show import Column, show_fields, show_table, show_title
+from lakelib.cli.values import counted, readable_count, readable_time, readable_values
+from lakelib.model.maintenance import readable_bytes
+
+if TYPE_CHECKING:
+    from lakelib.model.table import Snapshot, TableInfo
+    from lakelib.ops.inspect import FileSummary, PartitionSummary
+
+_PANEL = "Look"
+_MOST_FILES = 100
+_MOST_SNAPSHOTS = 30
+_SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
+
+
+def add_to(app: typer.Typer) -> None:
+    for name, work in (
+        ("namespaces", namespaces),
+        ("tables", tables),
+        ("describe", describe),
+        ("history", history),
+        ("partitions", partitions),
+        ("files", files),
+    ):
+        command(app, name, panel=_PANEL)(work)
+
+
+def _limit(most: int, what: str) -> Any:
+    return typer.Option(
+        "--limit", "-n", min=0, help=f"So many {what}; 0 is all. ({most}; with --json all)", show_default=False
+    )
+
+
+def namespaces(session: Session) -> None:
+    """Lists the namespaces."""
+    from lakelib.ops.inspect import list_tables
+
+    counts = dict.fromkeys(session.lake.namespaces(), 0)
+    for each in list_tables(session.lake.runtime, None):
+        counts[each.table.namespace] = counts.get(each.table.namespace, 0) + 1
+    if session.json:
+        return session.print_json([{"namespace": name, "tables": count} for name, count in counts.items()])
+    rows = [(name, readable_count(count)) for name, count in counts.items()]
+    return show_table(
+        session, (Column("namespace"), Column("tables", right=True)), rows, empty="There is no namespace yet."
+    )
+
+
+def tables(
+    session: Session,
+    namespace: Annotated[
+        str | None, typer.Argument(metavar="[NAMESPACE]", help="Only its tables.", show_default=False)
+    ] = None,
+) -> None:
+    """Lists the tables, each with its newest snapshot."""
+    from lakelib.ops.inspect import list_tables
+
+    found = list_tables(session.lake.runtime, namespace)
+    if session.json:
+        return session.print_json(
+            [_definition(each.table) | _head(each.table.head_id, each.committed_at) for each in found]
+        )
+    columns = (
+        Column("table", fold=True),
+        Column("snapshot", right=True),
+        Column("committed (UTC)"),
+        Column("primary key", optional=2, fold=True),
+        Column("partitioned by", optional=1, fold=True),
+    )
+    rows = [
+        (
+            each.table.full_name,
+            str(each.table.head_id or ""),
+            readable_time(each.committed_at),
+            ", ".join(column.name for column in each.table.primary_key),
+            ", ".join(column.name for column in each.table.partition_by),
+        )
+        for each in found
+    ]
+    where = f"the namespace {namespace}" if namespace else "the lake"
+    return show_table(session, columns, rows, empty=f"There is no table in {where} yet.")
+
+
+def describe(session: Session, table: TableName) -> None:
+    """Tells what a table is and holds."""
+    from lakelib.ops.create import find_table
+    from lakelib.ops.inspect import sum_contents
+
+    info = find_table(session.lake.runtime, table)
+    contents = sum_contents(session.lake.runtime, info)
+    head = session.table(table).head
+    if session.json:
+        return session.print_json(
+            _definition(info)
+            | _head(info.head_id, head and head.committed_at)
+            | {"columns": [_column(info, column) for column in info.schema.columns]}
+            | {"contents": contents}
+        )
+    rows = f"{counted(contents.stored_rows, 'stored row')}, {readable_bytes(contents.size_bytes)}"
+    places = f"{counted(contents.files, 'file')} in {counted(contents.partitions, 'partition')}"
+    show_title(session, info.full_name)
+    show_fields(
+        session,
+        [
+            ("location", info.location),
+            ("snapshot", f"{head.id}, {head.kind}, {readable_time(head.committed_at)} UTC" if head else "none yet"),
+            ("holds", f"{rows}; {places}"),
+            ("primary key", _names(info.primary_key) or "none: rows are only appended"),
+            ("partitioned by", _names(info.partition_by) or "nothing"),
+            *([("buckets", _buckets(info))] if info.primary_key else []),
+            *([("newest by", f"{_names(info.sequence_by)}, then the order of commits")] if info.sequence_by else []),
+            *((f"option {name}", str(value)) for name, value in info.options.as_mapping().items()),
+        ],
+    )
+    session.out.print()
+    columns = (Column("column", fold=True), Column("type", fold=True), Column("role", optional=1))
+    shown = [(each["name"], each["type"], _role(each)) for each in (_column(info, c) for c in info.schema.columns)]
+    return show_table(session, columns, shown, empty="It has no columns.")
+
+
+def history(
+    session: Session, table: TableName, limit: Annotated[int | None, _limit(_MOST_SNAPSHOTS, "snapshots")] = None
+) -> None:
+    """Lists a table's snapshots, the newest first."""
+    found = session.table(table).history()
+    most = _most(session, limit, _MOST_SNAPSHOTS)
+    shown = found[:most]
+    if session.json:
+        return session.print_json([_snapshot(each) for each in shown])
+    columns = (
+        Column("id", right=True),
+        Column("kind"),
+        Column("committed (UTC)"),
+        Column("rows", right=True),
+        Column("deletes", right=True, optional=1),
+        Column("files", right=True),
+        Column("added", right=True),
+        Column("properties", optional=2),
+        Column("commit", optional=3),
+    )
+    rows = [
+        (
+            str(each.id),
+            each.kind,
+            readable_time(each.committed_at),
+            readable_count(each.summary.get("rows_written", 0)),
+            readable_count(each.summary.get("deletes_written") or None),
+            _change(each.summary),
+            readable_bytes(each.summary.get("bytes_added", 0)),
+            readable_values(each.properties),
+            str(each.commit_id),
+        )
+        for each in shown
+    ]
+    show_table(session, columns, rows, empty=f"{table} has no snapshot yet.")
+    return _note_more(session, len(shown), len(found), "snapshots")
+
+
+def partitions(session: Session, table: TableName, at: At = None) -> None:
+    """Lists the partitions that hold files."""
+    found = session.table(table).partitions(at=read_at(at))
+    if session.json:
+        return session.print_json([_partition(each) for each in found])
+    columns = (
+        Column("partition", fold=True),
+        Column("files", right=True),
+        Column("stored rows", right=True),
+        Column("size", right=True),
+        Column("newest snapshot", right=True, optional=1),
+    )
+    rows = [
+        (
+            readable_values(each.values) or "(the whole table)",
+            readable_count(each.files),
+            readable_count(each.stored_rows),
+            readable_bytes(each.size_bytes),
+            str(each.newest_snapshot),
+        )
+        for each in found
+    ]
+    return show_table(session, columns, rows, empty=f"{table} holds no files there.")
+
+
+def files(
+    session: Session,
+    table: TableName,
+    at: At = None,
+    limit: Annotated[int | None, _limit(_MOST_FILES, "files")] = None,
+) -> None:
+    """Lists the live files.
+
+    With --json there is a line for each file, as they come."""
+    listing = session.table(table).files(at=read_at(at))
+    most = _most(session, limit, _MOST_FILES)
+    if session.json:
+        for each in islice(listing, most):
+            session.print_line(each)
+        return
+    columns = (
+        Column("path", fold=True),
+        Column("rows", right=True),
+        Column("deletes", right=True, optional=2),
+        Column("size", right=True),
+        Column("bucket", right=True, optional=3),
+        Column("level", right=True, optional=4),
+        Column("since", right=True, optional=1),
+    )
+    shown = list(islice(listing, most))
+    rows = [
+        (
+            each.path,
+            readable_count(each.row_count),
+            readable_count(each.delete_count or None),
+            readable_bytes(each.size_bytes),
+            _bucket(each),
+            str(each.level),
+            str(each.added_snapshot),
+        )
+        for each in shown
+    ]
+    show_table(session, columns, rows, empty=f"{table} holds no files there.")
+    _note_more(session, len(shown), len(listing) if len(shown) == most else len(shown), "files")
+
+
+def _most(session: Session, limit: int | None, most: int) -> int | None:
+    """None is all."""
+    if limit is None:
+        return None if session.json else most
+    return limit or None
+
+
+def _note_more(session: Session, shown: int, total: int, what: str) -> None:
+    if shown < total:
+        session.note(f"{shown:,} of {total:,} {what}; --limit 0 lists all")
+
+
+def _definition(table: "TableInfo") -> dict[str, Any]:
+    return {
+        "table": table.full_name,
+        "location": table.location,
+        "primary_key": [column.name for column in table.primary_key],
+        "partition_by": [column.name for column in table.partition_by],
+        "buckets": table.buckets.mode if table.buckets.fixed_depth is None else 1 << table.buckets.fixed_depth,
+        "sequence_by": [column.name for column in table.sequence_by],
+        "merge": table.merge,
+        "options": table.options.as_mapping(),
+    }
+
+
+def _head(snapshot_id: int, committed_at: Any) -> dict[str, Any]:
+    return {"snapshot": snapshot_id or None, "committed_at": committed_at}
+
+
+def _column(table: "TableInfo", column: Any) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "nullable": column.nullable,
+        "primary_key": column.id in table.primary_key_ids,
+        "partition": column.id in table.partition_ids,
+    }
+
+
+def _role(column: Mapping[str, Any]) -> str:
+    parts = [
+        "primary key" if column["primary_key"] else "",
+        "partition" if column["partition"] else "",
+        "" if column["nullable"] or column["primary_key"] else "not null",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _names(columns: Any) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def _buckets(table: "TableInfo") -> str:
+    depth = table.buckets.fixed_depth
+    return table.buckets.mode if depth is None else f"{1 << depth:,}"
+
+
+def _snapshot(snapshot: "Snapshot") -> dict[str, Any]:
+    return {
+        "snapshot": snapshot.id,
+        "kind": snapshot.kind,
+        "committed_at": snapshot.committed_at,
+        "commit": snapshot.commit_id,
+        "schema_id": snapshot.schema_id,
+        **{name: snapshot.summary.get(name, 0) for name in _SUMMED},
+        "properties": snapshot.properties,
+    }
+
+
+def _change(summary: Mapping[str, Any]) -> str:
+    """Files added and removed: `+4 −2`."""
+    return " ".join(_signed(summary))
+
+
+def _partition(partition: "PartitionSummary") -> dict[str, Any]:
+    return {
+        "partition": partition.values,
+        "path": partition.path,
+        "files": partition.files,
+        "stored_rows": partition.stored_rows,
+        "size_bytes": partition.size_bytes,
+        "newest_snapshot": partition.newest_snapshot,
+    }
+
+
+def _signed(summary: Mapping[str, Any]) -> Iterator[str]:
+    for sign, name in (("+", "files_added"), ("−", "files_removed")):
+        if summary.get(name):
+            yield f"{sign}{summary[name]:,}"
+
+
+def _bucket(file: "FileSummary") -> str:
+    """The one of all that the file holds; nothing if it holds all keys."""
+    return f"{file.prefix:,} of {1 << file.depth:,}" if file.depth else ""

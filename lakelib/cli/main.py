@@ -1,0 +1,58 @@
+"""The command `lake`: looks into a lake, decides about commits, and looks after tables."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from lakelib.cli import decide, done, look, maintain, rows, tags
+from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse
+
+_EPILOG = (
+    "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME), else the one in ./.lake."
+    " Exit codes: 0 done, 2 wrong usage, 3 wrong input, 4 not there, 5 conflict, 6 rejected, 7 try again, 8 damaged"
+    " data, 1 anything else."
+)
+
+app = typer.Typer(
+    name="lake",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog=_EPILOG,
+)
+for part in (look, rows, decide, done, maintain, tags):
+    part.add_to(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    try:
+        app(arguments, prog_name="lake")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        import lakelib
+
+        print(f"lakelib {lakelib.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _lake(
+    context: typer.Context,
+    warehouse: Warehouse = None,
+    catalog: CatalogUrl = None,
+    json: AsJson = None,
+    debug: Debug = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which lakelib this is.")
+    ] = False,
+) -> None:
+    """Looks into a lake of lakelib's, decides about commits, and looks after tables."""
+    context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, debug=debug)

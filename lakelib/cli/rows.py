@@ -1,0 +1,98 @@
+"""Commands that read rows, or tell what reading them takes: scan, explain."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakelib.cli.arguments import At, Columns, TableName, Where, read_at, read_choice, read_columns, read_commit_id
+from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.formats import FORMATS, write_rows
+from lakelib.cli.show import say, working
+
+if TYPE_CHECKING:
+    from lakelib.scan import Scan
+
+_PANEL = "Read"
+_MOST_ROWS = 50
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "scan", panel=_PANEL)(scan)
+    command(app, "explain", panel=_PANEL)(explain)
+
+
+def scan(
+    session: Session,
+    table: TableName,
+    columns: Columns = None,
+    where: Where = None,
+    at: At = None,
+    staged: Annotated[
+        str | None,
+        typer.Option(metavar="COMMIT", help="The rows of a commit that is staged or was rejected.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", "-n", min=0, help=f"So many rows; 0 is all. (a table {_MOST_ROWS}, else all)"),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help=f"{', '.join(FORMATS)}; json is a line a row. (table)")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Into a file, which is there once it is complete."),
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only how many rows there are.")] = False,
+) -> None:
+    """Reads rows.
+
+    They come in no certain order, and in little memory however many they are."""
+    chosen = _choose_format(session, format, output)
+    if staged and at:
+        wrong_usage("--staged and --at are two ways to say what is read.")
+    names = read_columns(columns)
+    handle = session.table(table)
+    if staged:
+        commit = session.lake.staged(read_commit_id(staged))
+        found = commit.scan(columns=names, where=where, scope="staged")
+    else:
+        found = handle.scan(columns=names, where=where, at=read_at(at))
+    if count:
+        return _count(session, table, found)
+    most = _MOST_ROWS if limit is None and chosen == "table" else limit or None
+    return write_rows(session, found, chosen, most, output, told=limit is not None)
+
+
+def _count(session: Session, table: str, found: "Scan") -> None:
+    with working(session, f"counting the rows of {table}"):
+        rows = found.count()
+    if session.json:
+        return session.print_json({"table": table, "snapshot": found.snapshot_id, "rows": rows})
+    return say(session, str(rows))
+
+
+def explain(session: Session, table: TableName, columns: Columns = None, where: Where = None, at: At = None) -> None:
+    """Tells what a scan would read, and what not."""
+    found = session.table(table).scan(columns=read_columns(columns), where=where, at=read_at(at)).explain()
+    if session.json:
+        facts = {field.name: getattr(found, field.name) for field in fields(found)}
+        return session.print_json({"table": facts.pop("table"), "snapshot": facts.pop("snapshot_id")} | facts)
+    return say(session, str(found))
+
+
+def _choose_format(session: Session, given: str | None, output: Path | None) -> str:
+    if given is None:
+        by_name = output.suffix.removeprefix(".") if output is not None else ""
+        given = "json" if session.json or by_name in ("jsonl", "ndjson") else by_name if by_name in FORMATS else "table"
+    chosen = read_choice(given, FORMATS, "--format")
+    if session.json and chosen != "json":
+        wrong_usage(f"--json and --format {chosen} are two formats.")
+    if chosen == "table" and output is not None:
+        wrong_usage(f"--output {output} needs --format json, csv or parquet, or a name that ends so.")
+    if chosen == "parquet" and output is None:
+        wrong_usage("--format parquet needs --output.")
+    if output is not None and not output.absolute().parent.is_dir():
+        wrong_usage(f"The folder of --output {output} does not exist.")
+    return chosen

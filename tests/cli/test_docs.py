@@ -1,0 +1,102 @@
+"""docs/cli.md: its examples run, and the fields that it names are those that there are."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakelib import Lake
+from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
+
+_TEXT = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
+_EXAMPLES = re.findall(r"^    (lake .*)$", _TEXT, re.MULTILINE)
+_ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
+_NAMED = re.compile(r"`([a-z_]+)`")
+
+
+@pytest.fixture(scope="module")
+def names(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What the examples call by a name: a table, and commits."""
+    orders = lake.create_table("shop.orders", SCHEMA, primary_key=["order_id"], partition_by=["dt"])
+    orders.upsert(order_rows(30))
+    orders.tag("first")
+    orders.upsert(order_rows(30, 2))
+    staged = {name: orders.stage_upsert(order_rows(3, 3)) for name in ("STAGED", "REJECTED", "OTHER", "JUDGED")}
+    staged["REJECTED"].reject("looks odd")
+    staged["JUDGED"].judge(write_suite(tmp_path_factory.mktemp("gate")))
+    return {name: str(commit.id) for name, commit in staged.items()}
+
+
+def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    assert len(_EXAMPLES) > 30
+    for example in _EXAMPLES:
+        words = shlex.split(re.sub(r"\$(\w+)", lambda found: names[found[1]], example))[1:]
+        ran = run(*(word.replace("/tmp/", f"{tmp_path}/") for word in words))
+        assert ran.code == 0, f"{example}: {ran.err}"
+
+
+def test_every_command_has_an_example(run: Run) -> None:
+    for group in ([], ["tag"], ["gate"]):
+        told = run(*group, "--help").out
+        for name in re.findall(r"^│ ([a-z][a-z-]+) ", told, re.MULTILINE):
+            words = " ".join(["lake", *group, name])
+            assert any(example.startswith(words) for example in _EXAMPLES), words
+
+
+def test_the_fields_in_json_are_those_that_are_named(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
+    orders = "shop.orders"
+    commands: dict[str, list[str]] = {
+        "namespaces": ["namespaces"],
+        "tables": ["tables"],
+        "describe": ["describe", orders],
+        "history": ["history", orders],
+        "partitions": ["partitions", orders],
+        "files": ["files", orders, "--limit", "1"],
+        "scan --count": ["scan", orders, "--count"],
+        "explain": ["explain", orders],
+        "commits": ["commits", "--state", "staged", "--state", "rejected", "--state", "published"],
+        "publish": ["publish", names["STAGED"]],
+        "reject": ["reject", names["OTHER"], "--reason", "x"],
+        "gate show": ["gate", "show", names["JUDGED"]],
+        "gate judge": ["gate", "judge", names["JUDGED"], str(write_suite(tmp_path))],
+        "gate report": ["gate", "report", names["JUDGED"], str(tmp_path / "report.html")],
+        "mark-done": ["mark-done", orders, "dt=2026-11-18"],
+        "done": ["done", orders],
+        "compact": ["compact", orders, "--full"],
+        "tag create": ["tag", "create", orders, "fields"],
+        "tag list": ["tag", "list", orders],
+        "tag delete": ["tag", "delete", orders, "fields"],
+        "expire": ["expire", orders],
+        "vacuum": ["vacuum"],
+    }
+    documented = _documented()
+    assert documented.keys() == commands.keys()
+    for command, words in commands.items():
+        told = run(*words, "--json")
+        assert told.code == 0, f"{command}: {told.err}"
+        assert list(_first(told.document)) == documented[command], command
+
+
+def _documented() -> dict[str, list[str]]:
+    """The names of each command's fields, in their order."""
+    found: dict[str, list[str]] = {}
+    for commands, told in _ROW.findall(_TEXT):
+        if commands.strip("`").isdecimal():
+            continue
+        fields = _NAMED.findall(re.sub(r"\([^)]*\)", "", told))
+        if told.startswith("those of `tables`, and "):
+            fields = found["tables"] + fields[1:]
+        if told.startswith("those of `mark-done` without"):
+            fields = found["mark-done"][1:]
+        for command in re.findall(r"`([^`]+)`", commands):
+            found[command] = fields
+    return found
+
+
+def _first(document: Any) -> Mapping[str, Any]:
+    first: Mapping[str, Any] = document[0] if isinstance(document, list) else document
+    return first

@@ -1,0 +1,84 @@
+"""Looking after tables with the command. What deletes is a dry run until it is told --yes."""
+
+from pathlib import Path
+
+from lakelib import Lake, Table
+from tests.cli.conftest import Run
+
+
+def stored(table: Table) -> int:
+    return len(list(Path(table.location.removeprefix("file://")).rglob("*.parquet")))
+
+
+def test_a_table_is_compacted(run: Run, orders: Table) -> None:
+    before = len(orders.files())
+    told = run("compact", orders.name, "--full", "--where", "dt <= '2026-11-17'", "--json").document
+    assert (told["table"], told["snapshots"], told["partitions"]) == (orders.name, [3], 2)
+    assert (told["rows_before"], told["rows_after"]) == (40, 20)
+    assert told["files_after"] < told["files_before"] <= before
+    rest = run("compact", orders.name, "--full").out
+    assert rest.startswith(f"{orders.name}: compacted in ")
+    assert ["stored", "rows", "20", "10"] in [line.split() for line in rest.splitlines()]
+    assert run("compact", orders.name, "--full").out == f"{orders.name}: nothing to compact\n"
+    assert run("compact", orders.name, "--full", "--json").document["snapshots"] == []
+    assert run("compact", orders.name, "--where", "amount > 1").code == 3
+
+
+def test_snapshots_expire_when_it_is_meant(run: Run, orders: Table) -> None:
+    run("compact", orders.name, "--full")
+    dry = run("expire", orders.name, "--keep-last", 1, "--json").document
+    assert (dry["table"], dry["dry_run"], dry["snapshots"]) == (orders.name, True, [1, 2])
+    told = run("expire", orders.name, "--keep-last", 1)
+    assert "Nothing was changed" in told.err
+    assert "would be forgotten" in told.out
+    assert len(orders.history()) == 3
+    done = run("expire", orders.name, "--keep-last", 1, "--yes")
+    assert "was forgotten" in done.out
+    assert "Nothing was changed" not in done.err
+    assert [snapshot.id for snapshot in orders.history()] == [3]
+    assert run("expire", orders.name, "--older-than", "1d", "--json").document["snapshots"] == []
+
+
+def test_what_keeps_a_snapshot_is_told(run: Run, orders: Table) -> None:
+    orders.tag("eod", at=1)
+    told = run("expire", orders.name, "--keep-last", 1, "--json").document
+    assert told["snapshots"] == []
+    assert told["kept_back"] == [{"id": 1, "hold": {"kind": "tag", "name": "eod", "snapshot_id": 1}}]
+    assert "tag eod" in run("expire", orders.name, "--keep-last", 1).out
+
+
+def test_files_are_deleted_when_it_is_meant(run: Run, lake: Lake, orders: Table) -> None:
+    orphan = Path(orders.location.removeprefix("file://"), "dt=2026-11-16", "upsert-" + "0" * 32 + "-00000.parquet")
+    orphan.write_bytes(b"left behind")
+    orders.mark_done({"dt": "2026-11-16"})
+    dry = run("vacuum", "--grace", "0s", "--json").document
+    assert (dry["dry_run"], dry["orphans"], dry["orphan_bytes"]) == (True, 1, 11)
+    assert f"file://{orphan}" in dry["sample"]
+    named = run("vacuum", "--grace", "0s", "--files")
+    assert f"file://{orphan}" in named.lines
+    assert "Nothing was changed" in named.err
+    assert orphan.exists()
+    count = stored(orders)
+    assert run("vacuum", "--grace", "0s", "--yes", "--no-orphans").code == 0
+    assert orphan.exists()
+    assert run("vacuum", "--grace", "0s", "--yes").code == 0
+    assert stored(orders) == count - 1
+    assert orders.scan().count() == 30
+    assert (orphan.parent / "_SUCCESS").exists()
+
+
+def test_lengths_of_time_are_checked(run: Run, orders: Table) -> None:
+    assert run("expire", orders.name, "--older-than", "soon").code == 2
+    assert run("vacuum", "--grace", "1").code == 2
+    assert run("expire", orders.name, "--keep-last", 0).code == 2
+
+
+def test_tags_are_made_listed_and_deleted(run: Run, orders: Table) -> None:
+    made = run("tag", "create", orders.name, "eod", "--at", 1, "--json").document
+    assert (made["tag"], made["snapshot"]) == ("eod", 1)
+    assert run("tag", "create", orders.name, "now").out == f"{orders.name}: tag now is on snapshot 2\n"
+    assert run("tag", "list", orders.name, "--json").document[-1] == made
+    assert [line.split()[:2] for line in run("tag", "list", orders.name).lines[1:]] == [["now", "2"], ["eod", "1"]]
+    assert run("tag", "create", orders.name, "eod", "--at", 2).code == 5
+    assert run("tag", "delete", orders.name, "eod", "--json").document == {"table": orders.name, "deleted": "eod"}
+    assert run("tag", "delete", orders.name, "eod").code == 4
