@@ -51,3 +51,20 @@ class CorruptionError(LakeError):
     """Stored data or metadata is not what the catalog says it is. Needs a person."""
 
     default_kind = "corruption"
+
+
+OTHER_EXIT_CODE = 1
+USAGE_EXIT_CODE = 2
+EXIT_CODES: dict[type[LakeError], int] = {
+    InvalidInputError: 3,
+    NotFoundError: 4,
+    ConflictError: 5,
+    RejectedError: 6,
+    RetryableError: 7,
+    CorruptionError: 8,
+}
+"""How programs of lakelib's end: the code says who has to act."""
+
+
+def exit_code_of(error: BaseException) -> int:
+    return next((code for family, code in EXIT_CODES.items() if isinstance(error, family)), OTHER_EXIT_CODE)

@@ -1,19 +1,22 @@
 """The public API: connect, Lake, Transaction."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from uuid import UUID
 
 from lakelib.catalog import tables
 from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
+from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, publish
+from lakelib.ops import create, judge, publish, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.storage.filesystem import open_storage
@@ -119,6 +122,26 @@ class Lake:
         """The table is gone, and its name free. Raises NotFoundError."""
         create.drop_table(self._runtime, name)
 
+    def vacuum(
+        self,
+        dry_run: bool = False,
+        *,
+        grace: timedelta = vacuum.DEFAULT_GRACE,
+        orphans: bool = True,
+        tell: Callable[[str], None] | None = None,
+    ) -> VacuumResult:
+        """Deletes the files that nothing needs: those that expiries gave up, once they are due; those of tables that
+        were dropped longer ago than the `grace`; and orphans, which no commit names, if they are older than that.
+
+        What a running writer has written and not staged yet looks like an orphan: the grace has to be longer than the
+        longest write. `tell` hears the URI of each file. A dry run deletes nothing and tells what would go.
+        """
+        return vacuum.vacuum(self._runtime, dry_run=dry_run, grace=grace, orphans=orphans, tell=tell)
+
+    def staged(self, commit_id: UUID | str) -> StagedCommit:
+        """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
+        return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
+
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
         return Transaction(self._runtime)
@@ -169,7 +192,8 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._staged:
-            self.snapshots = publish.publish_staged(self._runtime, [each.id for each in self._staged])
+            judgings = {each.id: each.judgings for each in self._staged}
+            self.snapshots = judge.publish_judged(self._runtime, list(judgings), judgings)
 
 
 def _open_catalog(settings: Settings) -> Catalog:

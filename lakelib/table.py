@@ -1,19 +1,43 @@
 """The public API: Table and StagedCommit. Each method is one call into `lakelib.ops`."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from os import PathLike
+from pathlib import Path
 from typing import Any, Unpack
 from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.model.compaction import CompactionResult
+from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
-from lakelib.ops import delete, evolve, inspect, overwrite, publish, read, write
-from lakelib.ops.request import WriteOptions, parse_request
+from lakelib.model.verdict import Verdict
+from lakelib.ops import (
+    alter,
+    compact,
+    delete,
+    evolve,
+    expire,
+    inspect,
+    judge,
+    mark_done,
+    overwrite,
+    publish,
+    read,
+    report,
+    tags,
+    write,
+)
+from lakelib.ops.judge import Judging
+from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
+from lakelib.ops.request import WriteOptions, WriteRequest, parse_request
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.source import judged_where_it_is
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
+from lakelib.specs.suite import Suite
 
 
 class Table:
@@ -23,7 +47,8 @@ class Table:
     these keywords: `idempotency_key=("app", 17)` (a version that the application published already is not written
     again), `properties={…}` (kept with the snapshot), `merge_schema` (new columns and wider types extend the table),
     `explicit_cast` (values are converted to the table's types if each converts exactly), `aux_order=[…]` (columns of
-    the data that decide which duplicate is newest, and are not stored).
+    the data that decide which duplicate is newest, and are not stored), `gate` (a suite or the path of one: what
+    it does not pass is not published, and is a RejectedError; a staged commit is judged by it at once).
     """
 
     def __init__(self, runtime: Runtime, info: TableInfo) -> None:
@@ -65,18 +90,20 @@ class Table:
 
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
-        return write.write(self._runtime, self._info, CommitKind.APPEND, data, parse_request(**options))
+        request = judged_where_it_is(parse_request(**options), data)
+        return write.write(self._runtime, self._info, CommitKind.APPEND, data, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
-        return write.write(self._runtime, self._info, CommitKind.UPSERT, data, parse_request(**options))
+        request = judged_where_it_is(parse_request(**options), data)
+        return write.write(self._runtime, self._info, CommitKind.UPSERT, data, request)
 
     def overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> Snapshot:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
-        request = parse_request("partitions", **options)
+        request = judged_where_it_is(parse_request("partitions", **options), data)
         return overwrite.overwrite(self._runtime, self._info, data, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
@@ -85,34 +112,38 @@ class Table:
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
-        return delete.delete_keys(self._runtime, self._info, data, parse_request(**options))
+        return delete.delete_keys(self._runtime, self._info, data, judged_where_it_is(parse_request(**options), data))
 
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        return self._staged(
-            write.stage_write(self._runtime, self._info, CommitKind.APPEND, data, parse_request(**options))
-        )
+        request = judged_where_it_is(parse_request(**options), data)
+        return self._staged(write.stage_write(self._runtime, self._info, CommitKind.APPEND, data, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        return self._staged(
-            write.stage_write(self._runtime, self._info, CommitKind.UPSERT, data, parse_request(**options))
-        )
+        request = judged_where_it_is(parse_request(**options), data)
+        return self._staged(write.stage_write(self._runtime, self._info, CommitKind.UPSERT, data, request), request)
 
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
-        request = parse_request("partitions", **options)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._info, data, partitions, request))
+        request = judged_where_it_is(parse_request("partitions", **options), data)
+        return self._staged(overwrite.stage_overwrite(self._runtime, self._info, data, partitions, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        return self._staged(delete.stage_delete_where(self._runtime, self._info, where, parse_request(**options)))
+        request = parse_request(**options)
+        return self._staged(delete.stage_delete_where(self._runtime, self._info, where, request), request)
 
     def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        return self._staged(delete.stage_delete_keys(self._runtime, self._info, data, parse_request(**options)))
+        request = judged_where_it_is(parse_request(**options), data)
+        return self._staged(delete.stage_delete_keys(self._runtime, self._info, data, request), request)
 
-    def _staged(self, commit_id: UUID) -> "StagedCommit":
-        return StagedCommit(self._runtime, self._info, commit_id)
+    def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
+        """With a verdict, if a gate was asked for."""
+        staged = StagedCommit(self._runtime, self._info, commit_id)
+        if request.judging is not None:
+            staged.judge(request.judging.suite, request.judging.session)
+        return staged
 
     # Reads
 
@@ -140,6 +171,19 @@ class Table:
 
     # Life cycle
 
+    def compact(
+        self,
+        full: bool = False,
+        where: str | Predicate | None = None,
+        session: Any = None,
+        *,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> CompactionResult:
+        """Makes fewer and larger files of what is due, or with `full` one run of each bucket. No answer changes, and no
+        writer is disturbed. `where` chooses partitions; with a Spark session its tasks do the work. `tell` hears how
+        many bytes are rewritten, and of how many."""
+        return compact.compact(self._runtime, self._info, full=full, where=where, session=session, tell=tell)
+
     def evolve(
         self,
         add: Sequence[Any] | str = (),
@@ -159,6 +203,62 @@ class Table:
             request=parse_request("add", "drop", "rename", "widen", **options),
         )
 
+    def mark_done(self, partition: Mapping[str, Any], actions: Sequence[Action] = DEFAULT_ACTIONS) -> DonePartition:
+        """Promises downstream that a partition is complete: `mark_done({"dt": "2026-11-18"})`; safe to repeat.
+
+        The catalog notes it, as of the head. Actions: "done_partition" is that note, "success_file" writes a file
+        `_SUCCESS` into the partition's folder, `{"http_report": {"url": …, "params": {…}}}` tells a service. Publishing
+        rows of the partition takes note and file back. Raises RetryableError if a service was not told.
+        """
+        return mark_done.mark_done(self._runtime, self._now(), partition, actions)
+
+    def done_partitions(self, with_reset: bool = False) -> list[DonePartition]:
+        """The partitions that are marked done; with those whose mark was reset since, if asked for."""
+        return mark_done.list_done(self._runtime, self._now(), with_reset=with_reset)
+
+    def is_done(self, partition: Mapping[str, Any]) -> bool:
+        """Whether the partition is marked done, and no rows of it were published since."""
+        return mark_done.is_done(self._runtime, self._now(), partition)
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay."""
+        alter.set_options(self._runtime, self._info, options)
+
+    def tag(self, name: str, at: int | str | datetime | None = None) -> Tag:
+        """Pins a snapshot, the head unless told, under a name: `at="tag:NAME"` reads it, and it does not expire.
+
+        Safe to repeat. A tag does not move: raises ConflictError if the name is on another snapshot.
+        """
+        return tags.set_tag(self._runtime, self._now(), name, at)
+
+    def tags(self) -> list[Tag]:
+        """All tags, those of the newest snapshots first."""
+        return tags.list_tags(self._runtime, self._now())
+
+    def delete_tag(self, name: str) -> None:
+        """Lets go of a tag's snapshot. Raises NotFoundError if there is no such tag."""
+        tags.delete_tag(self._runtime, self._now(), name)
+
+    def expire(
+        self,
+        keep_last: int | None = None,
+        older_than: timedelta | None = None,
+        dry_run: bool = False,
+        *,
+        staged_older_than: timedelta | None = expire.DEFAULT_STAGED_OLDER_THAN,
+        grace: timedelta = expire.DEFAULT_GRACE,
+    ) -> ExpireResult:
+        """Forgets snapshots that are not among the last `keep_last` and were superseded longer ago than `older_than`.
+
+        What is not given holds nothing back; with neither given, the last 10 stay, and those of the last 7 days. The
+        head, tags, snapshots that are being read, and what staged and rejected commits were made from always stay;
+        commits that have waited for longer than `staged_older_than` are given up first (None: never). A vacuum deletes
+        the files that nothing needs any more once the `grace` is over. A dry run tells what would go.
+        """
+        rules = expire.parse_rules(keep_last, older_than, staged_older_than)
+        work = expire.preview if dry_run else expire.expire
+        return work(self._runtime, self._now(), rules, grace)
+
     def _now(self) -> TableInfo:
         return inspect.reload(self._runtime, self._info)
 
@@ -167,12 +267,14 @@ class Table:
 
 
 class StagedCommit:
-    """A commit that nobody sees yet. It is published, rejected, or replaced by a newer attempt at the same work."""
+    """A commit that nobody sees yet. It is judged; published, rejected, or replaced by a newer attempt at the same
+    work."""
 
     def __init__(self, runtime: Runtime, info: TableInfo, commit_id: UUID) -> None:
         self._runtime = runtime
         self._info = info
         self._commit_id = commit_id
+        self._judgings: dict[str, Judging] = {}
 
     @property
     def id(self) -> UUID:
@@ -195,16 +297,49 @@ class StagedCommit:
         request = read.ScanRequest(columns=_names(columns), where=where, staged=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, inspect.reload(self._runtime, self._info), request))
 
-    def publish(self) -> Snapshot:
-        """Makes the commit a snapshot; safe to repeat. Raises ConflictError if what it depends on has changed since."""
-        return publish.publish_staged(self._runtime, [self._commit_id])[0]
+    def judge(self, gate: str | PathLike[str] | Suite, session: Any = None) -> Verdict:
+        """Has a gate look at the commit: the path of a suite, or a suite. On Spark with a session, else in process.
+
+        The verdict is kept with the commit; one that rejects also rejects the commit. A commit that is rejected stays
+        so, whatever later verdicts say.
+        """
+        judging = Judging(suite=judge.open_gate(gate), session=session)
+        verdict = judge.judge(self._runtime, self._commit_id, judging)
+        self._judgings[judging.suite.name] = judging
+        return verdict
+
+    @property
+    def judgings(self) -> Sequence[Judging]:
+        """How it was judged by this handle, once for each gate: for lakelib's own parts."""
+        return tuple(self._judgings.values())
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The newest one, whoever has judged; None before the first."""
+        return judge.find_verdict(self._runtime, self._commit_id)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Writes the newest verdict as a page of HTML that needs no network. Raises NotFoundError before the first."""
+        return report.write_report(self._runtime, self._commit_id, path)
+
+    def publish(self, by: str | None = None, reason: str | None = None) -> Snapshot:
+        """Makes the commit a snapshot; safe to repeat. Raises ConflictError if what it depends on has changed since.
+
+        Every gate that has judged the commit must have passed it, and the one that the table requires; else it is a
+        RejectedError. Where rows have changed since that a verdict rests on, this handle judges again, if it has judged
+        before. A person publishes whatever gates say, by name and reason, which the snapshot tells.
+        """
+        judgings = {self._commit_id: self.judgings}
+        return judge.publish_judged(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
 
     def reject(self, reason: str) -> None:
-        """Ends the commit: it stays inspectable and can never be published."""
+        """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
         publish.reject_staged(self._runtime, self._commit_id, reason)
 
     def __repr__(self) -> str:
-        return f"<StagedCommit {self._commit_id} of {self.table_name}>"
+        return (
+            f"<StagedCommit {self._commit_id} of {self.table_name}: {judge.describe(self._runtime, self._commit_id)}>"
+        )
 
 
 def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:

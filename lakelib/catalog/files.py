@@ -40,6 +40,8 @@ class FileQuery:
     """The columns whose file bounds may rule a file out."""
     hash_prefixes: tuple[int, ...] | None = None
     with_bounds: bool = False
+    partition_ids: tuple[int, ...] | None = None
+    """None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,14 @@ def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:
     return 0 if row is None else int(row["files"])
 
 
+def sum_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Row:
+    """What a snapshot holds: files, stored_rows, size_bytes, partitions."""
+    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
+    row = catalog.run(lambda db: db.execute(query("sum_files"), parameters).fetchone())
+    assert row is not None
+    return row
+
+
 def load_partitions(catalog: Catalog, ids: Sequence[int]) -> dict[int, Partition]:
     return catalog.run(lambda db: _partitions_by_id(db, ids))
 
@@ -77,6 +87,12 @@ def summarise_partitions(catalog: Catalog, table_id: int, snapshot_id: int) -> l
     return list(catalog.run(lambda db: db.execute(query("summarise_partitions"), parameters).fetchall()))
 
 
+def find_touched_partitions(catalog: Catalog, commit_id: UUID) -> tuple[int, ...]:
+    """The partitions that publishing a commit changes."""
+    rows = catalog.run(lambda db: db.execute(query("find_touched_partitions"), {"commit_id": commit_id}).fetchall())
+    return tuple(sorted(row["partition_id"] for row in rows))
+
+
 def _load_files(db: Connection, wanted: FileQuery) -> FoundFiles:
     partitions: dict[int, Partition] | None = None
     if wanted.partition_predicate is not None:
@@ -84,8 +100,11 @@ def _load_files(db: Connection, wanted: FileQuery) -> FoundFiles:
         if not partitions:
             return FoundFiles(files=(), partitions={})
     in_partitions = YES if partitions is None else "f.partition_id = any(%(partition_ids)s::bigint[])"
+    if wanted.partition_ids is not None:
+        in_partitions += " and f.partition_id = any(%(chosen_partition_ids)s::bigint[])"
     statement, parameters = _statement(wanted, in_partitions, _BOUNDS_COLUMNS if wanted.with_bounds else _PLAN_COLUMNS)
     parameters["partition_ids"] = list(partitions or ())
+    parameters["chosen_partition_ids"] = list(wanted.partition_ids or ())
     with db.cursor(binary=True) as cursor:
         files = tuple(file_from_row(row) for row in cursor.execute(statement, parameters))
     if partitions is None:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
-from lakelib.catalog.snapshots import snapshot_missing
+from lakelib.catalog.snapshots import missing_snapshot
 from lakelib.errors import LakeError, RetryableError
 from lakelib.model.table import TableInfo
 
@@ -51,7 +51,7 @@ def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration
         "duration": duration or LEASE_DURATION,
     }
     if catalog.run(lambda db: db.execute(query("take_lease"), parameters).fetchone()) is None:
-        raise snapshot_missing(table.full_name, snapshot_id)
+        raise missing_snapshot(catalog, table, snapshot_id)
     return lease
 
 

@@ -2,22 +2,33 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row, snapshot_from_row
+from lakelib.catalog.rows import Row, attempt_from_row, snapshot_from_row
 from lakelib.catalog.tables import table_missing
 from lakelib.errors import ConflictError, NotFoundError, RejectedError
 from lakelib.model.reads_where import reads_where_from_json
 from lakelib.model.schema import Column
-from lakelib.model.table import CommitKind, CommitState, Conflict, IdempotencyKey, Published, Snapshot, TableInfo
+from lakelib.model.table import (
+    Approval,
+    Attempt,
+    CommitKind,
+    CommitState,
+    Conflict,
+    IdempotencyKey,
+    Published,
+    Snapshot,
+    TableInfo,
+)
 from lakelib.plan.prune import partition_may_match
 
+STALE = "verdict_stale"
+"""The reason of a conflict that judging again resolves."""
 _PASSING_VERDICTS = ("accept", "warn")
+_WITHOUT_ROWS = (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
 _alone = threading.Lock()
 """Whoever publishes alone keeps one connection of the pool while its work takes others: one at a time, lest all of them
 wait for each other."""
@@ -31,17 +42,22 @@ class _AbandonedError(Exception):
 
 
 def publish(
-    catalog: Catalog, commit_ids: Sequence[UUID], *, rebase_overwrites: bool = False
+    catalog: Catalog,
+    commit_ids: Sequence[UUID],
+    *,
+    rebase_overwrites: bool = False,
+    approval: Approval | None = None,
 ) -> list[Published] | Conflict:
     """All commits become snapshots in one instant, in the order given, or none does.
 
     Safe to repeat: a commit that was published already gives the snapshot it became, and so does one whose work another
     attempt has published. Raises ConflictError when a newer attempt took over, RejectedError for a rejected commit and
-    for one without the verdict that its table requires. With `rebase_overwrites` an overwrite replaces what is in its
-    target at this moment; without, what was added there since it was staged is a conflict.
+    for one without the verdict that its table requires, unless a person approves of it. A verdict that rests on rows
+    which have changed since is a conflict. With `rebase_overwrites` an overwrite replaces what is in its target at this
+    moment; without, what was added there since it was staged is a conflict.
     """
     try:
-        return catalog.run(lambda db: _publish_all(db, list(commit_ids), rebase_overwrites))
+        return catalog.run(lambda db: _publish_all(db, list(commit_ids), rebase_overwrites, approval))
     except _AbandonedError as abandoned:
         return abandoned.conflict
 
@@ -90,21 +106,47 @@ def find_published(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> S
     return None if row is None else snapshot_from_row(row)
 
 
-def store_verdict(
-    catalog: Catalog, commit_id: UUID, *, gate: str, outcome: str, base_snapshot_id: int, evidence: dict[str, Any]
-) -> None:
-    """Stores a gate's verdict: "accept", "warn", "reject" or "errored". The newest verdict of a gate counts."""
-    parameters = {
-        "commit_id": commit_id,
-        "gate": gate,
-        "outcome": outcome,
-        "base_snapshot_id": base_snapshot_id,
-        "evidence": Jsonb(evidence),
-    }
-    catalog.run(lambda db: db.execute(query("insert_verdict"), parameters))
+def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
+    """The commit that counts for this work: one that has published it, else the newest that has not expired."""
+    parameters = {"table_id": table.id, "application": key.application, "version": key.version}
+    row = catalog.run(lambda db: db.execute(query("find_attempt"), parameters).fetchone())
+    return None if row is None else attempt_from_row(row)
 
 
-def _publish_all(db: Connection, commit_ids: list[UUID], rebase_overwrites: bool) -> list[Published]:
+def refresh_overwrite(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> None:
+    """A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to
+    take out; with `over_changes` whatever was added since. Anything else is left for publishing to tell."""
+
+    def work(db: Connection) -> None:
+        commit = db.execute(query("lock_commits"), {"commit_ids": [commit_id]}).fetchone()
+        if commit is None or commit["state"] != CommitState.STAGED.value or commit["dropped_at"] is not None:
+            return
+        if commit["kind"] != CommitKind.OVERWRITE.value or commit["base_snapshot_id"] == commit["head_id"]:
+            return
+        _extend_reads(db, commit)
+        checks = db.execute(query("check_commit"), {"commit_id": commit_id}).fetchone()
+        assert checks is not None
+        if over_changes or (checks["input_gone"] and not checks["rows_added"] and not checks["rows_removed"]):
+            _rebase(db, commit)
+
+    catalog.run(work)
+
+
+def find_claims(catalog: Catalog, table_id: int) -> frozenset[int]:
+    """The files that staged commits are to take out of the table. Compactions leave them alone."""
+    rows = catalog.run(lambda db: db.execute(query("find_claims"), {"table_id": table_id}).fetchall())
+    return frozenset(row["file_id"] for row in rows)
+
+
+def find_spoilt(catalog: Catalog, commit_id: UUID) -> frozenset[int]:
+    """The files of a staged compaction that others have taken out, or are to."""
+    rows = catalog.run(lambda db: db.execute(query("find_spoilt"), {"commit_id": commit_id}).fetchall())
+    return frozenset(row["file_id"] for row in rows)
+
+
+def _publish_all(
+    db: Connection, commit_ids: list[UUID], rebase_overwrites: bool, approval: Approval | None = None
+) -> list[Published]:
     rows = db.execute(query("lock_commits"), {"commit_ids": commit_ids}).fetchall()
     commits = {commit["id"]: commit for commit in rows}
     missing = [commit_id for commit_id in commit_ids if commit_id not in commits]
@@ -113,7 +155,7 @@ def _publish_all(db: Connection, commit_ids: list[UUID], rebase_overwrites: bool
     published: dict[UUID, Published] = {}
     for commit_id in commit_ids:
         if commit_id not in published:
-            published[commit_id] = _publish_one(db, commits[commit_id], rebase_overwrites)
+            published[commit_id] = _publish_one(db, commits[commit_id], rebase_overwrites, approval)
             _check_order(commits, commit_id, published[commit_id].snapshot)
     return [published[commit_id] for commit_id in commit_ids]
 
@@ -133,32 +175,51 @@ def _check_order(commits: Mapping[UUID, Row], commit_id: UUID, snapshot: Snapsho
         )
 
 
-def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool) -> Published:
+def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool, approval: Approval | None = None) -> Published:
     if commit["state"] == CommitState.PUBLISHED.value:
         return _published(commit, db.execute(query("find_snapshot_of_commit"), {"commit_id": commit["id"]}).fetchone())
     if commit["dropped_at"] is not None:
         raise table_missing(commit["table_name"])
+    if commit["kind"] == CommitKind.COMPACT.value:
+        db.execute(query("lock_removals"), {"commit_id": commit["id"]})
     _extend_reads(db, commit)
-    checks = db.execute(
-        query("check_commit"), {"commit_id": commit["id"], "required_gate": commit["required_gate"]}
-    ).fetchone()
+    checks = db.execute(query("check_commit"), {"commit_id": commit["id"]}).fetchone()
     assert checks is not None
     commit = {**commit, "head_id": checks["head_id"], "head_schema_id": checks["head_schema_id"]}
     if checks["done_version"] is not None and commit["state"] != CommitState.REJECTED.value:
         return _adopt_earlier(db, commit)
-    _check_state(commit)
-    _check_verdict(commit, checks["verdict"])
-    _check_schema(commit)
-    if (
-        rebase_overwrites
-        and commit["kind"] == CommitKind.OVERWRITE.value
-        and commit["base_snapshot_id"] < commit["head_id"]
-    ):
-        for step in ("forget_removals", "insert_removals_of_target", "rebase_commit"):
-            db.execute(query(step), {"commit_id": commit["id"]})
+    verdicts = checks["verdicts"] or []
+    if approval is None:
+        _check_state(commit)
+        _check_verdicts(commit, verdicts)
     else:
+        _check_approvable(commit, checks)
+    _check_schema(commit)
+    is_overwrite = commit["kind"] == CommitKind.OVERWRITE.value
+    if not (is_overwrite and rebase_overwrites):
         _check_conflicts(commit, checks)
-    return _published(commit, db.execute(query("publish_commit"), {"commit_id": commit["id"]}).fetchone())
+    if approval is None:
+        _check_staleness(commit, verdicts)
+    if is_overwrite and (checks["input_gone"] or rebase_overwrites) and commit["base_snapshot_id"] < commit["head_id"]:
+        _rebase(db, commit)
+    if approval is not None:
+        decision = {"commit_id": commit["id"], "by": approval.by, "reason": approval.reason}
+        db.execute(query("approve_commit"), decision)
+    published = _published(commit, db.execute(query("publish_commit"), {"commit_id": commit["id"]}).fetchone())
+    return _reset_marks(db, published) if checks["has_marks"] else published
+
+
+def _rebase(db: Connection, commit: Row) -> None:
+    """An overwrite takes out what is in its target at this moment."""
+    for step in ("forget_removals", "insert_removals_of_target", "rebase_commit"):
+        db.execute(query(step), {"commit_id": commit["id"]})
+
+
+def _reset_marks(db: Connection, published: Published) -> Published:
+    """Partitions whose rows have changed are not done any more."""
+    parameters = {"commit_id": published.snapshot.commit_id, "table_id": published.table_id}
+    reset = db.execute(query("reset_marks"), parameters).fetchone()
+    return replace(published, leaves_files=reset is not None and reset["leaves_files"])
 
 
 def _extend_reads(db: Connection, commit: Row) -> None:
@@ -189,21 +250,58 @@ def _published(commit: Row, snapshot: Row | None) -> Published:
 def _check_state(commit: Row) -> None:
     if commit["state"] == CommitState.STAGED.value:
         return
-    what = f"Commit {commit['id']} of {commit['table_name']} is {commit['state']} ({commit['reason']})."
     if commit["state"] == CommitState.REJECTED.value:
-        raise RejectedError(what, kind="commit_rejected", remedy="Stage the corrected data as a new commit.")
-    raise ConflictError(what, kind="fenced", remedy="Look for the newer attempt's snapshot, or stage the work again.")
-
-
-def _check_verdict(commit: Row, verdict: str | None) -> None:
-    gate = commit["required_gate"]
-    if gate and verdict not in _PASSING_VERDICTS:
-        found = f"its verdict is {verdict}" if verdict else "it has none"
         raise RejectedError(
-            f"Table {commit['table_name']} requires that gate {gate!r} has passed commit {commit['id']}; {found}.",
+            f"Commit {commit['id']} of {commit['table_name']} is rejected ({commit['reason']}).",
+            kind="commit_rejected",
+            remedy="Stage the corrected data as a new commit, or publish this one by name and reason.",
+        )
+    raise _fenced(commit, f"it is {commit['state']} ({commit['reason']})")
+
+
+def _check_approvable(commit: Row, checks: Row) -> None:
+    """A person overrules verdicts and rejections, and nothing else."""
+    if commit["state"] != CommitState.REJECTED.value:
+        _check_state(commit)
+    elif checks["done_version"] is not None:
+        raise _fenced(commit, "another attempt has published the same work")
+
+
+def _fenced(commit: Row, why: str) -> ConflictError:
+    return ConflictError(
+        f"Commit {commit['id']} of {commit['table_name']} cannot be published: {why}.",
+        kind="fenced",
+        remedy="Look for the newer attempt's snapshot, or stage the work again.",
+    )
+
+
+def _check_verdicts(commit: Row, verdicts: Sequence[Row]) -> None:
+    """What brings no rows needs no gate. All newest verdicts must have passed, also of gates that nobody requires."""
+    gate = commit["required_gate"]
+    if gate and commit["kind"] not in _WITHOUT_ROWS and not any(verdict["gate"] == gate for verdict in verdicts):
+        raise RejectedError(
+            f"Table {commit['table_name']} requires that gate {gate!r} has passed commit {commit['id']}; it has no"
+            " verdict.",
             kind="verdict_missing",
             remedy="Judge the commit first.",
         )
+    for verdict in verdicts:
+        if verdict["outcome"] not in _PASSING_VERDICTS:
+            raise RejectedError(
+                f"Commit {commit['id']} of {commit['table_name']} has not passed gate {verdict['gate']!r}: its verdict"
+                f" is {verdict['outcome']}.",
+                kind="verdict_not_passed",
+                remedy="Judge the commit again, or publish it by name and reason.",
+            )
+
+
+def _check_staleness(commit: Row, verdicts: Sequence[Row]) -> None:
+    for verdict in verdicts:
+        if verdict["stale"]:
+            detail = (
+                f"rows that gate {verdict['gate']!r} has judged with it have changed since snapshot {verdict['base']}"
+            )
+            raise _abandoned(commit, STALE, detail)
 
 
 def _check_schema(commit: Row) -> None:
@@ -213,12 +311,15 @@ def _check_schema(commit: Row) -> None:
 
 
 def _check_conflicts(commit: Row, checks: Row) -> None:
+    """An overwrite does without the files that it was to take out, if compactions alone have: their files are found."""
     base = commit["base_snapshot_id"]
-    if checks["input_gone"]:
+    if checks["input_claimed"]:
+        raise _abandoned(commit, "input_claimed", "a staged commit is to remove files that it replaces")
+    if checks["input_gone"] and (commit["kind"] != CommitKind.OVERWRITE.value or checks["rows_removed"]):
         raise _abandoned(commit, "input_gone", f"files that it replaces were removed since snapshot {base}")
     if checks["rows_added"]:
         raise _abandoned(commit, "rows_added", f"rows were added where it read since snapshot {base}")
-    if checks["rows_removed"]:
+    if checks["rows_removed"] and checks["has_sequence"]:
         raise _abandoned(commit, "rows_removed", f"rows were removed where it read since snapshot {base}")
 
 
@@ -243,3 +344,9 @@ def commit_missing(commit_id: UUID) -> NotFoundError:
 def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
     """A commit as it stands. Raises NotFoundError."""
     return catalog.run(lambda db: _load_commit(db, commit_id))
+
+
+def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:
+    """Commits of a table, or of all, in these states, the newest first, with the outcome of their newest verdict."""
+    parameters = {"table_id": table_id, "states": list(states), "limit": limit}
+    return list(catalog.run(lambda db: db.execute(query("list_commits"), parameters).fetchall()))

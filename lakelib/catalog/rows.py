@@ -8,7 +8,7 @@ from typing import Any
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import Buckets, Snapshot, TableInfo
+from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableInfo
 
 Row = Mapping[str, Any]
 
@@ -52,6 +52,17 @@ def snapshot_from_row(row: Row) -> Snapshot:
         commit_id=row["commit_id"],
         summary=row["summary"],
         properties=row["properties"],
+    )
+
+
+def attempt_from_row(row: Row) -> Attempt:
+    return Attempt(
+        commit_id=row["id"],
+        state=CommitState(row["state"]),
+        base_snapshot_id=row["base_snapshot_id"],
+        snapshot_id=row["snapshot_id"],
+        reason=row["reason"],
+        summary=row["summary"],
     )
 
 
@@ -99,6 +110,7 @@ def file_to_row(file: NewFile, *, table_id: int, partition_id: int, commit_id: A
         "delete_count": file.delete_count,
         "size_bytes": file.size_bytes,
         "schema_id": schema_id,
+        "sequence": file.sequence,
         "lower_bounds": list(file.bounds.lower),
         "upper_bounds": list(file.bounds.upper),
         "null_counts": list(file.bounds.null_counts),

@@ -1,4 +1,4 @@
-"""Snapshots: which one a reader means, and their history."""
+"""Snapshots: which one a reader means, and their history. One that has expired is not there any more."""
 
 from datetime import datetime
 
@@ -6,24 +6,25 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, snapshot_from_row
 from lakelib.errors import NotFoundError
-from lakelib.model.table import Snapshot
+from lakelib.model.table import Snapshot, TableInfo
 
 
 def find_snapshot(catalog: Catalog, table_id: int, snapshot_id: int) -> Snapshot | None:
-    return _one(catalog, "load_snapshot", {"table_id": table_id, "id": snapshot_id})
+    return _kept(_one(catalog, "load_snapshot", {"table_id": table_id, "id": snapshot_id}))
 
 
 def find_snapshot_at(catalog: Catalog, table_id: int, moment: datetime) -> Snapshot | None:
-    """The newest snapshot committed at the moment or before."""
-    return _one(catalog, "find_snapshot_at", {"table_id": table_id, "moment": moment})
+    """The newest snapshot committed at the moment or before. If that has expired there is none: an older one that is
+    left is not what a reader of that moment has seen."""
+    return _kept(_one(catalog, "find_snapshot_at", {"table_id": table_id, "moment": moment}))
 
 
 def find_oldest_snapshot(catalog: Catalog, table_id: int) -> Snapshot | None:
-    return _one(catalog, "find_oldest_snapshot", {"table_id": table_id})
+    return _kept(_one(catalog, "find_oldest_snapshot", {"table_id": table_id}))
 
 
 def find_tagged_snapshot(catalog: Catalog, table_id: int, tag: str) -> Snapshot | None:
-    return _one(catalog, "find_tagged_snapshot", {"table_id": table_id, "name": tag})
+    return _kept(_one(catalog, "find_tagged_snapshot", {"table_id": table_id, "name": tag}))
 
 
 def list_snapshots(catalog: Catalog, table_id: int) -> list[Snapshot]:
@@ -32,14 +33,42 @@ def list_snapshots(catalog: Catalog, table_id: int) -> list[Snapshot]:
     return [snapshot_from_row(row) for row in rows]
 
 
-def snapshot_missing(table_name: str, snapshot_id: int) -> NotFoundError:
+def missing_snapshot(catalog: Catalog, table: TableInfo, snapshot_id: int) -> NotFoundError:
+    """What to raise for a snapshot that is not there: it says whether it ever was."""
+    row = _one(catalog, "load_snapshot", {"table_id": table.id, "id": snapshot_id}) if 0 < snapshot_id < 2**63 else None
+    if row is not None and row["expired_at"] is not None:
+        return _expired(
+            f"Snapshot {snapshot_id} of {table.full_name} has expired", find_oldest_snapshot(catalog, table.id)
+        )
     return NotFoundError(
-        f"Table {table_name} has no snapshot {snapshot_id}.",
+        f"Table {table.full_name} has no snapshot {snapshot_id}.",
         kind="snapshot_not_found",
-        remedy="history() lists the snapshots; older ones may have expired.",
+        remedy="history() lists the snapshots.",
     )
 
 
-def _one(catalog: Catalog, name: str, parameters: dict[str, object]) -> Snapshot | None:
-    row: Row | None = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
-    return None if row is None else snapshot_from_row(row)
+def missing_moment(catalog: Catalog, table: TableInfo, moment: datetime) -> NotFoundError:
+    """What to raise for a moment without a snapshot: it says whether there ever was one."""
+    oldest = find_oldest_snapshot(catalog, table.id)
+    what = f"Table {table.full_name} has no snapshot at {moment.isoformat()}"
+    if _one(catalog, "find_snapshot_at", {"table_id": table.id, "moment": moment}) is not None:
+        return _expired(f"{what}: that of the moment has expired", oldest)
+    since = f"its oldest is of {oldest.committed_at.isoformat()}" if oldest else "it has none yet"
+    return NotFoundError(f"{what}: {since}.", kind="snapshot_not_found", remedy="Ask for a later moment.")
+
+
+def _expired(what: str, oldest: Snapshot | None) -> NotFoundError:
+    left = f"; the oldest that is left is {oldest.id}, of {oldest.committed_at.isoformat()}" if oldest else ""
+    return NotFoundError(
+        f"{what}{left}.",
+        kind="snapshot_expired",
+        remedy="history() lists the snapshots; a tag keeps one from expiring.",
+    )
+
+
+def _one(catalog: Catalog, name: str, parameters: dict[str, object]) -> Row | None:
+    return catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+
+
+def _kept(row: Row | None) -> Snapshot | None:
+    return None if row is None or row["expired_at"] is not None else snapshot_from_row(row)

@@ -1,19 +1,40 @@
 """Staging: a proposal and its files enter the catalog, visible to nobody but those who ask for it."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import columns_to_json, file_to_row
 from lakelib.catalog.tables import table_missing
+from lakelib.errors import ConflictError
 from lakelib.model.files import PartitionKey
 from lakelib.model.reads_where import reads_where_to_json
-from lakelib.model.table import Proposal
+from lakelib.model.table import CommitKind, Proposal
 
 
 def stage(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
     """The proposal is staged afterwards. An older attempt at the same work can no longer publish."""
     catalog.run(lambda db: _stage(db, proposal, table_name))
+
+
+def withdraw(
+    catalog: Catalog, commit_id: UUID, *, paths: Sequence[str], file_ids: Sequence[int], summary: Mapping[str, Any]
+) -> bool:
+    """A staged commit adds some files less, and takes some less out. False if it is not staged any more."""
+
+    def work(db: Connection) -> bool:
+        if db.execute(query("lock_staged"), {"commit_id": commit_id}).fetchone() is None:
+            return False
+        db.execute(query("withdraw_files"), {"commit_id": commit_id, "paths": list(paths)})
+        db.execute(query("withdraw_removals"), {"commit_id": commit_id, "file_ids": list(file_ids)})
+        db.execute(query("update_summary"), {"commit_id": commit_id, "summary": Jsonb(dict(summary))})
+        return True
+
+    return catalog.run(work)
 
 
 def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
@@ -26,17 +47,38 @@ def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
             query("insert_schema"),
             {"table_id": proposal.table_id, "id": proposal.new_schema.id, "columns": columns},
         )
+    _check_past(db, proposal, table_name)
     if db.execute(query("insert_commit"), _commit_row(proposal)).fetchone() is None:
         return
     _take_over(db, proposal)
     own_partition_ids = _insert_files(db, proposal)
     _insert_dependencies(db, proposal, own_partition_ids)
+    if proposal.removed_file_ids and proposal.kind is not CommitKind.COMPACT:
+        _claim_files(db, proposal, table_name)
 
 
 def _lock_attempts(db: Connection, proposal: Proposal) -> None:
     key = proposal.idempotency_key
     if key is not None:
         db.execute(query("lock_attempts"), {"table_id": proposal.table_id, "application": key.application})
+
+
+def _check_past(db: Connection, proposal: Proposal, table_name: str) -> None:
+    """What the commit depends on is still there, and stays while it is staged: whoever lets snapshots expire comes
+    before this and is seen, or after and sees the commit. Raises ConflictError if its base has expired."""
+    scope, base = proposal.read_scope, proposal.base_snapshot_id
+    has_read = scope.whole_table or scope.own_partitions or bool(scope.partition_ids) or scope.where is not None
+    if not has_read and not proposal.removed_file_ids:
+        return
+    db.execute(query("hold_past"), {"table_id": proposal.table_id})
+    asked = {"table_id": proposal.table_id, "first_id": base, "last_id": None if has_read else base}
+    if db.execute(query("find_expired_since"), asked).fetchone() is not None:
+        raise ConflictError(
+            f"A commit to {table_name} cannot be staged: it was made from snapshot {base}, and what it has to be"
+            " compared with has expired.",
+            kind="input_gone",
+            remedy="Do it again: it is then made from the present head. Keep snapshots for longer than a commit takes.",
+        )
 
 
 def _take_over(db: Connection, proposal: Proposal) -> None:
@@ -107,6 +149,22 @@ def _ensure_partitions(db: Connection, proposal: Proposal) -> dict[PartitionKey,
         assert row is not None
         ids[key] = row["id"]
     return ids
+
+
+def _claim_files(db: Connection, proposal: Proposal, table_name: str) -> None:
+    """From now on no compaction takes the files that the commit is to take out. An overwrite finds those anew that one
+    has taken since it looked; whoever has read them has to look again."""
+    file_ids = list(proposal.removed_file_ids)
+    while any(row["is_gone"] for row in db.execute(query("lock_files"), {"file_ids": file_ids}).fetchall()):
+        if proposal.kind is not CommitKind.OVERWRITE:
+            raise ConflictError(
+                f"Files of {table_name} that the commit replaces were removed while it was made.",
+                kind="input_gone",
+                remedy="Do the work again.",
+            )
+        target = {"commit_id": proposal.commit_id}
+        db.execute(query("forget_removals"), target)
+        file_ids = [row["file_id"] for row in db.execute(query("insert_removals_of_target"), target).fetchall()]
 
 
 def _insert_dependencies(db: Connection, proposal: Proposal, own_partition_ids: set[int]) -> None:

@@ -1,6 +1,7 @@
 """Namespaces, tables and their schema versions."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
@@ -44,6 +45,19 @@ def list_tables(catalog: Catalog, namespace: str) -> list[str]:
     def work(db: Connection) -> list[str]:
         _check_namespace(db, namespace)
         return [row["name"] for row in db.execute(query("list_tables"), {"namespace": namespace})]
+
+    return catalog.run(work)
+
+
+def list_table_heads(catalog: Catalog, namespace: str | None) -> list[tuple[TableInfo, datetime | None]]:
+    """The tables of a namespace, or of all, and when their heads were committed. Raises NotFoundError if there is no
+    such namespace."""
+
+    def work(db: Connection) -> list[tuple[TableInfo, datetime | None]]:
+        if namespace is not None:
+            _check_namespace(db, namespace)
+        rows = db.execute(query("list_table_heads"), {"namespace": namespace})
+        return [(table_from_row(row), row["head_committed_at"]) for row in rows]
 
     return catalog.run(work)
 
@@ -101,6 +115,16 @@ def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tup
     if row is None:
         raise table_missing(table.full_name)
     return row["schema_id"], row["first_column_id"]
+
+
+def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -> bool:
+    """Whether the table has the options afterwards; not so if somebody else has changed them since it was loaded."""
+    parameters = {
+        "table_id": table.id,
+        "read": Jsonb(table.options.as_mapping()),
+        "options": Jsonb(options.as_mapping()),
+    }
+    return catalog.run(lambda db: db.execute(query("replace_options"), parameters).fetchone() is not None)
 
 
 def table_missing(name: str) -> NotFoundError:

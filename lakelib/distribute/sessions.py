@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lakelib.errors import InvalidInputError
+
 _SHARED_SCHEMES = ("file", "hdfs")
 """Storages that stock Spark reaches by itself under the names that lakelib gives them."""
 
@@ -18,6 +20,7 @@ _GUESSED_PARALLELISM = 8
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_TIME_ZONE = "spark.sql.session.timeZone"
 _NO_LIMIT = 2**31 - 1
 _ROWS_OF_ANY_SIZE = 1000
 _SMALL_ROWS = 65_536
@@ -42,6 +45,30 @@ def parallelism(session: SparkSession) -> int:
         return int(session.sparkContext.defaultParallelism)
     known: Any = session.conf.get("spark.default.parallelism", None)
     return int(known) if known else _GUESSED_PARALLELISM
+
+
+def utc_session(session: SparkSession) -> SparkSession:
+    """A session of the same application and settings whose time zone is UTC; the given one stays as it is.
+
+    Raises InvalidInputError for what is no session, or one of Spark Connect, which cannot make another.
+    """
+    if not hasattr(session, "newSession"):
+        raise InvalidInputError(
+            f"{session!r} is no Spark session.", kind="invalid_session", remedy="Give a SparkSession, or none."
+        )
+    if is_connect(session):
+        raise InvalidInputError(
+            "A session of Spark Connect cannot judge.",
+            kind="connect_session",
+            remedy="Give a classic session, or none to judge in process.",
+        )
+    made = session.newSession()
+    settings: Any = session.conf.getAll
+    for name, value in settings.items():
+        if name != _TIME_ZONE and name.startswith("spark.sql.") and made.conf.isModifiable(name):
+            made.conf.set(name, value)
+    made.conf.set(_TIME_ZONE, "UTC")
+    return made
 
 
 @contextmanager

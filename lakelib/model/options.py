@@ -28,6 +28,11 @@ class TableOptions:
     """A write splits a partition by bucket only as deep as its files stay above this size."""
     read_batch_rows: int = 131_072
     """Most rows in a batch that a scan hands out."""
+    compact_runs: int = 5
+    """A compaction is due where a key may be in so many runs; in an append table, where so many small files follow each
+    other."""
+    compact_delta_percent: int = 50
+    """All is due to become one run where later runs have this much of the oldest one's bytes, in percent."""
     required_gate: str = ""
     """Name of the gate that must have passed a commit before it may be published; '' for none."""
 
@@ -47,6 +52,8 @@ _LEAST = {
     "target_file_bytes": 64 * KIB,
     "min_bucket_file_bytes": 0,
     "read_batch_rows": 1,
+    "compact_runs": 2,
+    "compact_delta_percent": 1,
 }
 
 _HIGHEST_LEVEL = {"zstd": 22, "gzip": 9}

@@ -105,6 +105,20 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A commit that did, or was to do, a piece of work, and what has become of it."""
+
+    commit_id: UUID
+    state: CommitState
+    base_snapshot_id: int
+    snapshot_id: int | None
+    """What it became, if it was published."""
+    reason: str | None
+    """Why it was rejected, or has expired."""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """A commit to be staged: everything that publishing it will change."""
 
@@ -147,6 +161,16 @@ class Published:
 
     snapshot: Snapshot
     table_id: int
+    leaves_files: bool = False
+    """Partitions that were marked done got other rows now, and their `_SUCCESS` files are still to be deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A person's decision to publish a commit whatever its gate says."""
+
+    by: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

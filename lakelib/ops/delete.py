@@ -7,7 +7,7 @@ whole partitions and reads nothing.
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from lakelib.catalog import files, tables
 from lakelib.errors import ConflictError, InvalidInputError
-from lakelib.model import sortable
-from lakelib.model.files import Partition, PartitionKey
+from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.judge import judge, require_passed
 from lakelib.ops.publish import publish_alone
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
 from lakelib.ops.request import WriteRequest
@@ -33,14 +33,14 @@ from lakelib.plan.prune import partition_may_match
 from lakelib.plan.where import bind_where
 from lakelib.rows.align import places_by_name
 from lakelib.rows.arrange import arrange_rows
-from lakelib.rows.filter import matching_rows
-from lakelib.rows.raw_arrays import arrow_values
+from lakelib.rows.filter import matching_partitions, matching_rows
 from lakelib.storage.run_writer import RunTarget, RunWriter
 from lakelib.storage.split_reader import read_split
 from lakelib.storage.write_work import WriteWork, as_marks
 
 _FREE_TRIES = 3
 """So often it is tried beside other writers; then they wait for it."""
+_STAGE_TRIES = 5
 _LONGEST_PAUSE_SECONDS = 0.1
 _PASSING_CONFLICTS = ("rows_added", "rows_removed", "input_gone")
 _FILE_KIND = "delete"
@@ -52,9 +52,19 @@ def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, re
 
 
 def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
-    """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    return _stage_where(runtime, table, where, request)
+    """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at. Looks
+    again when files that it is to replace are gone by then, as after a compaction."""
+    for _ in range(_STAGE_TRIES - 1):
+        try:
+            return _stage_where(runtime, _now(runtime, handle), where, request)
+        except ConflictError as conflict:
+            if conflict.kind != "input_gone":
+                raise
+    return _stage_where(runtime, _now(runtime, handle), where, request)
+
+
+def _now(runtime: Runtime, handle: TableInfo) -> TableInfo:
+    return tables.load_table(runtime.catalog, handle.id, handle.full_name)
 
 
 def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
@@ -89,9 +99,14 @@ def _publish_patiently(
             if conflict.kind not in _PASSING_CONFLICTS:
                 raise
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
-    return publish_alone(
-        runtime, handle.id, lambda: stage(tables.load_table(runtime.catalog, handle.id, handle.full_name))
-    )
+
+    def stage_and_judge() -> UUID:
+        commit_id = stage(tables.load_table(runtime.catalog, handle.id, handle.full_name))
+        if request.judging is not None:
+            require_passed(judge(runtime, commit_id, request.judging))
+        return commit_id
+
+    return publish_alone(runtime, handle.id, stage_and_judge)
 
 
 def _stage_where(runtime: Runtime, table: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
@@ -113,7 +128,7 @@ def _stage_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, reques
         table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
     )
     found = files.load_files(runtime.catalog, query)
-    matching = _matching_partitions(table, predicate, found.partitions)
+    matching = matching_partitions(predicate, table.partition_by, found.partitions)
     return stage_commit(
         runtime,
         table,
@@ -123,21 +138,6 @@ def _stage_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, reques
         removed_file_ids=tuple(file.id for file in found.files if file.partition_id in matching),
         read_scope=_scope(runtime, table, predicate, matching),
     )
-
-
-def _matching_partitions(table: TableInfo, predicate: Predicate, found: Mapping[int, Partition]) -> set[int]:
-    """The partitions whose rows match. The catalog gives those that may: it does not look into every predicate."""
-    if not table.partition_by or not found:
-        return set(found)
-    keys = [partition.key for partition in found.values()]
-    columns = {
-        column.name: arrow_values(
-            column.type, [None if part is None else sortable.decode(column.type, part) for part in parts]
-        )
-        for column, parts in zip(table.partition_by, zip(*keys, strict=True), strict=True)
-    }
-    mask = matching_rows(predicate, pa.table(columns)).to_pylist()
-    return {partition_id for partition_id, matches in zip(found, mask, strict=True) if matches}
 
 
 def _stage_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> UUID:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakelib.catalog import tables
-from lakelib.errors import ConflictError
+from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops.publish import abandon, publish_staged
@@ -28,6 +28,10 @@ def evolve(
     request: WriteRequest,
 ) -> Snapshot:
     """Publishes the changed schema as a snapshot. If another change came first, it is made again from that."""
+    if request.judging is not None:
+        raise InvalidInputError(
+            "A change of the schema brings no rows to judge.", kind="invalid_gate", remedy="Leave the gate out."
+        )
     for tries_left in reversed(range(_MOST_TRIES)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
         done = find_done(runtime, table, request)

@@ -1,13 +1,15 @@
 """Use cases: what a table consists of."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
-from lakelib.catalog import files, snapshots, tables
+from lakelib.catalog import files, publishing, snapshots, tables
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey
-from lakelib.model.table import Snapshot, TableInfo
+from lakelib.model.table import CommitState, Snapshot, TableInfo
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.values import python_value
@@ -40,6 +42,53 @@ class FileSummary:
     added_snapshot: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSummary:
+    """A table at its head."""
+
+    table: TableInfo
+    committed_at: datetime | None
+    """When the head was committed; None for a table without a snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a snapshot holds. `stored_rows` counts rows of all its files: superseded ones and delete marks too."""
+
+    files: int
+    stored_rows: int
+    size_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSummary:
+    """A commit as it stands."""
+
+    id: UUID
+    table: str
+    kind: str
+    state: str
+    staged_at: datetime
+    decided_at: datetime | None
+    reason: str | None
+    """Why it was rejected, or came to its end otherwise."""
+    gate: str | None
+    outcome: str | None
+    """Of its newest verdict, by that gate: "accept", "warn", "reject" or "errored"."""
+    base_snapshot: int
+    head_snapshot: int
+    """The table's head at this moment: what is above the base has come since."""
+    snapshot: int | None
+    """What it became."""
+    application: str | None
+    version: int | None
+    approved_by: str | None
+    approval_reason: str | None
+    summary: Mapping[str, Any]
+    properties: Mapping[str, str]
+
+
 class FileListing:
     """The live files of a snapshot. Iterating streams them: a listing of any length takes little memory."""
 
@@ -56,7 +105,7 @@ class FileListing:
             for row in rows:
                 yield FileSummary(
                     path=row["path"],
-                    partition=_values(self._table, tuple(row["key"])),
+                    partition=partition_values(self._table, tuple(row["key"])),
                     row_count=row["row_count"],
                     delete_count=row["delete_count"],
                     size_bytes=row["size_bytes"],
@@ -81,7 +130,7 @@ def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> list[Partitio
     rows = files.summarise_partitions(runtime.catalog, table.id, snapshot.id if snapshot else 0)
     return [
         PartitionSummary(
-            values=_values(table, tuple(row["key"])),
+            values=partition_values(table, tuple(row["key"])),
             path=row["path"],
             files=row["files"],
             stored_rows=row["stored_rows"],
@@ -96,12 +145,54 @@ def list_history(runtime: Runtime, table: TableInfo) -> list[Snapshot]:
     return snapshots.list_snapshots(runtime.catalog, table.id)
 
 
+def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:
+    """The tables of a namespace, or of all, by name. Raises NotFoundError if there is no such namespace."""
+    found = tables.list_table_heads(runtime.catalog, namespace)
+    return [TableSummary(table=table, committed_at=committed_at) for table, committed_at in found]
+
+
+def sum_contents(runtime: Runtime, table: TableInfo) -> Contents:
+    """What the table holds at its head."""
+    row = files.sum_files(runtime.catalog, table.id, table.head_id)
+    return Contents(**{field.name: row[field.name] for field in fields(Contents)})
+
+
+def list_commits(
+    runtime: Runtime, table: TableInfo | None, states: Sequence[CommitState], limit: int
+) -> list[CommitSummary]:
+    """Commits of a table, or of all, in these states, the newest first."""
+    names = [state.value for state in states]
+    return [
+        CommitSummary(
+            id=row["id"],
+            table=row["table_name"],
+            kind=row["kind"],
+            state=row["state"],
+            staged_at=row["staged_at"].astimezone(UTC),
+            decided_at=None if row["decided_at"] is None else row["decided_at"].astimezone(UTC),
+            reason=row["reason"],
+            gate=row["gate"],
+            outcome=row["outcome"],
+            base_snapshot=row["base_snapshot_id"],
+            head_snapshot=row["head_id"],
+            snapshot=row["snapshot_id"],
+            application=row["application"],
+            version=row["version"],
+            approved_by=row["approved_by"],
+            approval_reason=row["approval_reason"],
+            summary=row["summary"],
+            properties=row["properties"],
+        )
+        for row in publishing.list_commits(runtime.catalog, None if table is None else table.id, names, limit)
+    ]
+
+
 def reload(runtime: Runtime, handle: TableInfo) -> TableInfo:
     """The table at its head. Raises NotFoundError once it was dropped."""
     return tables.load_table(runtime.catalog, handle.id, handle.full_name)
 
 
-def _values(table: TableInfo, key: PartitionKey) -> dict[str, Any]:
+def partition_values(table: TableInfo, key: PartitionKey) -> dict[str, Any]:
     pairs = zip(table.partition_by, key, strict=True)
     return {
         column.name: None if part is None else python_value(column.type, sortable.decode(column.type, part))

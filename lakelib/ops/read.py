@@ -9,17 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 from uuid import UUID
 
 import pyarrow as pa
 
 from lakelib.catalog import files, leases, publishing, snapshots, tables
+from lakelib.catalog.rows import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
-from lakelib.model.table import MAX_DEPTH, Snapshot, TableInfo
+from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_storable
 from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
@@ -49,6 +50,8 @@ class ScanRequest:
     where: str | Predicate | None = None
     at: At = None
     staged: StagedView | None = None
+    partition_ids: tuple[int, ...] | None = None
+    """Only these partitions, if any are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +76,14 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     snapshot_id, schema = _resolve(runtime, table, request)
     columns = _choose_columns(schema, request.columns)
     predicate = bind_where(request.where, schema)
-    query = _file_query(table, schema, snapshot_id, predicate, request.staged)
+    query = replace(
+        _file_query(table, schema, snapshot_id, predicate, request.staged), partition_ids=request.partition_ids
+    )
     found = files.load_files(runtime.catalog, query)
     merges = bool(table.primary_key_ids)
     splits = arrange_splits(found.files, found.partitions, merges=merges)
     if query.with_bounds and predicate is not None:
-        splits = [split for split in splits if needs_merge(split) or file_may_match(predicate, split.files[0])]
+        splits = [kept for split in splits if (kept := _hopeful(split, predicate)).files]
     schema_ids = {file.schema_id for split in splits for file in split.files}
     target = ReadTarget(
         location=table.location,
@@ -156,9 +161,27 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     return known
 
 
+def _hopeful(split: Split, predicate: Predicate) -> Split:
+    """The split with those files only that may have matching rows, where none of its rows supersedes another."""
+    if needs_merge(split):
+        return split
+    return replace(split, files=tuple(file for file in split.files if file_may_match(predicate, file)))
+
+
 def _holds_whole_files(split: Split) -> bool:
     """Whether all rows of its files are the split's: those of a shallower file are shared with its neighbours."""
     return all(file.depth >= split.depth for file in split.files)
+
+
+class Pinned(Protocol):
+    """What a snapshot is held for: the splits, if there are any, to be read of it."""
+
+    @property
+    def table(self) -> TableInfo: ...
+    @property
+    def snapshot_id(self) -> int: ...
+    @property
+    def splits(self) -> Sequence[Split]: ...
 
 
 class Held:
@@ -167,7 +190,7 @@ class Held:
     Raises RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
     """
 
-    def __init__(self, runtime: Runtime, plan: ScanPlan) -> None:
+    def __init__(self, runtime: Runtime, plan: Pinned) -> None:
         self._runtime = runtime
         self._plan = plan
         self._lease: leases.Lease | None = None
@@ -220,7 +243,7 @@ def _numbered(runtime: Runtime, table: TableInfo, at: object) -> Snapshot:
         raise _wrong_at(at)
     found = snapshots.find_snapshot(runtime.catalog, table.id, number) if 0 < number < 2**63 else None
     if found is None:
-        raise snapshots.snapshot_missing(table.full_name, number)
+        raise snapshots.missing_snapshot(runtime.catalog, table, number)
     return found
 
 
@@ -236,13 +259,7 @@ def _tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:
 def _at_moment(runtime: Runtime, table: TableInfo, moment: datetime) -> Snapshot:
     found = snapshots.find_snapshot_at(runtime.catalog, table.id, moment)
     if found is None:
-        oldest = snapshots.find_oldest_snapshot(runtime.catalog, table.id)
-        since = f"its oldest is of {oldest.committed_at.isoformat()}" if oldest else "it has none yet"
-        raise NotFoundError(
-            f"Table {table.full_name} has no snapshot at {moment.isoformat()}: {since}.",
-            kind="snapshot_not_found",
-            remedy="Ask for a later moment.",
-        )
+        raise snapshots.missing_moment(runtime.catalog, table, moment)
     return found
 
 
@@ -258,13 +275,35 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
     """The snapshot to read and the schema to read it in: that of its own time."""
     if request.staged is not None:
         commit = publishing.load_commit(runtime.catalog, request.staged.commit_id)
-        changes_schema = commit["schema_id"] != commit["base_schema_id"]
-        return table.head_id, _schema(runtime, table, commit["schema_id"] if changes_schema else table.schema.id)
+        _check_readable(runtime, table, commit, request.staged.scope)
+        return table.head_id, schema_of_staged(runtime, table, commit)
     if request.at is None:
         return table.head_id, table.schema
     snapshot = resolve_snapshot(runtime, table, request.at)
     assert snapshot is not None
     return snapshot.id, _schema(runtime, table, snapshot.schema_id)
+
+
+def schema_of_staged(runtime: Runtime, table: TableInfo, commit: Row) -> TableSchema:
+    """That of the table as publishing a staged commit would leave it."""
+    changes_schema = commit["schema_id"] != commit["base_schema_id"]
+    return _schema(runtime, table, commit["schema_id"] if changes_schema else table.schema.id)
+
+
+def _check_readable(runtime: Runtime, table: TableInfo, commit: Row, scope: str) -> None:
+    """The files of a commit go when it expires, those of a published one when the snapshots do that have them."""
+    if commit["state"] == CommitState.EXPIRED.value:
+        raise NotFoundError(
+            f"Commit {commit['id']} of {table.full_name} has expired ({commit['reason']}): its rows are given up.",
+            kind="commit_expired",
+            remedy="Stage the work again.",
+        )
+    if (
+        scope == "staged"
+        and commit["state"] == CommitState.PUBLISHED.value
+        and snapshots.find_snapshot(runtime.catalog, table.id, commit["snapshot_id"]) is None
+    ):
+        raise snapshots.missing_snapshot(runtime.catalog, table, commit["snapshot_id"])
 
 
 def _schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:

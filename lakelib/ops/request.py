@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import IdempotencyKey
 from lakelib.model.text import is_storable
+from lakelib.ops.judge import Judging, open_gate
+from lakelib.specs.suite import Suite
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
@@ -22,6 +25,7 @@ class WriteOptions(TypedDict, total=False):
     explicit_cast: bool
     aux_order: Sequence[str]
     distribution: str
+    gate: str | PathLike[str] | Suite | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,10 @@ class WriteRequest:
     explicit_cast: bool = False
     aux_order: tuple[str, ...] = ()
     distribution: str = "auto"
+    judging: Judging | None = None
+    """Publish only what this gate passes."""
+    refuse_empty: bool = False
+    """No rows are an error."""
 
 
 def parse_request(
@@ -42,10 +50,11 @@ def parse_request(
     explicit_cast: bool = False,
     aux_order: Sequence[str] = (),
     distribution: str = "auto",
+    gate: str | PathLike[str] | Suite | None = None,
     **unknown: Any,
 ) -> WriteRequest:
-    """Raises InvalidInputError for an unknown option, a key that is no (application, version), or properties that are
-    no text. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
+    """Raises InvalidInputError for an unknown option, a key that is no (application, version), properties that are no
+    text, or a wrong gate. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
     if unknown:
         raise _unknown_option(next(iter(unknown)), (*also_known, *WriteOptions.__annotations__))
     if distribution not in DISTRIBUTIONS:
@@ -61,6 +70,7 @@ def parse_request(
         explicit_cast=explicit_cast,
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
         distribution=distribution,
+        judging=None if gate is None else Judging(suite=open_gate(gate)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
+from lakelib.ops.request import WriteRequest
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
@@ -92,6 +93,27 @@ def open_source(data: Any) -> RowSource:
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         data = _from_interface(data)
     return _with_columns(ArrowSource(schema=data.schema, data=data))
+
+
+def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:
+    """The request, whose gate judges rows that Spark has in Spark's session. Over Spark Connect there is no judging: it
+    is done in process."""
+    session = _session_of(data)
+    if request.judging is None or session is None:
+        return request
+    from lakelib.distribute.sessions import is_connect  # not everybody has Spark
+
+    if is_connect(session):
+        return request
+    return replace(request, judging=replace(request.judging, session=session))
+
+
+def _session_of(data: Any) -> Any:
+    """That of a data frame, or of a source that Spark's tasks read."""
+    if _is_spark_frame(data):
+        return data.sparkSession
+    is_source = isinstance(data, RowSource) and not isinstance(data, pa.Table)
+    return getattr(data, "session", None) if is_source else None
 
 
 def _is_spark_frame(data: Any) -> bool:

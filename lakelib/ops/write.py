@@ -17,6 +17,7 @@ from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.ops.judge import check_suite, publish_gated
 from lakelib.ops.publish import abandon, publish_staged
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -53,16 +54,20 @@ def publish_work(
     *,
     rebase_overwrites: bool = False,
 ) -> Snapshot:
-    """Stages and publishes work, unless it was published before."""
+    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     done = find_done(runtime, table, request)
     if done is not None:
         return done
+    if request.judging is not None:
+        check_suite(request.judging.suite)
     commit_id = stage(table)
     try:
+        if request.judging is not None:
+            return publish_gated(runtime, commit_id, request.judging, rebase_overwrites=rebase_overwrites)
         return publish_staged(runtime, [commit_id], rebase_overwrites=rebase_overwrites)[0]
-    except ConflictError as conflict:
-        abandon(runtime, commit_id, conflict.kind)
+    except (ConflictError, InvalidInputError) as error:
+        abandon(runtime, commit_id, error.kind)
         raise
 
 
@@ -140,6 +145,10 @@ def write_rows(
     source.check(work(wanted))
     new_schema = draft and _under_own_ids(runtime, table, draft)
     written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
+    if request.refuse_empty and not written.rows_in:
+        raise InvalidInputError(
+            f"There are no rows for {table.full_name}.", kind="empty_source", remedy="Give rows, or allow none."
+        )
     return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
 
 
@@ -192,7 +201,8 @@ def stage_commit(
 ) -> UUID:
     """Enters the files into the catalog as a staged commit.
 
-    Files are not deleted if this fails: whether the catalog took them in may be unknown.
+    Files are not deleted if this fails: whether the catalog took them in may be unknown. It is known,
+    and they are, when files to be removed are gone: that is a ConflictError.
     """
     commit_id = uuid4()
     proposal = Proposal(
@@ -210,7 +220,11 @@ def stage_commit(
         summary=_summary(written, removed_file_ids),
         properties=request.properties,
     )
-    staging.stage(runtime.catalog, proposal, table.full_name)
+    try:
+        staging.stage(runtime.catalog, proposal, table.full_name)
+    except ConflictError:
+        runtime.storage.at(table.location).delete_files(file.path for file in written.files)
+        raise
     return commit_id
 
 

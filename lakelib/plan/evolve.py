@@ -141,7 +141,7 @@ def _changed(
             kind="invalid_evolution",
             remedy="Create a new table with the wider type.",
         )
-    if not _is_wider(wanted, column.type):
+    if not is_wider(wanted, column.type):
         raise InvalidInputError(
             f"Column {column.name!r} cannot be widened from {column.type} to {wanted}.",
             kind="invalid_evolution",
@@ -151,7 +151,8 @@ def _changed(
     return replace(renamed, type=wanted)
 
 
-def _is_wider(wanted: str, current: str) -> bool:
+def is_wider(wanted: str, current: str) -> bool:
+    """Whether a column of the current type can become one of the wanted type."""
     try:
         return bool(widened_type(arrow_type(current), arrow_type(wanted)) == arrow_type(wanted))
     except RefusedError:

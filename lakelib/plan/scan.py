@@ -26,8 +26,9 @@ def arrange_splits(files: Iterable[DataFile], partitions: dict[int, Partition], 
 
 
 def needs_merge(split: Split) -> bool:
-    """Whether rows of the split can be superseded or deleted by others of it."""
-    return len(split.files) > 1 or any(file.delete_count for file in split.files)
+    """Whether rows of the split can be superseded or deleted by others of it. Files of one run share no key."""
+    first = split.files[0]
+    return any(file.delete_count or (file.sequence, file.run) != (first.sequence, first.run) for file in split.files)
 
 
 def _bucket_splits(partition: Partition, files: list[DataFile]) -> Iterator[Split]:

@@ -3,7 +3,7 @@
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.model.files import Partition
 from lakelib.model.predicate import (
     And,
     Compare,
@@ -25,6 +26,8 @@ from lakelib.model.predicate import (
     Predicate,
     Raw,
 )
+from lakelib.model.schema import Column
+from lakelib.model.sortable import decode
 from lakelib.rows.raw_arrays import arrow_values
 
 Mask: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -62,6 +65,22 @@ def matching_rows(predicate: Predicate, table: pa.Table | pa.RecordBatch) -> Mas
     if isinstance(truth, pa.Scalar):
         return pa.array(np.full(table.num_rows, truth.as_py() is True))
     return pc.fill_null(truth, False) if truth.null_count else truth
+
+
+def matching_partitions(
+    predicate: Predicate, partition_by: Sequence[Column], partitions: Mapping[int, Partition]
+) -> set[int]:
+    """The ids of the partitions whose values match, of those that the catalog has found: it does not look into every
+    predicate. The predicate is over partition columns alone."""
+    if not partition_by or not partitions:
+        return set(partitions)
+    keys = [partition.key for partition in partitions.values()]
+    columns = {
+        column.name: arrow_values(column.type, [None if part is None else decode(column.type, part) for part in parts])
+        for column, parts in zip(partition_by, zip(*keys, strict=True), strict=True)
+    }
+    mask = matching_rows(predicate, pa.table(columns)).to_pylist()
+    return {partition_id for partition_id, matches in zip(partitions, mask, strict=True) if matches}
 
 
 def _truth(predicate: Predicate, table: pa.Table | pa.RecordBatch) -> _Truth:

@@ -123,15 +123,22 @@ def _masks(older: Rows, lengths: Sequence[int]) -> list[Mask | None]:
 
 
 def merge_windows(
-    runs: Sequence[Iterator[pa.Table]], key_names: Sequence[str], order_names: Sequence[str]
+    runs: Sequence[Iterator[pa.Table]],
+    key_names: Sequence[str],
+    order_names: Sequence[str],
+    *,
+    most_rows: int | None = None,
 ) -> Iterator[Window]:
     """Merges runs that arrive table by table (a row group each), in windows of ascending keys.
 
-    Holds one table of each run, and of one run the next as well. Each window uses up at least one table.
+    Holds one table of each run, and of one run the next as well. A window uses up at least one table, or has about
+    `most_rows` rows, if that is given: tables of many runs that hold the same keys are used up at the same time.
     """
     cursors = [_Cursor(run, key_names) for run in runs]
     while cursors := [cursor for cursor in cursors if cursor.fill()]:
         limit = _upper_limit(cursors)
+        if most_rows is not None:
+            limit = _lower_limit(cursors, limit, most_rows)
         slices = [piece for cursor in cursors if (piece := cursor.cut(limit)).num_rows]
         masks = keep_newest(*(_columns_of(slices, names) for names in (key_names, order_names)))
         yield list(zip(slices, masks, strict=True))
@@ -163,6 +170,13 @@ def _upper_limit(cursors: Sequence["_Cursor"]) -> KeyValue | None:
     return next((cursor.last_key for cursor in by_last_key if cursor.has_more()), None)
 
 
+def _lower_limit(cursors: Sequence["_Cursor"], limit: KeyValue | None, most_rows: int) -> KeyValue | None:
+    """The limit, or a lower one that few enough rows of every run come before."""
+    share = max(1, most_rows // len(cursors))
+    keys = [cursor.key_at(share - 1) for cursor in cursors if cursor.row_count > share]
+    return min(keys if limit is None else [*keys, limit], default=None)
+
+
 class _Cursor:
     """A run being read: the table in memory and the row in it that comes next."""
 
@@ -192,6 +206,15 @@ class _Cursor:
         if self._following is None:
             self._following = next(self._tables, None)
         return self._following is not None
+
+    @property
+    def row_count(self) -> int:
+        """How many rows are in memory."""
+        return 0 if self._table is None else self._table.num_rows - self._row
+
+    def key_at(self, place: int) -> KeyValue:
+        """The key of one of the rows in memory."""
+        return self._key_at(self._row + place)
 
     def cut(self, limit: KeyValue | None) -> pa.Table:
         """The rows in memory up to and including the limit, without copying."""

@@ -34,6 +34,7 @@ _OPTIONS = (
     "buckets",
     "idempotency.application",
     "idempotency.version",
+    "gate",
 )
 
 
@@ -165,6 +166,7 @@ def _write_options(notes: Notes) -> WriteOptions:
         "merge_schema": _is_true(notes, _MERGE_SCHEMA),
         "explicit_cast": _is_true(notes, _EXPLICIT_CAST),
         "distribution": notes.options.get("distribution", "auto"),
+        "gate": notes.options.get("gate"),
     }
     if application is not None or version is not None:
         is_number = version is not None and version.isdecimal()

@@ -110,11 +110,12 @@ class Storage:
                 failed.extend(FailedDelete(path=given[one.path], reason=one.reason) for one in refused)
         return tuple(failed)
 
-    def abort_uploads(self, prefix: str, older_than: datetime) -> int:
-        """Aborts uploads below a folder that began before a time and were never finished; returns how many."""
+    def abort_uploads(self, prefix: str, older_than: datetime, *, dry_run: bool = False) -> int:
+        """Aborts uploads below a folder that began before a time and were never finished; returns how many. A dry run
+        only counts them."""
         uri, store, name = self._find(prefix)
         with translated(uri):
-            return store.abort_uploads(name, older_than)
+            return store.abort_uploads(name, older_than, dry_run=dry_run)
 
     def make_durable(self, path: str) -> None:
         """Returns when a closed file outlives a power cut. Object stores promise that at close."""
@@ -148,7 +149,7 @@ class _Store(Protocol):
     def open_output(self, name: str) -> pa.NativeFile: ...
     def list_files(self, folder: str) -> Iterator[FileEntry]: ...
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
-    def abort_uploads(self, folder: str, older_than: datetime) -> int: ...
+    def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
 
 
@@ -187,7 +188,7 @@ class _LocalStore:
             except OSError as error:
                 yield FailedDelete(path=name, reason=str(error.strerror))
 
-    def abort_uploads(self, folder: str, older_than: datetime) -> int:
+    def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int:
         return 0
 
     def make_durable(self, name: str) -> None:
@@ -235,7 +236,7 @@ class _ArrowStore:
             except OSError as error:
                 yield FailedDelete(path=name, reason=str(translate(error, name)))
 
-    def abort_uploads(self, folder: str, older_than: datetime) -> int:
+    def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int:
         return 0
 
     def make_durable(self, name: str) -> None:

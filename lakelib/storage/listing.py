@@ -5,6 +5,7 @@ Names are those of the store itself: absolute paths locally, keys of one bucket 
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -88,12 +89,20 @@ def delete_s3(client: Any, bucket: str, keys: Iterable[str]) -> Iterator[FailedD
                 yield FailedDelete(path=error["Key"], reason=f"{error.get('Code')}: {error.get('Message')}")
 
 
-def abort_s3_uploads(client: Any, bucket: str, prefix: str, older_than: datetime) -> int:
-    """Aborts the multipart uploads that began before a time and were never finished; returns how many."""
-    aborted = 0
-    for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
-        for upload in page.get("Uploads", ()):
-            if upload["Initiated"] < older_than:
-                client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
-                aborted += 1
-    return aborted
+def abort_s3_uploads(client: Any, bucket: str, prefix: str, older_than: datetime, *, dry_run: bool) -> int:
+    """Aborts the multipart uploads that began before a time and were never finished; returns how many. A dry run only
+    counts them."""
+    found = 0
+    for upload in _list_s3_uploads(client, bucket, prefix):
+        if upload["Initiated"] < older_than:
+            found += 1
+            if not dry_run:
+                with suppress(client.exceptions.NoSuchUpload):  # it has just been finished, or aborted by another
+                    client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+    return found
+
+
+def _list_s3_uploads(client: Any, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
+    with suppress(client.exceptions.NoSuchUpload):  # so some services say that there is none
+        for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
+            yield from page.get("Uploads", ())

@@ -71,7 +71,7 @@ def write_file(
     carries their ids, the result their bounds. `lookup_columns` are those of them that rows are sorted by, in that
     order, and looked up by. If anything fails, the file is deleted again and the error raised.
     """
-    writer = _FileWriter(storage.at(location), path, schema, columns, options, lookup_columns)
+    writer = FileWriter(storage.at(location), path, schema, columns, options, lookup_columns)
     try:
         for table in _regrouped(batches, schema, options.row_group_rows):
             writer.write(table)
@@ -79,6 +79,16 @@ def write_file(
     except BaseException:
         writer.discard()
         raise
+
+
+def write_plain_file(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """Writes a local file that is no table's, for other programs to read, and says how many rows it has."""
+    row_count = 0
+    with translated_writing(path), pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            row_count += batch.num_rows
+    return row_count
 
 
 def open_file(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
@@ -180,6 +190,24 @@ class ParquetReader:
             table = self._open().reader.read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
             return table.select(names)
 
+    def row_group_bytes(self, row_group: int) -> tuple[int, int]:
+        """How many rows a row group has, and what they take before they are compressed."""
+        metadata = self._footer.metadata.row_group(row_group)
+        return metadata.num_rows, metadata.total_byte_size
+
+    def read_in_steps(self, row_group: int, columns: Sequence[str], step_rows: int) -> Iterator[pa.Table]:
+        """The rows of a row group, at most so many at a time, with the columns named, in the order named."""
+        if self._footer.metadata.row_group(row_group).num_rows <= step_rows:
+            yield self.read_row_groups([row_group], columns)
+            return
+        leaves = [leaf for name in columns for leaf in self._leaves_of(name)]
+        with translated_reading(self.uri):
+            batches = self._open().reader.iter_batches(
+                step_rows, row_groups=[row_group], column_indices=leaves, use_threads=False
+            )
+            for batch in batches:
+                yield pa.Table.from_batches([batch]).select(list(columns))
+
     def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
         return self.read_row_groups(range(self.row_group_count), columns)
 
@@ -224,8 +252,11 @@ class ParquetReader:
         return self._stream
 
 
-class _FileWriter:
-    """A file in the making. Nothing is written before the first rows: they decide which columns get a dictionary."""
+class FileWriter:
+    """A file in the making: `write` row groups, then `finish`, or `discard` what came of it.
+
+    Nothing is written before the first rows: they decide which columns get a dictionary.
+    """
 
     def __init__(
         self,
@@ -250,6 +281,7 @@ class _FileWriter:
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
+        """Each table ends a row group; one that is longer than the options allow becomes several."""
         with translated_writing(self._uri):
             if self._writer is None:
                 self._writer = self._open_writer(table)

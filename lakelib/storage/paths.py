@@ -24,6 +24,7 @@ _CUT_MARK = "~"
 """Stands only before the hash of a cut segment: in values it is escaped, so no whole segment equals a cut one."""
 _HASH_BYTES = 16
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?$", re.DOTALL)
+_OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
 _MICROS_PER_DAY = 86_400_000_000
 
 
@@ -47,6 +48,11 @@ def attempt_id(now_ms: int, chance: bytes) -> str:
 def file_name(kind: str, attempt: str, number: int) -> str:
     """The name of file `number` of one attempt to write, such as `delta-019a…-00000.parquet`."""
     return f"{kind}-{attempt}-{number:05d}.parquet"
+
+
+def is_own_file(path: str) -> bool:
+    """Whether the file's name is one that `file_name` gives: nobody else's file is taken for one of lakelib's."""
+    return _OWN_NAME.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def complete_uri(text: str, default_fs: str | None = None) -> str:

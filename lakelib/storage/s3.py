@@ -41,8 +41,8 @@ class S3Store:
         for failed in delete_s3(self._boto3(), self._bucket, keys):
             yield FailedDelete(path=f"{self._bucket}/{failed.path}", reason=failed.reason)
 
-    def abort_uploads(self, folder: str, older_than: datetime) -> int:
-        return abort_s3_uploads(self._boto3(), self._bucket, self._prefix(folder), older_than)
+    def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int:
+        return abort_s3_uploads(self._boto3(), self._bucket, self._prefix(folder), older_than, dry_run=dry_run)
 
     def make_durable(self, name: str) -> None:
         """A closed object is durable."""

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakelib import InvalidInputError, Scan, Snapshot, Table
+from lakelib.model.compaction import CompactionResult
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 
@@ -27,6 +28,8 @@ class Engine(Protocol):
 
     def read(self, scan: Scan) -> pa.Table: ...
 
+    def compact(self, table: Table, **options: Any) -> CompactionResult: ...
+
     def row(self, number: int) -> str:
         """How an error names a row of the data."""
 
@@ -40,6 +43,9 @@ class ArrowEngine:
 
     def read(self, scan: Scan) -> pa.Table:
         return scan.to_arrow()
+
+    def compact(self, table: Table, **options: Any) -> CompactionResult:
+        return table.compact(**options)
 
     def row(self, number: int) -> str:
         return f"row {number}"
@@ -73,6 +79,9 @@ class SparkEngine:
     def read(self, scan: Scan) -> pa.Table:
         """In the types of the scan: Spark gives moments in the session's zone."""
         return scan.to_spark(self._session).toArrow().cast(scan.schema)
+
+    def compact(self, table: Table, **options: Any) -> CompactionResult:
+        return table.compact(session=self._session, **options)
 
     def row(self, number: int) -> str:
         """Each task counts its own rows; which of them it is, the error tells by its values."""

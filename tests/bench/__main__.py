@@ -9,9 +9,12 @@ import os
 from collections.abc import Callable, Iterator
 
 from tests.bench.commits import measure_commits
+from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.data import KEY_TYPES
+from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
 from tests.bench.many_files import measure_many_files
+from tests.bench.orchestration import measure_airflow
 from tests.bench.orders import Orders
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
@@ -28,6 +31,10 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "plan": measure_many_files,
     "stream": measure_stream,
     "spark": measure_spark,
+    "gate": measure_gate,
+    "airflow": measure_airflow,
+    "compaction": measure_compaction,
+    "compaction-memory": measure_compaction_memory,
 }
 
 

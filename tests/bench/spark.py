@@ -41,7 +41,7 @@ _SETTINGS = {
 
 
 def measure_spark(lab: Lab) -> Iterator[Line]:
-    with _session() as session:
+    with open_session() as session:
         orders = _SparkOrders(lab, session)
         yield from orders.measure_load()
         yield from orders.measure_upsert()
@@ -50,7 +50,7 @@ def measure_spark(lab: Lab) -> Iterator[Line]:
 
 
 @contextmanager
-def _session() -> Iterator[SparkSession]:
+def open_session() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]")
     for name, value in _SETTINGS.items():

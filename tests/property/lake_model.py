@@ -1,4 +1,7 @@
-"""Pure. What a table of the lake means, told with dicts: the whole history, staged commits and conflicts included."""
+"""Pure. What a table of the lake means, told with dicts: the whole history, staged commits and conflicts included.
+
+Maintenance changes no answer here: a compaction puts other files in place of some, an expiry only takes away.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +13,8 @@ Values = dict[int, Any]
 """A row: values by column id."""
 
 PartitionKey = tuple[Any, ...]
+Place = tuple[PartitionKey, int]
+"""A partition, and the snapshot that brought a file to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,9 @@ class Entry:
 class File:
     partition: PartitionKey
     added: int
+    """The snapshot that brought the newest of its rows."""
+    since: int
+    """The snapshot that brought the file."""
     rows: tuple[Entry, ...] = ()
     """Only in append tables."""
 
@@ -81,6 +89,10 @@ class TableModel:
         self.states: list[str] = []
         self.became: dict[int, int] = {}
         self.done: dict[str, dict[int, int]] = {}
+        self.tags: dict[str, int] = {}
+        self.expired: set[int] = set()
+        self.compacted: set[int] = set()
+        """The files that compactions have taken out."""
         self.next_file = 0
         self.next_column = max(column.id for column in columns) + 1
 
@@ -89,6 +101,7 @@ class TableModel:
         twin.__dict__.update(self.__dict__)
         twin.snapshots, twin.proposals, twin.states = list(self.snapshots), list(self.proposals), list(self.states)
         twin.became, twin.done = dict(self.became), {name: dict(done) for name, done in self.done.items()}
+        twin.tags, twin.expired, twin.compacted = dict(self.tags), set(self.expired), set(self.compacted)
         return twin
 
     # What is there
@@ -96,6 +109,11 @@ class TableModel:
     @property
     def head_id(self) -> int:
         return len(self.snapshots) - 1
+
+    @property
+    def kept_ids(self) -> list[int]:
+        """The snapshots that have not expired."""
+        return [number for number in range(1, self.head_id + 1) if number not in self.expired]
 
     @property
     def head(self) -> Head:
@@ -165,7 +183,7 @@ class TableModel:
         if proposal.new_schema is not None and self.head.schema_version != self.snapshots[proposal.base].schema_version:
             raise RefusedError("schema_changed")
         base = self.snapshots[proposal.base]
-        gone = base.files.keys() - self.head.files.keys()
+        gone = base.files.keys() - self.head.files.keys() - self.compacted
         taken_out = {number for number, file in base.files.items() if file.partition in proposal.removed_partitions}
         if gone & (taken_out | proposal.removed_files):
             raise RefusedError("input_gone")
@@ -177,7 +195,9 @@ class TableModel:
         }
         if any(self._reads(proposal, partition) for partition in added):
             raise RefusedError("rows_added")
-        if self.sequence_by and any(self._reads(proposal, base.files[number].partition) for number in gone):
+        since = {number: file for each in self.snapshots[proposal.base :] for number, file in each.files.items()}
+        removed = since.keys() - self.head.files.keys() - self.compacted
+        if self.sequence_by and any(self._reads(proposal, since[number].partition) for number in removed):
             raise RefusedError("rows_removed")
 
     def _reads(self, proposal: Proposal, partition: PartitionKey) -> bool:
@@ -214,7 +234,7 @@ class TableModel:
     def _add_files(self, after: Head, entries: Sequence[Entry], added: int) -> None:
         for partition in dict.fromkeys(map(self._partition, entries)):
             rows = () if self.primary_key else tuple(each for each in entries if self._partition(each) == partition)
-            after.files[self.next_file] = File(partition, added, rows)
+            after.files[self.next_file] = File(partition, added, added, rows)
             self.next_file += 1
 
     def _put(self, after: Head, entry: Entry) -> None:
@@ -222,6 +242,53 @@ class TableModel:
         known = after.entries.get(key)
         if known is None or self.sequence_of(entry.row) >= self.sequence_of(known.row):
             after.entries[key] = entry
+
+    # Maintenance
+
+    def compact(self, replaced: set[Place], left: set[Place]) -> None:
+        """The next snapshot: the rows of the head in other files. `replaced` are the places of the files that were
+        taken out, `left` those of all that are live afterwards."""
+        after = self.head.copy()
+        snapshot = self.head_id + 1
+        for partition in {partition for partition, _ in replaced}:
+            here = {number: file for number, file in after.files.items() if file.partition == partition}
+            taken = {number: file for number, file in here.items() if (partition, file.since) in replaced}
+            gone = {number: file for number, file in taken.items() if (partition, file.since) not in left}
+            for number in gone:
+                del after.files[number]
+            self.compacted |= gone.keys()
+            if (partition, snapshot) in left:
+                newest = max(file.added for file in taken.values())
+                rows = tuple(row for file in gone.values() for row in file.rows)
+                after.files[self.next_file] = File(partition, newest, snapshot, rows)
+                self.next_file += 1
+        self.snapshots.append(after)
+
+    def tag(self, name: str, snapshot: int | None) -> int:
+        """The snapshot, the head unless told, that the name pins afterwards. Raises RefusedError."""
+        wanted = snapshot or self.head_id
+        if wanted in self.expired:
+            raise RefusedError("snapshot_expired")
+        if not 0 < wanted <= self.head_id:
+            raise RefusedError("snapshot_not_found")
+        if self.tags.get(name, wanted) != wanted:
+            raise RefusedError("tag_exists")
+        self.tags[name] = wanted
+        return wanted
+
+    def expire(self, keep_last: int, *, with_commits: bool) -> tuple[list[int], list[int]]:
+        """The snapshots that expire, and those that tags and open commits keep from it."""
+        open_commits = [number for number, state in enumerate(self.states) if state in ("staged", "rejected")]
+        if with_commits:
+            for number in open_commits:
+                self.states[number] = "expired"
+            open_commits = []
+        first_held = min((self.proposals[number].base for number in open_commits), default=self.head_id)
+        tagged = set(self.tags.values())
+        let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
+        expired = [number for number in let_go if number not in tagged and number < first_held]
+        self.expired |= set(expired)
+        return expired, [number for number in let_go if number not in expired]
 
     # What a caller means
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import lakelib
-from lakelib import Lake, LakeError, NotFoundError, StagedCommit, Table
-from tests.property.lake_model import Entry, Proposal, RefusedError, TableModel, Values, shown
+from lakelib import Lake, LakeError, StagedCommit, Table
+from lakelib.model.verdict import Outcome
+from lakelib.specs.suite import parse_suite
+from tests.property.lake_model import Entry, Place, Proposal, RefusedError, TableModel, Values, shown
 from tests.property.lake_values import (
     ARROW,
     COMMIT,
@@ -40,7 +42,28 @@ LEAST_STEPS = 3400
 _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
 _APPLICATIONS = ("etl", "app's")
 _BULK = "y" * 16_000
+_TAGS = ("eod", "größe 2")
+_NOW = timedelta(0)
+_NEEDED_FILES: LiteralString = """
+    select f.path
+    from lake."table" t join lake.data_file f on f.table_id = t.id join lake.commit c on c.id = f.commit_id
+    where t.name = %(name)s
+      and (c.state in ('staged', 'rejected')
+           or exists (select from lake.snapshot s
+                      where s.table_id = t.id and s.expired_at is null and s.id >= f.added_snapshot
+                        and s.id < coalesce(f.removed_snapshot, 9223372036854775807)))"""
+_KNOWN_FILES: LiteralString = """
+    select f.path from lake."table" t join lake.data_file f on f.table_id = t.id where t.name = %(name)s
+    union all
+    select q.path from lake."table" t join lake.deletion_queue q on q.table_id = t.id where t.name = %(name)s"""
+_GATE = """
+name: few
+expectations:
+  - type: expect_table_row_count_to_be_between
+    kwargs: {{max_value: {most}}}
+"""
 _rarely = st.sampled_from((False, False, False, True))
+_scopes = st.sampled_from(("staged", "merged"))
 
 
 @pytest.fixture(scope="module")
@@ -217,13 +240,35 @@ class LakeMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.staged)
     @rule(data=st.data())
+    def judge(self, data: st.DataObject) -> None:
+        """A gate that lets few rows in. Seldom: a verdict takes longer than all other steps together."""
+        number, place, commit = data.draw(st.sampled_from(self.staged))
+        model = self.models[number]
+        if data.draw(st.integers(0, 7)) or model.states[place] != "staged":
+            return
+        most = data.draw(st.integers(0, 4))
+        rejects = len(model.rows_of(model.proposals[place])) > most
+        assert commit.judge(parse_suite(_GATE.format(most=most))).outcome is (
+            Outcome.REJECT if rejects else Outcome.ACCEPT
+        )
+        if rejects:
+            model.states[place] = "rejected"
+        assert commit.state == model.states[place]
+        self._check_head(number)
+
+    @precondition(lambda self: self.staged)
+    @rule(data=st.data())
     def look_at_staged(self, data: st.DataObject) -> None:
         number, place, commit = data.draw(st.sampled_from(self.staged))
         model = self.models[number]
         proposal = model.proposals[place]
-        if model.states[place] != "published":
+        if model.states[place] == "expired":
+            assert _refusal(lambda: commit.scan(scope=data.draw(_scopes))) == "commit_expired"
+        elif model.states[place] != "published":
             schema = proposal.new_schema or model.schema
             self._compare(data, commit.scan, schema, model.rows_of(proposal), scope="staged")
+        elif model.became[place] in model.expired:
+            assert _refusal(lambda: commit.scan(scope="staged")) == "snapshot_expired"
         if model.states[place] == "staged" and not model.conflicts(proposal):
             after = model.apply(proposal, None)
             self._compare(data, commit.scan, after.schema, model.live(after), scope="merged")
@@ -235,27 +280,31 @@ class LakeMachine(RuleBasedStateMachine):
     def travel(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
         if model.head_id:
-            self._read_at(data, number, data.draw(st.integers(1, model.head_id)))
+            chosen = data.draw(st.sampled_from(model.kept_ids) | st.integers(1, model.head_id))
+            if chosen in model.expired:
+                assert _refusal(lambda: self.tables[number].scan(at=chosen)) == "snapshot_expired"
+            else:
+                self._read_at(data, number, chosen)
         self._step("travel")
 
-    def _read_at(self, data: st.DataObject, number: int, snapshot: int) -> None:
+    def _read_at(self, data: st.DataObject, number: int, snapshot: int, at: int | str | None = None) -> None:
         model, table = self.models[number], self.tables[number]
         head = model.snapshots[snapshot]
-        self._compare(data, table.scan, head.schema, model.live(head), at=snapshot)
+        self._compare(data, table.scan, head.schema, model.live(head), at=at or snapshot)
 
     @rule(data=st.data())
     def travel_by_time(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
         table = self.tables[number]
         history = table.history()
-        assert [snapshot.id for snapshot in history] == list(range(model.head_id, 0, -1))
+        assert [snapshot.id for snapshot in history] == model.kept_ids[::-1]
         if history:
             chosen = data.draw(st.sampled_from(history))
             assert table.scan(at=chosen.committed_at).snapshot_id == chosen.id
             before = chosen.committed_at - timedelta(microseconds=1)
-            if chosen.id == 1:
-                with pytest.raises(NotFoundError):
-                    table.scan(at=before)
+            if chosen.id == 1 or chosen.id - 1 in model.expired:
+                expected = "snapshot_not_found" if chosen.id == 1 else "snapshot_expired"
+                assert _refusal(lambda: table.scan(at=before)) == expected
             else:
                 assert table.scan(at=before).snapshot_id == chosen.id - 1
         self._step("travel_by_time")
@@ -275,6 +324,103 @@ class LakeMachine(RuleBasedStateMachine):
         assert len(found) == len(expected)
         assert set(found) == expected
         self._step("list_partitions")
+
+    # Maintenance
+
+    @rule(data=st.data())
+    def compact(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        table, columns = self.tables[number], sorted(model.partition_columns, key=lambda column: column.id)
+        where: Pred | None = None
+        if columns and data.draw(_rarely):
+            where = data.draw(predicates(columns))
+        known = self._places(number, model.head_id)
+        result = table.compact(full=data.draw(st.booleans()), where=where and where.text)
+        assert [snapshot.id for snapshot in result.snapshots] == list(
+            range(model.head_id + 1, model.head_id + 1 + len(result.snapshots))
+        )
+        for snapshot in result.snapshots:
+            assert snapshot.kind == "compact"
+            left = self._places(number, snapshot.id)
+            replaced = {known[path] for path in known.keys() - left.keys()}
+            known_columns = frozenset(columns)
+            for partition, _ in replaced if where is not None else ():
+                values = dict(zip(model.partition_by, partition, strict=True))
+                assert where.may_be(True, known_columns, lambda column, values=values: values[column.id])
+            model.compact(replaced, set(left.values()))
+            known = left
+        self._check_unchanged(data, number)
+
+    def _places(self, number: int, snapshot: int) -> dict[str, Place]:
+        """The files of a snapshot by path: their partition, and the snapshot that brought them."""
+        if not snapshot:
+            return {}
+        model, table = self.models[number], self.tables[number]
+        names = [_by_id(model.schema, each).name for each in model.partition_by]
+        return {
+            file.path: (tuple(file.partition[name] for name in names), file.added_snapshot)
+            for file in table.files(at=snapshot)
+        }
+
+    @rule(data=st.data())
+    def tag(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        name = data.draw(st.sampled_from(_TAGS))
+        at = data.draw(st.none() | st.integers(1, model.head_id + 1))
+        try:
+            expected: Any = model.tag(name, at)
+        except RefusedError as refused:
+            expected = str(refused)
+        assert _outcome(lambda: self.tables[number].tag(name, at=at), "snapshot_id") == expected
+        self._check_unchanged(data, number)
+
+    @rule(data=st.data())
+    def delete_tag(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        name = data.draw(st.sampled_from(_TAGS))
+        if model.tags.pop(name, None) is None:
+            assert _refusal(lambda: self.tables[number].delete_tag(name)) == "tag_not_found"
+        else:
+            self.tables[number].delete_tag(name)
+        self._check_unchanged(data, number)
+
+    @rule(data=st.data())
+    def expire(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        keep_last = data.draw(st.integers(1, 4))
+        with_commits = data.draw(_rarely)
+        rules: dict[str, Any] = {"keep_last": keep_last, "staged_older_than": _NOW if with_commits else None}
+        told = self.tables[number].expire(**rules, dry_run=True)
+        self._check_files(number)
+        expired, held = model.expire(keep_last, with_commits=with_commits)
+        result = self.tables[number].expire(**rules, grace=data.draw(st.sampled_from((_NOW, _NOW, timedelta(days=1)))))
+        assert (list(result.snapshots), [each.id for each in result.kept_back]) == (expired, held)
+        assert told == replace(result, dry_run=True)
+        assert all(commit.state == model.states[place] for other, place, commit in self.staged if other == number)
+        self._check_unchanged(data, number)
+
+    @rule(data=st.data())
+    def vacuum(self, data: st.DataObject) -> None:
+        self.lake.vacuum(grace=_NOW)
+        for number, table in enumerate(self.tables):
+            location = Path(urlsplit(table.location).path)
+            stored = {str(path.relative_to(location)) for path in location.rglob("*") if path.is_file()}
+            assert stored == self._paths(number, _KNOWN_FILES)
+        self._check_unchanged(data, data.draw(st.integers(0, len(self.tables) - 1)))
+
+    def _check_unchanged(self, data: st.DataObject, number: int) -> None:
+        """Maintenance has changed no answer: that of the head, of each tag, of a snapshot that is left."""
+        model, table = self.models[number], self.tables[number]
+        self._check_head(number)
+        assert {tag.name: tag.snapshot_id for tag in table.tags()} == model.tags
+        for name, snapshot in model.tags.items():
+            self._read_at(data, number, snapshot, f"tag:{name}")
+        if model.kept_ids:
+            self._read_at(data, number, data.draw(st.sampled_from(model.kept_ids)))
+
+    def teardown(self) -> None:
+        for table in self.tables:
+            self.lake.drop_table(table.name)
 
     # How it is done
 
@@ -304,9 +450,18 @@ class LakeMachine(RuleBasedStateMachine):
         assert (scan.snapshot_id or 0) == model.head_id
         assert rows == shown(model.live(model.head), [*model.schema, COMMIT], None)
         assert scan.count() == len(rows)
-        location = Path(urlsplit(table.location).path)
-        assert all((location / file.path).is_file() for file in table.files())
+        self._check_files(number)
         self._step("write")
+
+    def _check_files(self, number: int) -> None:
+        """Every file of every snapshot that has not expired, and of every commit that may be published, is there."""
+        location = Path(urlsplit(self.tables[number].location).path)
+        assert all((location / path).is_file() for path in self._paths(number, _NEEDED_FILES))
+
+    def _paths(self, number: int, query: LiteralString) -> set[str]:
+        name = {"name": self.tables[number].name.partition(".")[2]}
+        rows = self.lake.runtime.catalog.run(lambda db: db.execute(query, name).fetchall())
+        return {row["path"] for row in rows}
 
     def _compare(
         self, data: st.DataObject, scan: Callable[..., Any], schema: Sequence[Col], entries: list[Entry], **more: Any
@@ -343,12 +498,19 @@ def _publish_in_order(models: Sequence[TableModel], chosen: Sequence[tuple[int, 
     return snapshots
 
 
-def _outcome(work: Callable[[], lakelib.Snapshot]) -> int | str:
+def _outcome(work: Callable[[], Any], name: str = "id") -> int | str:
     """The id of the snapshot, or the kind of the error."""
     try:
-        return work().id
+        return int(getattr(work(), name))
     except LakeError as error:
         return error.kind
+
+
+def _refusal(work: Callable[[], Any]) -> str:
+    """The kind of the error."""
+    with pytest.raises(LakeError) as caught:
+        work()
+    return caught.value.kind
 
 
 def _rows_read(table: pa.Table) -> list[tuple[Any, ...]]:

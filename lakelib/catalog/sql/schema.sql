@@ -90,8 +90,9 @@ create table lake.commit (
 
 create unique index commit_published_once on lake.commit (table_id, application, version) where state = 'published';
 create index commit_staged on lake.commit (table_id, application, version) where state = 'staged';
+create index commit_not_published on lake.commit (table_id, state) where state <> 'published';
 
--- An expired snapshot cannot be read any more; it stays while somebody's progress refers to it.
+-- An expired snapshot cannot be read any more. It stays: rows and applications' progress refer to it.
 create table lake.snapshot (
     table_id bigint not null references lake."table" (id),
     id bigint not null check (id > 0),
@@ -106,6 +107,8 @@ create table lake.snapshot (
     unique (table_id, committed_at),
     foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
 );
+
+create index snapshot_kept on lake.snapshot (table_id, id) where expired_at is null;
 
 -- A file is live in snapshot s when added_snapshot <= s and (removed_snapshot is null or removed_snapshot > s).
 -- Bounds are arrays indexed by column id; null is unknown.
@@ -137,6 +140,7 @@ create index data_file_partition on lake.data_file (partition_id, added_snapshot
 create index data_file_live
     on lake.data_file (table_id, partition_id, (coalesce(removed_snapshot, 9223372036854775807)));
 create index data_file_added on lake.data_file (table_id, added_snapshot);
+create index data_file_removed on lake.data_file (table_id, removed_snapshot, id) where removed_snapshot is not null;
 create index data_file_commit on lake.data_file (commit_id);
 
 -- The partitions whose rows a commit's content depends on; `reads_where` names those that were not there yet.
@@ -152,6 +156,8 @@ create table lake.commit_removal (
     file_id bigint not null references lake.data_file (id),
     primary key (commit_id, file_id)
 );
+
+create index commit_removal_file on lake.commit_removal (file_id);
 
 -- How far each application has come on each table.
 create table lake.writer_progress (
@@ -208,17 +214,20 @@ create table lake.deletion_queue (
     id bigint generated always as identity primary key,
     table_id bigint not null references lake."table" (id),
     path text not null,
+    size_bytes bigint not null,
     not_before timestamptz not null,
     unique (table_id, path)
 );
 
 -- The partitions that downstream may take for complete. One that gets other rows is reset, until it is marked again.
+-- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted.
 create table lake.done_partition (
     table_id bigint not null references lake."table" (id),
     partition_id bigint not null references lake.partition (id),
     snapshot_id bigint not null,
     created_at timestamptz not null,
     modified_at timestamptz not null,
+    success_file boolean not null,
     reset_at timestamptz,
     primary key (table_id, partition_id)
 );

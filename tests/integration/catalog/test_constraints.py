@@ -84,8 +84,8 @@ REFUSED = {
     ),
     "progress to no snapshot": ("update lake.writer_progress set snapshot_id = 77", psycopg.errors.ForeignKeyViolation),
     "a verdict of no known outcome": (
-        "insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id)"
-        " select id, 'g', 'fine', 1 from lake.commit",
+        "insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, suite_hash, engine, seconds,"
+        " judges_partitions, judges_table) select id, 'g', 'fine', 1, 'h', 'arrow', 0, false, false from lake.commit",
         psycopg.errors.CheckViolation,
     ),
 }

@@ -71,7 +71,11 @@ def transact(lake: lakelib.Lake, number: int) -> None:
             transaction.add(each)
 
 
-OPERATIONS = {each.__name__: each for each in (upsert, overwrite, delete, delete_by_rewriting, transact)}
+def compact(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").compact(full=True)
+
+
+OPERATIONS = {each.__name__: each for each in (upsert, overwrite, delete, delete_by_rewriting, transact, compact)}
 
 
 def crash_at(say: Say, warehouse: str, url: str, operation: str, number: int, kill_at: int) -> int:
@@ -131,6 +135,35 @@ def upsert_slowly(say: Say, warehouse: str, url: str, writer: int, commits: int)
             snapshots.append(table.upsert(rows({key: (("mon", "tue")[number % 2], number % 3)})).id)
             time.sleep(random.uniform(0, 0.04))
         return snapshots
+
+
+def compact_often(say: Say, warehouse: str, url: str, name: str, seconds: float) -> int:
+    """Compacts again and again, in full every other time; how many units were done."""
+    units, rounds, end = 0, 0, time.monotonic() + seconds
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        while time.monotonic() < end:
+            units += lake.table(name).compact(full=bool(rounds % 2)).units
+            rounds += 1
+    return units
+
+
+def delete_staged_often(say: Say, warehouse: str, url: str, name: str, commits: int) -> None:
+    """Deletes that are staged, and published after a moment."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table(name)
+        for number in range(commits):
+            staged = table.stage_delete(f"value = {number}")
+            time.sleep(random.uniform(0, 0.05))
+            staged.publish()
+
+
+def overwrite_staged_often(say: Say, warehouse: str, url: str, commits: int) -> None:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.a")
+        for number in range(commits):
+            staged = table.stage_overwrite(rows({-1: ("wed", number), -2: ("wed", number)}), {"day": "wed"})
+            time.sleep(random.uniform(0, 0.05))
+            staged.publish()
 
 
 def upsert_here_and_in_a_forked_child(say: Say, warehouse: str, url: str) -> int:

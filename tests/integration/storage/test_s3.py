@@ -19,6 +19,7 @@ def test_unfinished_uploads_are_aborted_when_they_are_old(s3_storage: Storage, s
     now = datetime.now(UTC)
     assert s3_storage.abort_uploads("part", now - timedelta(hours=1)) == 0
     assert s3_storage.abort_uploads("other", now + timedelta(hours=1)) == 0
+    assert s3_storage.abort_uploads("part", now + timedelta(hours=1), dry_run=True) == 1
     assert s3_storage.abort_uploads("part", now + timedelta(hours=1)) == 1
     assert s3_storage.abort_uploads("part", now + timedelta(hours=1)) == 0
 

@@ -63,6 +63,13 @@ def test_window_ends_where_the_first_unfinished_run_does() -> None:
     assert keys == [[[1, 3], [2]], [[5, 7], [4, 6, 8]]]
 
 
+def test_a_window_has_no_more_rows_than_asked_for() -> None:
+    runs = [run_of(list(range(start, 1000, 2)), "even" if start % 2 == 0 else "odd") for start in (0, 1, 0)]
+    windows = list(merge_windows([groups(run, 300) for run in runs], ["key"], [], most_rows=30))
+    assert all(sum(piece.num_rows for piece, _ in window) <= 30 for window in windows)
+    assert [key for key, _ in rows_of(windows)] == list(range(1000))
+
+
 def test_windows_share_memory_with_the_tables_they_come_from() -> None:
     table = run_of([1, 2, 3, 4], "old")
     ((piece, _),) = merged(iter([table]))[0]

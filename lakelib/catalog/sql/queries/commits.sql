@@ -38,14 +38,54 @@ returning id;
 -- A file that the commit will add.
 -- name: insert_file
 insert into lake.data_file (table_id, commit_id, partition_id, path, depth, prefix, run, level, row_count, delete_count,
-                            size_bytes, schema_id, lower_bounds, upper_bounds, null_counts)
+                            size_bytes, schema_id, sequence, lower_bounds, upper_bounds, null_counts)
 values (%(table_id)s, %(commit_id)s, %(partition_id)s, %(path)s, %(depth)s, %(prefix)s, %(run)s, %(level)s, %(row_count)s,
-        %(delete_count)s, %(size_bytes)s, %(schema_id)s, %(lower_bounds)s::bytea[], %(upper_bounds)s::bytea[],
-        %(null_counts)s::bigint[]);
+        %(delete_count)s, %(size_bytes)s, %(schema_id)s, %(sequence)s, %(lower_bounds)s::bytea[],
+        %(upper_bounds)s::bytea[], %(null_counts)s::bigint[]);
 
 -- The files that the commit will take out.
 -- name: insert_removals
 insert into lake.commit_removal (commit_id, file_id) select %(commit_id)s, unnest(%(file_ids)s::bigint[]);
+
+-- Which of these files are gone. Until the transaction's end nobody takes one out, and a compaction that is about to has
+-- either done so or will see this commit.
+-- name: lock_files
+select id, removed_snapshot is not null as is_gone from lake.data_file
+where id = any(%(file_ids)s::bigint[]) order by id for share;
+
+-- The same for a compaction that is being published: then it is known which staged commits are to take out its files.
+-- name: lock_removals
+select f.id from lake.data_file f join lake.commit_removal r on r.file_id = f.id
+where r.commit_id = %(commit_id)s order by f.id for no key update of f;
+
+-- The files of a table that staged commits are to take out, compactions aside: they may be overtaken.
+-- name: find_claims
+select r.file_id from lake.commit c join lake.commit_removal r on r.commit_id = c.id
+where c.table_id = %(table_id)s and c.state = 'staged' and c.kind <> 'compact';
+
+-- The files that a staged compaction cannot take out: others have, or are to.
+-- name: find_spoilt
+select r.file_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+where r.commit_id = %(commit_id)s
+  and (f.removed_snapshot is not null
+       or exists (select from lake.commit_removal o join lake.commit c on c.id = o.commit_id
+                  where o.file_id = r.file_id and c.state = 'staged' and c.kind <> 'compact'));
+
+-- Makes sure that the commit is staged still, and stays so until the transaction's end.
+-- name: lock_staged
+select id from lake.commit where id = %(commit_id)s and state = 'staged' for no key update;
+
+-- Takes files back that a staged commit was to add.
+-- name: withdraw_files
+delete from lake.data_file where commit_id = %(commit_id)s and path = any(%(paths)s);
+
+-- Takes back that a staged commit was to take files out.
+-- name: withdraw_removals
+delete from lake.commit_removal where commit_id = %(commit_id)s and file_id = any(%(file_ids)s::bigint[]);
+
+-- What a staged commit does, told anew.
+-- name: update_summary
+update lake.commit set summary = %(summary)s where id = %(commit_id)s;
 
 -- The partitions that the commit's content depends on.
 -- name: insert_reads
@@ -55,7 +95,8 @@ insert into lake.commit_read (commit_id, partition_id) select %(commit_id)s, unn
 -- name: find_unread_partitions
 select p.id, p.key from lake.partition p
 where p.id in (select f.partition_id from lake.data_file f join lake.commit c on c.table_id = f.table_id
-               where c.id = %(commit_id)s and f.added_snapshot > c.base_snapshot_id)
+               where c.id = %(commit_id)s and f.added_snapshot > c.base_snapshot_id
+                 and f.sequence > c.base_snapshot_id)
   and not exists (select from lake.commit_read r where r.commit_id = %(commit_id)s and r.partition_id = p.id);
 
 -- The commits to publish with their tables, locked in the order of table ids so that no two publishers wait for each other.
@@ -75,27 +116,57 @@ with patience as materialized (select set_config('idle_in_transaction_session_ti
 select t.id from lake."table" t, patience where t.id = %(table_id)s for no key update of t;
 
 -- What stands against publishing a commit, seen under the table's lock; an earlier commit of the same transaction counts.
--- Rows removed matter where rows are ordered by a sequence of their own: a mark that outlives its row would hide later ones.
+-- A compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
+-- compaction takes out is no row removed. Rows removed matter where rows are ordered by a sequence of their own: a mark
+-- that outlives its row would hide later ones. Of each gate the newest verdict counts; it is stale once rows have changed
+-- that it rests on.
 -- name: check_commit
 select
     t.head_id, t.schema_id as head_schema_id,
     (select p.version from lake.writer_progress p
      where p.table_id = c.table_id and p.application = c.application and p.version >= c.version) as done_version,
+    c.kind <> 'compact' and exists (
+        select from lake.done_partition d where d.table_id = c.table_id and d.reset_at is null) as has_marks,
     exists (select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
             where r.commit_id = c.id and f.removed_snapshot is not null) as input_gone,
+    c.kind = 'compact' and exists (
+        select from lake.commit_removal r
+        join lake.commit_removal o on o.file_id = r.file_id
+        join lake.commit other on other.id = o.commit_id
+        where r.commit_id = c.id and other.state = 'staged' and other.kind <> 'compact') as input_claimed,
     (c.reads_whole_table and exists (
-        select from lake.data_file f where f.table_id = c.table_id and f.added_snapshot > c.base_snapshot_id))
+        select from lake.data_file f where f.table_id = c.table_id
+          and f.added_snapshot > c.base_snapshot_id and f.sequence > c.base_snapshot_id))
     or exists (
         select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
-        where r.commit_id = c.id and f.added_snapshot > c.base_snapshot_id) as rows_added,
-    cardinality(t.sequence_by) > 0 and (
-        c.reads_whole_table and exists (
-            select from lake.data_file f where f.table_id = c.table_id and f.removed_snapshot > c.base_snapshot_id)
-        or exists (
-            select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
-            where r.commit_id = c.id and f.removed_snapshot > c.base_snapshot_id)) as rows_removed,
-    (select v.outcome from lake.verdict v where v.commit_id = c.id and v.gate = %(required_gate)s
-     order by v.id desc limit 1) as verdict
+        where r.commit_id = c.id
+          and f.added_snapshot > c.base_snapshot_id and f.sequence > c.base_snapshot_id) as rows_added,
+    (c.reads_whole_table and exists (
+        select from lake.data_file f where f.table_id = c.table_id and f.removed_snapshot > c.base_snapshot_id
+          and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                          and s.kind = 'compact')))
+    or exists (
+        select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
+        where r.commit_id = c.id and f.removed_snapshot > c.base_snapshot_id
+          and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                          and s.kind = 'compact')) as rows_removed,
+    cardinality(t.sequence_by) > 0 as has_sequence,
+    (select jsonb_agg(jsonb_build_object('gate', v.gate, 'outcome', v.outcome, 'base', v.base_snapshot_id, 'stale',
+        v.judges_table and exists (
+            select from lake.snapshot s
+            where s.table_id = c.table_id and s.id > v.base_snapshot_id and s.kind not in ('compact', 'evolve'))
+        or v.judges_partitions and exists (
+            select from (select f.partition_id from lake.data_file f where f.commit_id = c.id
+                         union
+                         select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+                         where r.commit_id = c.id) touched
+            join lake.data_file f on f.partition_id = touched.partition_id
+            where f.added_snapshot > v.base_snapshot_id and f.sequence > v.base_snapshot_id
+               or f.removed_snapshot > v.base_snapshot_id
+                  and not exists (select from lake.snapshot s where s.table_id = f.table_id
+                                  and s.id = f.removed_snapshot and s.kind = 'compact'))))
+     from (select distinct on (gate) gate, outcome, base_snapshot_id, judges_partitions, judges_table
+           from lake.verdict where commit_id = c.id order by gate, id desc) v) as verdicts
 from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
 
 -- What an overwrite was to take out, to be found anew.
@@ -107,7 +178,8 @@ delete from lake.commit_removal where commit_id = %(commit_id)s;
 insert into lake.commit_removal (commit_id, file_id)
 select c.id, f.id from lake.commit c join lake.data_file f on f.table_id = c.table_id
 where c.id = %(commit_id)s and f.added_snapshot is not null and f.removed_snapshot is null
-  and (c.reads_whole_table or f.partition_id in (select partition_id from lake.commit_read where commit_id = c.id));
+  and (c.reads_whole_table or f.partition_id in (select partition_id from lake.commit_read where commit_id = c.id))
+returning file_id;
 
 -- The commit is made from the head as it is now.
 -- name: rebase_commit
@@ -170,7 +242,40 @@ select s.* from lake.commit c join lake.snapshot s on s.commit_id = c.id
 where c.table_id = %(table_id)s and c.application = %(application)s and c.version >= %(version)s and c.state = 'published'
 order by c.version limit 1;
 
--- A gate's verdict on a staged commit.
+-- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it
+-- obsolete), else the newest that has not expired.
+-- name: find_attempt
+select id, state, base_snapshot_id, snapshot_id, reason, summary from lake.commit
+where table_id = %(table_id)s and application = %(application)s
+  and (state = 'published' and version >= %(version)s or state in ('staged', 'rejected') and version = %(version)s)
+order by state = 'published' desc, version, staged_at desc, id limit 1;
+
+-- A person's decision to publish a commit whatever its gate says, which its snapshot will tell.
+-- name: approve_commit
+update lake.commit set approved_by = %(by)s, approval_reason = %(reason)s,
+    properties = properties || jsonb_build_object('approved_by', %(by)s::text, 'approval_reason', %(reason)s::text)
+where id = %(commit_id)s;
+
+-- The state of a commit, which stays so until the transaction's end.
+-- name: lock_commit
+select c.state, c.reason, t.namespace || '.' || t.name as table_name
+from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s
+for no key update of c;
+
+-- A gate's verdict on a commit.
 -- name: insert_verdict
-insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence)
-values (%(commit_id)s, %(gate)s, %(outcome)s, %(base_snapshot_id)s, %(evidence)s);
+insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence, judged_at, suite_hash, engine, seconds,
+                          judges_partitions, judges_table)
+values (%(commit_id)s, %(gate)s, %(outcome)s, %(base_snapshot_id)s, %(evidence)s, %(judged_at)s, %(suite_hash)s,
+        %(engine)s, %(seconds)s, %(judges_partitions)s, %(judges_table)s);
+
+-- The newest verdict on a commit, by whatever gate.
+-- name: find_verdict
+select * from lake.verdict where commit_id = %(commit_id)s order by id desc limit 1;
+
+-- The partitions that publishing a commit changes: those of files that it adds, or takes out.
+-- name: find_touched_partitions
+select f.partition_id from lake.data_file f where f.commit_id = %(commit_id)s
+union
+select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+where r.commit_id = %(commit_id)s;

@@ -1,30 +1,32 @@
--- One snapshot by id.
+-- One snapshot by id, expired or not.
 -- name: load_snapshot
 select * from lake.snapshot where table_id = %(table_id)s and id = %(id)s;
 
--- The newest snapshot at a moment.
+-- The snapshot that was the newest at a moment, expired or not.
 -- name: find_snapshot_at
 select * from lake.snapshot where table_id = %(table_id)s and committed_at <= %(moment)s
 order by committed_at desc limit 1;
 
--- The oldest snapshot.
+-- The oldest snapshot that has not expired.
 -- name: find_oldest_snapshot
-select * from lake.snapshot where table_id = %(table_id)s order by id limit 1;
+select * from lake.snapshot where table_id = %(table_id)s and expired_at is null order by id limit 1;
 
 -- The snapshot that a tag pins.
 -- name: find_tagged_snapshot
 select s.* from lake.tag g join lake.snapshot s on s.table_id = g.table_id and s.id = g.snapshot_id
 where g.table_id = %(table_id)s and g.name = %(name)s;
 
--- All snapshots, newest first.
+-- All snapshots that have not expired, newest first.
 -- name: list_snapshots
-select * from lake.snapshot where table_id = %(table_id)s order by id desc;
+select * from lake.snapshot where table_id = %(table_id)s and expired_at is null order by id desc;
 
--- A reader's hold on a snapshot; nothing if the snapshot is gone.
+-- A reader's hold on a snapshot; nothing if the snapshot is gone. The row's lock makes it wait for an expiry under way,
+-- and sees what that has done.
 -- name: take_lease
 insert into lake.lease (id, table_id, snapshot_id, holder, expires_at)
 select %(id)s, table_id, id, %(holder)s, clock_timestamp() + %(duration)s
-from lake.snapshot where table_id = %(table_id)s and id = %(snapshot_id)s
+from lake.snapshot where table_id = %(table_id)s and id = %(snapshot_id)s and expired_at is null
+for key share
 on conflict (id) do update set expires_at = excluded.expires_at
 returning id;
 
@@ -35,3 +37,25 @@ update lake.lease set expires_at = clock_timestamp() + %(duration)s where id = %
 -- The end of a hold.
 -- name: release_lease
 delete from lake.lease where id = %(id)s;
+
+-- A new tag; nothing if the name is taken or the snapshot is gone. Waits for an expiry under way, as a lease does.
+-- name: insert_tag
+insert into lake.tag (table_id, name, snapshot_id)
+select table_id, %(name)s, id
+from lake.snapshot where table_id = %(table_id)s and id = %(snapshot_id)s and expired_at is null
+for key share
+on conflict (table_id, name) do nothing
+returning name, snapshot_id, created_at;
+
+-- A tag by name.
+-- name: find_tag
+select name, snapshot_id, created_at from lake.tag where table_id = %(table_id)s and name = %(name)s;
+
+-- All tags of a table, those of its newest snapshots first.
+-- name: list_tags
+select name, snapshot_id, created_at from lake.tag where table_id = %(table_id)s
+order by snapshot_id desc, created_at desc, name;
+
+-- The end of a tag.
+-- name: delete_tag
+delete from lake.tag where table_id = %(table_id)s and name = %(name)s returning name;

@@ -46,6 +46,11 @@ select id, columns from lake.table_schema where table_id = %(table_id)s and id =
 -- name: drop_table
 update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;
 
+-- Other options, unless somebody else has changed them since they were read.
+-- name: replace_options
+update lake."table" set options = %(options)s where id = %(table_id)s and dropped_at is null and options = %(read)s
+returning id;
+
 -- A schema id and column ids that nobody else will ever get on this table.
 -- name: reserve_schema
 update lake."table" set last_schema_id = last_schema_id + 1, last_column_id = last_column_id + %(column_count)s

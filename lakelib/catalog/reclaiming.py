@@ -1,0 +1,109 @@
+"""Reclaiming: the queue of files to be deleted, dropped tables, and which files the catalog knows."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row
+
+_STREAM_ROWS = 5000
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueFile:
+    """A file that nothing needs any more."""
+
+    id: int
+    table_id: int
+    path: str
+    size_bytes: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a table's files are, dropped or not."""
+
+    id: int
+    name: str
+    location: str
+    dropped_at: datetime | None
+    is_due: bool | None
+    """Of a dropped table: whether its files may go."""
+
+
+def load_places(catalog: Catalog, dropped_before: datetime) -> list[Place]:
+    """All tables. Those that were dropped before the time are due."""
+    rows = catalog.run(lambda db: db.execute(query("list_locations"), {"dropped_before": dropped_before}).fetchall())
+    return [Place(**row) for row in rows]
+
+
+def load_due_files(catalog: Catalog, after_id: int) -> list[DueFile]:
+    """The next files of the queue that may be deleted now; none at its end."""
+    parameters = {"after_id": after_id, "limit": _BATCH}
+    return [
+        DueFile(**row) for row in catalog.run(lambda db: db.execute(query("list_due_files"), parameters).fetchall())
+    ]
+
+
+def forget_deleted(catalog: Catalog, ids: Sequence[int]) -> None:
+    """These files are deleted, and leave the queue."""
+    catalog.run(lambda db: db.execute(query("forget_deleted_files"), {"ids": list(ids)}))
+
+
+def count_waiting(catalog: Catalog) -> int:
+    row = catalog.run(lambda db: db.execute(query("count_waiting_files")).fetchone())
+    return 0 if row is None else int(row["files"])
+
+
+def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
+    """Those of the paths that are neither a file of a commit, whatever its state, nor in the queue."""
+    parameters = {"table_id": table_id, "paths": list(paths)}
+    return {
+        row["path"] for row in catalog.run(lambda db: db.execute(query("find_unknown_files"), parameters).fetchall())
+    }
+
+
+def is_read(catalog: Catalog, table_id: int) -> bool:
+    """Whether somebody holds a lease on a snapshot of the table."""
+    parameters = {"table_id": table_id}
+    return catalog.run(lambda db: db.execute(query("find_live_lease"), parameters).fetchone()) is not None
+
+
+def retire_dropped(catalog: Catalog, table_id: int) -> int:
+    """All files of a dropped table enter the queue, due at once, unless somebody still reads it; how many. Safe to
+    repeat."""
+    parameters = {"table_id": table_id, "limit": _BATCH}
+
+    def expire(db: Connection) -> None:
+        for step in ("lock_snapshots_of_dropped", "expire_commits_of_dropped", "expire_snapshots_of_dropped"):
+            db.execute(query(step), parameters)
+
+    catalog.run(expire)
+    queued = 0
+    while files := _queue_some(catalog, parameters):
+        queued += files
+    return queued
+
+
+def forget_dropped(catalog: Catalog, table_id: int) -> None:
+    """Nothing in the catalog names a dropped table any more, if it has no files."""
+    catalog.run(lambda db: db.execute(query("forget_dropped"), {"table_id": table_id}))
+
+
+def _queue_some(catalog: Catalog, parameters: dict[str, int]) -> int:
+    row = catalog.run(lambda db: db.execute(query("queue_files_of_dropped"), parameters).fetchone())
+    assert row is not None
+    return int(row["files"])
+
+
+@contextmanager
+def stream_files_of_table(catalog: Catalog, table_id: int) -> Iterator[Iterator[Row]]:
+    """Path and size of every file that the catalog knows of the table."""
+    parameters = {"table_id": table_id}
+    with catalog.stream(query("list_files_of_table"), parameters, rows_at_once=_STREAM_ROWS) as rows:
+        yield rows

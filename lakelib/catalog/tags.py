@@ -1,0 +1,50 @@
+"""Tags: names that pin snapshots."""
+
+from datetime import UTC
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row
+from lakelib.catalog.snapshots import missing_snapshot
+from lakelib.errors import ConflictError
+from lakelib.model.maintenance import Tag
+from lakelib.model.table import TableInfo
+
+
+def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int) -> Tag:
+    """The name pins the snapshot afterwards. Raises ConflictError if it pins another one, NotFoundError if the snapshot
+    is gone: a tag and an expiry that meet take turns."""
+    parameters = {"table_id": table.id, "name": name, "snapshot_id": snapshot_id}
+
+    def work(db: Connection) -> Row | None:
+        return (
+            db.execute(query("insert_tag"), parameters).fetchone()
+            or db.execute(query("find_tag"), parameters).fetchone()
+        )
+
+    row = catalog.run(work)
+    if row is None:
+        raise missing_snapshot(catalog, table, snapshot_id)
+    if row["snapshot_id"] != snapshot_id:
+        raise ConflictError(
+            f"The tag {name!r} of {table.full_name} is on snapshot {row['snapshot_id']}, not {snapshot_id}.",
+            kind="tag_exists",
+            remedy="A tag does not move: take another name, or delete the tag first.",
+        )
+    return _tag(row)
+
+
+def list_tags(catalog: Catalog, table_id: int) -> list[Tag]:
+    """Those of the newest snapshots first."""
+    rows = catalog.run(lambda db: db.execute(query("list_tags"), {"table_id": table_id}).fetchall())
+    return [_tag(row) for row in rows]
+
+
+def delete_tag(catalog: Catalog, table_id: int, name: str) -> bool:
+    """The name is free afterwards; says whether there was such a tag."""
+    parameters = {"table_id": table_id, "name": name}
+    return catalog.run(lambda db: db.execute(query("delete_tag"), parameters).fetchone() is not None)
+
+
+def _tag(row: Row) -> Tag:
+    return Tag(name=row["name"], snapshot_id=row["snapshot_id"], created_at=row["created_at"].astimezone(UTC))

@@ -1,0 +1,173 @@
+"""Frozen values: tags, what retention looks at, and what expiry and vacuum have done."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A name that pins a snapshot: it does not expire while it has one."""
+
+    name: str
+    snapshot_id: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSnapshot:
+    """A snapshot that has not expired."""
+
+    id: int
+    committed_at: datetime
+    superseded_at: datetime | None
+    """When the next one took its place; None for the head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCommit:
+    """A staged or a rejected commit: it may still be published."""
+
+    id: UUID
+    state: str
+    base_snapshot_id: int
+    since: datetime
+    """When it came into this state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """What keeps a snapshot from expiring; a commit holds its base and all that came after it."""
+
+    kind: str
+    """"tag", "lease", "staged commit" or "rejected commit"."""
+    name: str
+    """The tag's, the reader's host and process, the commit's id."""
+    snapshot_id: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSnapshot:
+    """A snapshot that would expire if nothing held it."""
+
+    id: int
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRules:
+    """Which snapshots may expire: those that all of these let go. None lets all go."""
+
+    keep_last: int | None
+    older_than: timedelta | None
+    """How long ago a snapshot was the newest."""
+    staged_older_than: timedelta | None
+    """How long a commit waits, staged or rejected; None is for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExpireResult:
+    """What an expiry has done; of a dry run, what it would have done."""
+
+    table: str
+    dry_run: bool
+    snapshots: tuple[int, ...]
+    """The ids of those that expired."""
+    kept_back: tuple[HeldSnapshot, ...]
+    """Those that the rules let go and something held."""
+    commits: int
+    """Staged and rejected ones that can no longer be published."""
+    leases: int
+    """Those that had run out and are removed."""
+    files: int
+    """Those that nothing needs any more: a vacuum deletes them later."""
+    size_bytes: int
+    oldest_id: int | None
+    """The oldest snapshot that is left."""
+
+    def __repr__(self) -> str:
+        return "\n  ".join((f"<ExpireResult of {self.table}{_dry(self.dry_run)}", *self._lines())) + ">"
+
+    def _lines(self) -> Iterator[str]:
+        snapshots = _count(len(self.snapshots), "snapshot") + _span(self.snapshots)
+        yield f"expired: {snapshots}, {_count(self.commits, 'commit')}"
+        yield f"to be deleted: {_count(self.files, 'file')}, {readable_bytes(self.size_bytes)}"
+        holds: dict[str, list[int]] = {}
+        for held in self.kept_back:
+            holds.setdefault(str(held.hold), []).append(held.id)
+        for hold, ids in holds.items():
+            yield f"kept back by {hold}: {_count(len(ids), 'snapshot')}{_span(tuple(ids))}"
+        if self.oldest_id is not None:
+            yield f"the oldest snapshot that is left is {self.oldest_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedFile:
+    """A file that could not be deleted. The next vacuum tries again."""
+
+    uri: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class VacuumResult:
+    """What a vacuum has deleted; of a dry run, what it would have deleted."""
+
+    dry_run: bool
+    files: int
+    """Those that nothing needed any more."""
+    size_bytes: int
+    orphans: int
+    """Those that no commit names."""
+    orphan_bytes: int
+    uploads: int
+    """Those that were begun and never finished."""
+    dropped_tables: tuple[str, ...]
+    """Those whose files were among them."""
+    waiting: int
+    """Files of which nobody needs any, and that are not due."""
+    failed: tuple[FailedFile, ...]
+    sample: tuple[str, ...]
+    """The URIs of the first files that were deleted. `tell` hears of all."""
+
+    def __repr__(self) -> str:
+        lines = [
+            f"<VacuumResult{_dry(self.dry_run)}",
+            f"not needed any more: {_count(self.files, 'file')}, {readable_bytes(self.size_bytes)}",
+            f"orphans: {_count(self.orphans, 'file')}, {readable_bytes(self.orphan_bytes)}",
+            f"never finished: {_count(self.uploads, 'upload')}",
+            f"dropped: {', '.join(self.dropped_tables) or 'no table'}",
+            f"waiting until they are due: {_count(self.waiting, 'file')}",
+        ]
+        if self.failed:
+            lines.append(f"not deleted: {_count(len(self.failed), 'file')}, such as {self.failed[0].uri}")
+        return "\n  ".join(lines) + ">"
+
+
+def readable_bytes(count: float) -> str:
+    """A size in the unit that fits."""
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:,} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} {_UNITS[-1]}"
+
+
+def _dry(dry_run: bool) -> str:
+    return " (dry run: nothing was changed)" if dry_run else ""
+
+
+def _span(ids: tuple[int, ...]) -> str:
+    if not ids:
+        return ""
+    return f" ({ids[0]})" if len(ids) == 1 else f" ({ids[0]} to {ids[-1]})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

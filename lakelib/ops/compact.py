@@ -1,0 +1,373 @@
+"""Use case: a table's runs become fewer. No answer changes, and no writer is in the way or kept waiting.
+
+Step by step: what is due at the head; under a lease, the runs of each unit are merged and written anew, in process or
+by Spark's tasks; the new files are staged and published in place of the old ones. A unit whose files others have taken
+meanwhile is lost: its new files are deleted, and what is then due is planned anew.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import UUID, uuid4
+
+from lakelib.catalog import files, publishing, staging, tables
+from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError
+from lakelib.model.compaction import CompactionResult
+from lakelib.model.files import NewFile, Split
+from lakelib.model.options import MIB
+from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.schema import TableSchema
+from lakelib.model.table import NO_READ, CommitKind, Conflict, Proposal, Published, Snapshot, TableInfo
+from lakelib.ops.publish import abandon
+from lakelib.ops.read import Held
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.write import run_target
+from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
+from lakelib.plan.layout import estimate_row_bytes
+from lakelib.plan.where import bind_where
+from lakelib.rows.filter import matching_partitions
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.rewriter import RewriteWork, rewrite_split
+
+Tell = Callable[[int, int], None]
+"""Hears how many bytes were read, of how many."""
+
+_MOST_ROUNDS = 4
+_COMMIT_BYTES = 4096 * MIB
+"""What is read for one commit: a long compaction is of use, and its work safe, before it ends."""
+
+
+def compact(
+    runtime: Runtime,
+    handle: TableInfo,
+    *,
+    full: bool = False,
+    where: str | Predicate | None = None,
+    session: Any = None,
+    tell: Tell | None = None,
+) -> CompactionResult:
+    """Rewrites what is due, or with `full` whatever leaves less to read, in the partitions where `where` is TRUE.
+
+    With a session Spark's tasks do the work. `tell` hears how many bytes are rewritten, and of how many. Raises
+    InvalidInputError for a predicate over other columns than those of the partitions.
+    """
+    start = time.monotonic()
+    progress = _Progress(tell)
+    tally = _Tally()
+    skipped = 0
+    for _ in range(_MOST_ROUNDS):
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        plan = _plan(runtime, table, full, where)
+        progress.expect(sum(unit.size_bytes for unit in plan.units))
+        lost = _compact_units(runtime, table, plan.units, session, tally, progress) if plan.units else 0
+        skipped = lost + plan.blocked
+        if not lost and plan.is_last_round:
+            break
+    return tally.result(table.full_name, skipped, time.monotonic() - start)
+
+
+def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate | None) -> CompactionPlan:
+    predicate = _bind(table, where)
+    query = files.FileQuery(
+        table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
+    )
+    found = files.load_files(runtime.catalog, query)
+    chosen = set(found.partitions)
+    if predicate is not None:
+        chosen = matching_partitions(predicate, table.partition_by, found.partitions)
+    rules = CompactionRules(
+        merges=bool(table.primary_key_ids),
+        keeps_marks=bool(table.sequence_ids),
+        buckets=table.buckets,
+        options=table.options,
+        row_bytes=estimate_row_bytes(table.schema.columns),
+    )
+    live = (file for file in found.files if file.partition_id in chosen)
+    claimed = publishing.find_claims(runtime.catalog, table.id)
+    return plan_compaction(live, found.partitions, rules, full=full, claimed=claimed)
+
+
+def _bind(table: TableInfo, where: str | Predicate | None) -> Predicate | None:
+    predicate = bind_where(where, table.schema)
+    if predicate is not None and not columns_of(predicate) <= set(table.partition_ids):
+        names = ", ".join(column.name for column in table.partition_by)
+        raise InvalidInputError(
+            f"The predicate asks for other columns of {table.full_name} than those that it is partitioned by.",
+            kind="invalid_predicate",
+            remedy=f"Its partition columns: {names or 'none'}.",
+        )
+    return predicate
+
+
+# Rewriting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wave:
+    """Units that are rewritten beside each other and published together."""
+
+    table: TableInfo
+    units: tuple[Unit, ...]
+    splits: tuple[Split, ...]
+    """All that is read for them."""
+    unit_numbers: tuple[int, ...]
+    """Of each split: the place of its unit."""
+
+    @property
+    def snapshot_id(self) -> int:
+        return self.table.head_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rewritten:
+    unit: Unit
+    files: tuple[NewFile, ...]
+
+
+class _Progress:
+    """What is rewritten of what is known to be due."""
+
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
+        self._done_bytes = 0
+        self._total_bytes = 0
+
+    def expect(self, size_bytes: int) -> None:
+        self._total_bytes += size_bytes
+
+    def advance(self, size_bytes: int) -> None:
+        self._done_bytes += size_bytes
+        if self._tell is not None:
+            self._tell(self._done_bytes, self._total_bytes)
+
+
+def _compact_units(
+    runtime: Runtime,
+    table: TableInfo,
+    units: Sequence[Unit],
+    session: Any,
+    tally: "_Tally",
+    progress: _Progress,
+) -> int:
+    """How many units were lost."""
+    lost = 0
+    schemas = tables.load_schemas(runtime.catalog, table.id, {file.schema_id for unit in units for file in unit.files})
+    waves = list(_waves(table, units))
+    with Held(runtime, waves[0]):
+        for wave in waves:
+            rewritten = _rewrite(runtime, wave, schemas, session, progress)
+            lost += len(rewritten) - _publish(runtime, table, rewritten, tally)
+    return lost
+
+
+def _waves(table: TableInfo, units: Sequence[Unit]) -> Iterator[_Wave]:
+    waiting: list[Unit] = []
+    size_bytes = 0
+    for unit in units:
+        waiting.append(unit)
+        size_bytes += unit.size_bytes
+        if size_bytes >= _COMMIT_BYTES:
+            yield _wave(table, waiting)
+            waiting, size_bytes = [], 0
+    if waiting:
+        yield _wave(table, waiting)
+
+
+def _wave(table: TableInfo, units: Sequence[Unit]) -> _Wave:
+    """Its splits are in the order in which they are worth doing: the largest first."""
+    numbered = [(number, split) for number, unit in enumerate(units) for split in plan_splits(unit)]
+    numbered.sort(key=lambda pair: -pair[1].size_bytes)
+    return _Wave(
+        table=table,
+        units=tuple(units),
+        splits=tuple(split for _, split in numbered),
+        unit_numbers=tuple(number for number, _ in numbered),
+    )
+
+
+def _rewrite(
+    runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], session: Any, progress: _Progress
+) -> list[_Rewritten]:
+    works = [
+        _work(runtime, wave, schemas, wave.units[number], split)
+        for number, split in zip(wave.unit_numbers, wave.splits, strict=True)
+    ]
+    if session is None:
+        written = _rewrite_in_process(runtime, works, progress)
+    else:
+        from lakelib.distribute.rewriter import rewrite_on_spark  # not everybody has Spark
+
+        written = rewrite_on_spark(session, works)
+        progress.advance(sum(work.split.size_bytes for work in works))
+    by_unit: list[list[NewFile]] = [[] for _ in wave.units]
+    for number, new in zip(wave.unit_numbers, written, strict=True):
+        by_unit[number].extend(new)
+    return [_Rewritten(unit=unit, files=tuple(new)) for unit, new in zip(wave.units, by_unit, strict=True)]
+
+
+def _work(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], unit: Unit, split: Split) -> RewriteWork:
+    table = wave.table
+    target = run_target(
+        table,
+        table.schema,
+        file_kind=CommitKind.COMPACT.value,
+        order_names=tuple(column.name for column in table.sequence_by),
+        holds_deletes=not unit.drops_marks and any(file.delete_count for file in split.files),
+        holds_commits=True,
+    )
+    return RewriteWork(
+        storage=runtime.storage,
+        target=target,
+        schemas={file.schema_id: schemas[file.schema_id] for file in split.files},
+        split=split,
+        output_depth=unit.output_depth,
+        drops_marks=unit.drops_marks,
+        sequence=unit.sequence,
+        run=unit.run,
+        level=unit.level,
+    )
+
+
+def _rewrite_in_process(
+    runtime: Runtime, works: Sequence[RewriteWork], progress: _Progress
+) -> list[tuple[NewFile, ...]]:
+    """The files of each work. An error leaves no file behind."""
+    with ThreadPoolExecutor(runtime.threads, thread_name_prefix="lakelib-compact") as pool:
+        futures = {pool.submit(rewrite_split, work): work for work in works}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                progress.advance(futures[future].split.size_bytes)
+        except BaseException:
+            _take_back(futures)
+            raise
+    return [future.result() for future in futures]
+
+
+def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> None:
+    """Begins nothing more, waits for what is under way, and deletes what came of it."""
+    for future in futures:
+        future.cancel()
+    for future, work in futures.items():
+        if not future.cancelled() and future.exception() is None:
+            _delete(work.storage.at(work.target.location), future.result())
+
+
+# Publishing
+
+
+def _publish(runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], tally: "_Tally") -> int:
+    """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
+    leave nothing behind. Files stay while it is unknown what became of the commit."""
+    commit_id = uuid4()
+    left = list(rewritten)
+    discard = partial(_delete, runtime.storage.at(table.location))
+    try:
+        staging.stage(runtime.catalog, _proposal(table, commit_id, left), table.full_name)
+        while left:
+            match publishing.publish(runtime.catalog, [commit_id]):
+                case Conflict() as conflict:
+                    left, spoilt = _without_spoilt(runtime, table, commit_id, left, conflict)
+                    discard([file for each in spoilt for file in each.files])
+                case [Published() as published]:
+                    tally.add(left, published.snapshot)
+                    return len(left)
+    except (ConflictError, NotFoundError):  # the commit has ended, or its table: it is certain that it is no snapshot
+        with suppress(LakeError):
+            abandon(runtime, commit_id, "the compaction was overtaken")
+        discard([file for each in left for file in each.files])
+        tables.load_table(runtime.catalog, table.id, table.full_name)
+    return 0
+
+
+def _without_spoilt(
+    runtime: Runtime, table: TableInfo, commit_id: UUID, left: list[_Rewritten], conflict: Conflict
+) -> tuple[list[_Rewritten], list[_Rewritten]]:
+    """The units that can be published still, staged as the same commit, and those that cannot."""
+    gone = publishing.find_spoilt(runtime.catalog, commit_id)
+    spoilt = [each for each in left if any(file.id in gone for file in each.unit.files)]
+    kept = [each for each in left if each not in spoilt]
+    if spoilt and kept:
+        is_staged = staging.withdraw(
+            runtime.catalog,
+            commit_id,
+            paths=[file.path for each in spoilt for file in each.files],
+            file_ids=[file.id for each in spoilt for file in each.unit.files],
+            summary=_summary(kept),
+        )
+        if is_staged:
+            return kept, spoilt
+    elif kept and conflict.reason == "input_claimed":
+        return kept, []  # who was in the way has given up: it is tried again
+    abandon(runtime, commit_id, conflict.reason)
+    return [], left
+
+
+def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten]) -> Proposal:
+    return Proposal(
+        commit_id=commit_id,
+        table_id=table.id,
+        kind=CommitKind.COMPACT,
+        base_snapshot_id=table.head_id,
+        schema=table.schema,
+        files=tuple(file for each in rewritten for file in each.files),
+        removed_file_ids=tuple(file.id for each in rewritten for file in each.unit.files),
+        read_scope=NO_READ,
+        partition_column_ids=table.partition_ids,
+        summary=_summary(rewritten),
+    )
+
+
+def _summary(rewritten: Sequence[_Rewritten]) -> dict[str, int]:
+    new = [file for each in rewritten for file in each.files]
+    old = [file for each in rewritten for file in each.unit.files]
+    return {
+        "rows_in": sum(file.row_count for file in old),
+        "rows_written": sum(file.row_count - file.delete_count for file in new),
+        "deletes_written": sum(file.delete_count for file in new),
+        "files_added": len(new),
+        "files_removed": len(old),
+        "bytes_added": sum(file.size_bytes for file in new),
+        "bytes_removed": sum(file.size_bytes for file in old),
+        "partitions": len({each.unit.partition.id for each in rewritten}),
+    }
+
+
+def _delete(root: Storage, files: Sequence[NewFile]) -> None:
+    """What cannot be deleted now is an orphan: no snapshot and no staged commit names it."""
+    with suppress(LakeError):
+        root.delete_files([file.path for file in files])
+
+
+class _Tally:
+    """What was done so far."""
+
+    def __init__(self) -> None:
+        self._done = CompactionResult(table="")
+        self._partitions: set[int] = set()
+
+    def add(self, rewritten: Sequence[_Rewritten], snapshot: Snapshot) -> None:
+        done, summary = self._done, _summary(rewritten)
+        self._partitions |= {each.unit.partition.id for each in rewritten}
+        self._done = replace(
+            done,
+            snapshots=(*done.snapshots, snapshot),
+            units=done.units + len(rewritten),
+            files_before=done.files_before + summary["files_removed"],
+            files_after=done.files_after + summary["files_added"],
+            runs_before=done.runs_before + sum(each.unit.run_count for each in rewritten),
+            runs_after=done.runs_after + sum(bool(each.files) for each in rewritten),
+            rows_before=done.rows_before + summary["rows_in"],
+            rows_after=done.rows_after + summary["rows_written"] + summary["deletes_written"],
+            bytes_before=done.bytes_before + summary["bytes_removed"],
+            bytes_after=done.bytes_after + summary["bytes_added"],
+        )
+
+    def result(self, table: str, skipped: int, seconds: float) -> CompactionResult:
+        return replace(
+            self._done, table=table, units_skipped=skipped, partitions=len(self._partitions), seconds=seconds
+        )

@@ -1,0 +1,126 @@
+"""Use case: a table forgets its past.
+
+Step by step: commits that have waited for too long can no longer be published; leases that have run out go; of the
+snapshots, those that count and age let go and that nothing holds expire; the files that no commit and no snapshot needs
+any more enter the queue. A vacuum deletes them once their grace is over.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from lakelib.catalog import retention
+from lakelib.errors import InvalidInputError
+from lakelib.model.maintenance import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
+from lakelib.model.table import TableInfo
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
+
+DEFAULT_KEEP_LAST = 10
+DEFAULT_OLDER_THAN = timedelta(days=7)
+DEFAULT_STAGED_OLDER_THAN = timedelta(days=7)
+DEFAULT_GRACE = timedelta(hours=1)
+
+
+def parse_rules(
+    keep_last: int | None, older_than: timedelta | None, staged_older_than: timedelta | None
+) -> RetentionRules:
+    """What is not given holds nothing back; with neither count nor age given both have their defaults. Raises
+    InvalidInputError."""
+    if keep_last is None and older_than is None:
+        keep_last, older_than = DEFAULT_KEEP_LAST, DEFAULT_OLDER_THAN
+    if keep_last is not None and (not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1):
+        raise InvalidInputError(
+            f"keep_last is {keep_last!r}.",
+            kind="invalid_retention",
+            remedy="Give a number from 1: the head always stays.",
+        )
+    check_length("older_than", older_than)
+    check_length("staged_older_than", staged_older_than)
+    return RetentionRules(keep_last=keep_last, older_than=older_than, staged_older_than=staged_older_than)
+
+
+def check_length(name: str, length: timedelta | None) -> None:
+    """Raises InvalidInputError for a length of time that is none, or negative."""
+    if length is not None and (not isinstance(length, timedelta) or length < timedelta(0)):
+        raise InvalidInputError(
+            f"{name} is {length!r}.", kind="invalid_retention", remedy="Give a timedelta that is not negative."
+        )
+
+
+def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: timedelta) -> ExpireResult:
+    """Beside readers and writers, in short transactions. Killed at any moment it is finished by the next one."""
+    check_length("grace", grace)
+    catalog = runtime.catalog
+    now = retention.load_past(catalog, table.id).now
+    commits = 0
+    if rules.staged_older_than is not None:
+        commits = retention.expire_commits(catalog, table.id, now - rules.staged_older_than)
+    leases = retention.drop_spent_leases(catalog, table.id)
+    past = retention.load_past(catalog, table.id)
+    chosen = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, now)
+    expired = retention.expire_snapshots(catalog, table.id, chosen.expired)
+    queued = retention.queue_files(catalog, table.id, grace)
+    held = chosen.held
+    if len(expired) < len(chosen.expired):
+        held = _held_meanwhile(runtime, table, rules, chosen, expired)
+    return _result(table, past, expired, held, commits, leases, queued)
+
+
+def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: timedelta) -> ExpireResult:
+    """What `expire` would do now. Changes nothing."""
+    check_length("grace", grace)
+    past = retention.load_past(runtime.catalog, table.id)
+    stale = choose_stale_commits(past.open_commits, rules, past.now)
+    open_commits = tuple(commit for commit in past.open_commits if commit not in stale)
+    chosen = choose_expired(past.snapshots, _holds(past, open_commits), rules, past.now)
+    gone = set(chosen.expired)
+    kept = [snapshot.id for snapshot in past.snapshots if snapshot.id not in gone]
+    measured = retention.measure_queue(
+        runtime.catalog,
+        table.id,
+        [commit.id for commit in stale],
+        lambda added, removed: is_needed(kept, added, removed),
+    )
+    result = _result(table, past, list(chosen.expired), chosen.held, len(stale), 0, measured)
+    return replace(result, dry_run=True)
+
+
+def _holds(past: retention.Past, commits: tuple[OpenCommit, ...]) -> tuple[Hold, ...]:
+    """A commit holds its base and what came after it: publishing compares it with all of that."""
+    return past.holds + tuple(
+        Hold(kind=f"{commit.state} commit", name=str(commit.id), snapshot_id=commit.base_snapshot_id)
+        for commit in commits
+    )
+
+
+def _held_meanwhile(
+    runtime: Runtime, table: TableInfo, rules: RetentionRules, chosen: Retention, expired: list[int]
+) -> tuple[HeldSnapshot, ...]:
+    """Those held before, and those that got a tag, a lease or a commit since they were chosen."""
+    past = retention.load_past(runtime.catalog, table.id)
+    now_held = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, past.now).held
+    late = {each.id: each for each in now_held if each.id in set(chosen.expired) - set(expired)}
+    return tuple(sorted((*chosen.held, *late.values()), key=lambda each: each.id))
+
+
+def _result(
+    table: TableInfo,
+    past: retention.Past,
+    expired: list[int],
+    held: tuple[HeldSnapshot, ...],
+    commits: int,
+    leases: int,
+    queued: retention.QueuedFiles,
+) -> ExpireResult:
+    gone = set(expired)
+    return ExpireResult(
+        table=table.full_name,
+        dry_run=False,
+        snapshots=tuple(expired),
+        kept_back=held,
+        commits=commits,
+        leases=leases,
+        files=queued.files,
+        size_bytes=queued.size_bytes,
+        oldest_id=next((snapshot.id for snapshot in past.snapshots if snapshot.id not in gone), None),
+    )

@@ -1,0 +1,55 @@
+"""Use case: the rows of one partition become a staged commit, once for each idempotency key.
+
+An attempt step by step: what has become of this work so far?; write the rows; stage them. Publishing is for later, when
+the commit was judged.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from lakelib.catalog import publishing, tables
+from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, TableInfo
+from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.source import open_source
+from lakelib.ops.write import stage_commit, write_rows
+from lakelib.rows.inside import InsideCheck
+from lakelib.specs.table_spec import TableSpec
+
+
+def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
+    """What has become of this work so far: a published commit, or the newest of those that are not; None for nothing
+    that counts, which is nothing but commits that have expired."""
+    return publishing.find_attempt(runtime.catalog, table, key)
+
+
+def stage_partition(
+    runtime: Runtime, handle: TableInfo, spec: TableSpec, key: str, rows: Any, request: WriteRequest
+) -> UUID:
+    """The rows of the partition as a staged commit, in the way that the spec says.
+
+    Rows that lack the key's column get the partition's value. Raises InvalidInputError for a row of another partition
+    where the spec or an overwrite of the partition refuses it, before anything is staged.
+    """
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    target = _target(table, spec.partition_value(key))
+    source = open_source(rows).with_constants(target.constants)
+    if spec.write.mode == "overwrite":
+        return stage_overwrite(runtime, table, source, _replaced(spec, key), request)
+    kind = CommitKind.UPSERT if spec.write.mode == "upsert" else CommitKind.APPEND
+    inside = InsideCheck(partition_by=table.partition_by, values=target.values) if spec.partition.strict else None
+    written = write_rows(runtime, table, source, request, file_kind=kind.value, inside=inside)
+    return stage_commit(runtime, table, kind, request, written)
+
+
+def _target(table: TableInfo, values: Mapping[str, str]) -> StaticTarget:
+    return parse_target(table, values) if values else StaticTarget(values={})
+
+
+def _replaced(spec: TableSpec, key: str) -> str | Mapping[str, Any]:
+    """What an overwrite replaces."""
+    if spec.write.partitions == "key":
+        return spec.partition_value(key) or "all"
+    return spec.write.partitions

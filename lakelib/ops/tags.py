@@ -1,0 +1,60 @@
+"""Use cases: a name pins a snapshot, and lets go of it."""
+
+from lakelib.catalog import tags
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.maintenance import Tag
+from lakelib.model.table import TableInfo
+from lakelib.model.text import is_storable
+from lakelib.ops.read import At, resolve_snapshot
+from lakelib.ops.runtime import Runtime
+
+LONGEST_NAME = 200
+_PREFIX = "tag:"
+
+
+def set_tag(runtime: Runtime, table: TableInfo, name: str, at: At) -> Tag:
+    """The name pins the snapshot that `at` means; None is the head. Safe to repeat. Raises InvalidInputError for a
+    wrong name, NotFoundError if there is no such snapshot, ConflictError if the name pins another one."""
+    _check_name(name)
+    snapshot = resolve_snapshot(runtime, table, at)
+    if snapshot is None:
+        raise NotFoundError(
+            f"Table {table.full_name} has no snapshot to tag yet.",
+            kind="snapshot_not_found",
+            remedy="Write to it first; a commit of nothing makes a snapshot too.",
+        )
+    return tags.set_tag(runtime.catalog, table, name, snapshot.id)
+
+
+def list_tags(runtime: Runtime, table: TableInfo) -> list[Tag]:
+    """Those of the newest snapshots first."""
+    return tags.list_tags(runtime.catalog, table.id)
+
+
+def delete_tag(runtime: Runtime, table: TableInfo, name: str) -> None:
+    """The name is free, and its snapshot may expire. Raises NotFoundError if there is no such tag."""
+    _check_name(name)
+    if not tags.delete_tag(runtime.catalog, table.id, name):
+        raise NotFoundError(
+            f"Table {table.full_name} has no tag {name!r}.", kind="tag_not_found", remedy="tags() lists them."
+        )
+
+
+def _check_name(name: object) -> None:
+    if (
+        isinstance(name, str)
+        and 0 < len(name) <= LONGEST_NAME
+        and name == name.strip()
+        and name.isprintable()
+        and is_storable(name)
+        and not name.startswith(_PREFIX)
+    ):
+        return
+    raise InvalidInputError(
+        f"A tag cannot be named {name!r}."
+        if not isinstance(name, str) or len(name) <= LONGEST_NAME
+        else f"A tag cannot be named by {len(name):,} characters.",
+        kind="invalid_tag",
+        remedy=f"Give 1 to {LONGEST_NAME} printable characters without a space at either end, and without"
+        f" {_PREFIX!r} at the beginning.",
+    )

@@ -1,0 +1,166 @@
+"""Use case: files that nothing needs any more are deleted.
+
+Step by step: the files of tables that were dropped long ago enter the queue; the files of the queue that are due are
+deleted, and then leave it; files `_SUCCESS` that promise what is no more go; what lies under the tables' locations,
+looks like a file of lakelib's, is old enough and is unknown to the catalog is deleted, and uploads that were never
+finished are given up.
+
+Listings come before questions: a file that was staged between the two is known. What a running writer has written and
+not staged yet is protected by its age alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, islice
+
+from lakelib.catalog import reclaiming
+from lakelib.catalog.reclaiming import DueFile, Place
+from lakelib.errors import InvalidInputError
+from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
+from lakelib.model.maintenance import FailedFile, VacuumResult
+from lakelib.ops import done_files
+from lakelib.ops.expire import check_length
+from lakelib.ops.runtime import Runtime
+from lakelib.storage.paths import is_own_file, join_uri
+
+DEFAULT_GRACE = timedelta(days=1)
+_ASKED_AT_ONCE = 1000
+_SAMPLE_SIZE = 1000
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Account:
+    """What has been deleted so far."""
+
+    dry_run: bool
+    tell: Tell | None
+    files: int = 0
+    size_bytes: int = 0
+    orphans: int = 0
+    orphan_bytes: int = 0
+    uploads: int = 0
+    dropped_tables: list[str] = field(default_factory=list)
+    failed: list[FailedFile] = field(default_factory=list)
+    sample: list[str] = field(default_factory=list)
+
+    def delete_file(self, uri: str, size_bytes: int) -> None:
+        self.files += 1
+        self.size_bytes += size_bytes
+        self._tell(uri)
+
+    def delete_orphan(self, uri: str, size_bytes: int) -> None:
+        self.orphans += 1
+        self.orphan_bytes += size_bytes
+        self._tell(uri)
+
+    def _tell(self, uri: str) -> None:
+        if len(self.sample) < _SAMPLE_SIZE:
+            self.sample.append(uri)
+        if self.tell is not None:
+            self.tell(uri)
+
+
+def vacuum(
+    runtime: Runtime, *, dry_run: bool, grace: timedelta, orphans: bool, tell: Tell | None = None
+) -> VacuumResult:
+    """Beside readers and writers; safe to repeat, and to kill at any moment. `grace` is for dropped tables and for
+    orphans: the queue has times of its own. `tell` hears the URI of each file that is (or would be) deleted."""
+    check_length("grace", grace)
+    if not isinstance(dry_run, bool):
+        raise InvalidInputError(f"dry_run is {dry_run!r}.", kind="invalid_retention", remedy="Give True or False.")
+    account = _Account(dry_run=dry_run, tell=tell)
+    older_than = datetime.now(UTC) - grace
+    places = reclaiming.load_places(runtime.catalog, older_than)
+    for place in places:
+        if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
+            _give_up(runtime, place, account)
+    _delete_due(runtime, account)
+    if not dry_run:
+        done_files.sweep(runtime)
+    for place in places if orphans else ():
+        if place.dropped_at is None or place.is_due:
+            _delete_orphans(runtime, place, older_than, account)
+    return _result(runtime, account)
+
+
+def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
+    """The files of a dropped table are due now. A dry run only names them."""
+    if not account.dry_run:
+        if reclaiming.retire_dropped(runtime.catalog, place.id):
+            account.dropped_tables.append(place.name)
+        return
+    with reclaiming.stream_files_of_table(runtime.catalog, place.id) as rows:
+        for number, row in enumerate(rows):
+            if number == 0:
+                account.dropped_tables.append(place.name)
+            account.delete_file(join_uri(place.location, row["path"]), row["size_bytes"])
+
+
+def _delete_due(runtime: Runtime, account: _Account) -> None:
+    """Deletes a file before its entry: if this ends in between, the next one finds nothing to delete, and goes on."""
+    after_id = 0
+    while due := reclaiming.load_due_files(runtime.catalog, after_id):
+        after_id = due[-1].id
+        failed: set[int] = set()
+        for location, files in groupby(sorted(due, key=lambda file: file.location), key=lambda file: file.location):
+            failed |= _delete_files(runtime, location, list(files), account)
+        if not account.dry_run:
+            reclaiming.forget_deleted(runtime.catalog, [file.id for file in due if file.id not in failed])
+
+
+def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], account: _Account) -> set[int]:
+    """The ids of those that could not be deleted."""
+    refused = _delete(runtime, location, [file.path for file in files], account)
+    for file in files:
+        if file.path not in refused:
+            account.delete_file(join_uri(location, file.path), file.size_bytes)
+    return {file.id for file in files if file.path in refused}
+
+
+def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, account: _Account) -> None:
+    storage = runtime.storage.at(place.location)
+    old = (entry for entry in storage.list_files() if entry.modified_at < older_than and _is_own(entry.path, place))
+    found = 0
+    while entries := list(islice(old, _ASKED_AT_ONCE)):
+        found += len(entries)
+        unknown = reclaiming.find_unknown(runtime.catalog, place.id, [entry.path for entry in entries])
+        orphans = [entry for entry in entries if entry.path in unknown]
+        refused = _delete(runtime, place.location, [entry.path for entry in orphans], account)
+        for entry in orphans:
+            if entry.path not in refused:
+                account.delete_orphan(storage.uri_of(entry.path), entry.size_bytes)
+    account.uploads += storage.abort_uploads("", older_than, dry_run=account.dry_run)
+    if place.is_due and not found and not account.dry_run:
+        reclaiming.forget_dropped(runtime.catalog, place.id)
+
+
+def _is_own(path: str, place: Place) -> bool:
+    """Of a dropped table the notes of done partitions go as well."""
+    return is_own_file(path) or (place.dropped_at is not None and path.rpartition("/")[2] == SUCCESS_FILE)
+
+
+def _delete(runtime: Runtime, location: str, paths: Sequence[str], account: _Account) -> set[str]:
+    """Those that could not be deleted."""
+    if account.dry_run or not paths:
+        return set()
+    failed = runtime.storage.at(location).delete_files(paths)
+    account.failed += [FailedFile(uri=join_uri(location, one.path), reason=one.reason) for one in failed]
+    return {one.path for one in failed}
+
+
+def _result(runtime: Runtime, account: _Account) -> VacuumResult:
+    return VacuumResult(
+        dry_run=account.dry_run,
+        files=account.files,
+        size_bytes=account.size_bytes,
+        orphans=account.orphans,
+        orphan_bytes=account.orphan_bytes,
+        uploads=account.uploads,
+        dropped_tables=tuple(account.dropped_tables),
+        waiting=reclaiming.count_waiting(runtime.catalog),
+        failed=tuple(account.failed),
+        sample=tuple(account.sample),
+    )

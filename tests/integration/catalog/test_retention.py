@@ -1,0 +1,306 @@
+"""Expiry beside those who tag, read and stage: whoever comes first wins, and nobody gets what is gone."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+import lakelib
+from lakelib.catalog import leases, retention
+from lakelib.catalog.queries import query
+from lakelib.model.maintenance import ExpireResult
+from lakelib.ops.inspect import reload
+from tests.integration.faults.jobs import SCHEMA, read, rows
+
+NOW = timedelta(0)
+_PATIENCE_SECONDS = 20
+_WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+def table(lake: lakelib.Lake) -> lakelib.Table:
+    """Snapshot 3 replaced the file of snapshot 2, which had replaced that of snapshot 1."""
+    table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], partition_by=["day"])
+    for number in (1, 2, 3):
+        table.overwrite(rows({1: ("mon", number)}))
+    return table
+
+
+@contextmanager
+def transaction(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """Ends well when its block does."""
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        yield connection
+
+
+class Beside:
+    """Work in a thread that is expected to wait for a transaction that is under way."""
+
+    def __init__(self, work: Callable[[], Any], watch: psycopg.Connection[Any]) -> None:
+        self._outcome: list[Any] = []
+        self._thread = threading.Thread(target=self._run, args=(work,))
+        self._thread.start()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while watch.execute(_WAITING).fetchall() == [(0,)]:
+            assert time.monotonic() < deadline, "it does not wait"
+            assert self._thread.is_alive(), f"it did not wait: {self._outcome}"
+            time.sleep(0.01)
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            self._outcome.append(work())
+        except lakelib.LakeError as error:
+            self._outcome.append(error)
+
+    def outcome(self) -> Any:
+        self._thread.join(_PATIENCE_SECONDS)
+        return self._outcome[0]
+
+
+def expire_all_but_the_head(table: lakelib.Table) -> ExpireResult:
+    return table.expire(keep_last=1, grace=NOW)
+
+
+def run_steps(connection: psycopg.Connection[Any], table: lakelib.Table, *names: str) -> None:
+    """An expiry of snapshots 1 and 2, as far as these steps."""
+    for name in names:
+        connection.execute(query(name), {"table_id": table._info.id, "ids": [1, 2]})
+
+
+EXPIRY = ("lock_past", "lock_snapshots", "drop_spent_leases", "expire_snapshots")
+
+
+def test_an_expiry_waits_for_a_tag_that_is_being_set_and_keeps_its_snapshot(
+    lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as setting:
+        setting.execute(query("insert_tag"), {"table_id": table._info.id, "name": "keep", "snapshot_id": 1})
+        expiry = Beside(lambda: expire_all_but_the_head(table), connection)
+
+    result = expiry.outcome()
+    assert (result.snapshots, [(held.id, str(held.hold)) for held in result.kept_back]) == ((2,), [(1, "tag keep")])
+    lake.vacuum(grace=NOW)
+    assert table.scan(at="tag:keep").to_arrow().to_pylist() == rows({1: ("mon", 1)}).to_pylist()
+
+
+def test_a_tag_waits_for_an_expiry_under_way_and_is_refused(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as expiring:
+        run_steps(expiring, table, *EXPIRY)
+        tagging = Beside(lambda: table.tag("late", at=1), connection)
+
+    refused = tagging.outcome()
+    assert (type(refused), refused.kind) == (lakelib.NotFoundError, "snapshot_expired")
+    assert table.tags() == []
+
+
+def test_a_tag_that_waits_for_an_expiry_that_is_given_up_gets_its_snapshot(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as expiring:
+        run_steps(expiring, table, *EXPIRY)
+        tagging = Beside(lambda: table.tag("kept", at=1), connection)
+        expiring.rollback()
+
+    assert tagging.outcome().snapshot_id == 1
+    assert 1 not in expire_all_but_the_head(table).snapshots
+
+
+def test_an_expiry_waits_for_a_lease_that_is_being_taken_and_keeps_its_snapshot(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    lease = {"id": uuid4(), "table_id": table._info.id, "snapshot_id": 2, "holder": "me", "duration": "1 hour"}
+    with transaction(catalog_url) as taking:
+        taking.execute(query("take_lease"), lease)
+        expiry = Beside(lambda: expire_all_but_the_head(table), connection)
+
+    result = expiry.outcome()
+    assert (result.snapshots, [(held.id, str(held.hold)) for held in result.kept_back]) == ((1,), [(2, "lease me")])
+    assert read(table, at=2) == {1: ("mon", 2)}
+
+
+def test_a_reader_whose_snapshot_expires_before_it_holds_it_gets_a_clear_error(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    scan = table.scan(at=1)
+    with transaction(catalog_url) as expiring:
+        run_steps(expiring, table, *EXPIRY)
+        reading = Beside(scan.to_arrow, connection)
+
+    refused = reading.outcome()
+    assert (type(refused), refused.kind) == (lakelib.NotFoundError, "snapshot_expired")
+    assert "the oldest that is left is 3" in refused.message
+
+
+def test_a_lease_that_has_run_out_holds_nothing_and_is_lost_to_its_reader(
+    lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any]
+) -> None:
+    info = reload(lake._runtime, table._info)
+    lease = leases.take_lease(lake._runtime.catalog, info, 1, duration=timedelta(seconds=-1))
+
+    result = expire_all_but_the_head(table)
+
+    assert (result.snapshots, result.leases) == ((1, 2), 1)
+    with pytest.raises(lakelib.RetryableError) as caught:
+        lease.renew()
+    assert caught.value.kind == "lease_lost"
+
+
+def test_a_lease_that_is_renewed_at_the_last_moment_holds_its_snapshot(
+    lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    info = reload(lake._runtime, table._info)
+    lease = leases.take_lease(lake._runtime.catalog, info, 1, duration=timedelta(seconds=-1))
+    with transaction(catalog_url) as renewing:
+        renewing.execute(query("renew_lease"), {"id": lease.id, "duration": "1 hour"})
+        expiry = Beside(lambda: expire_all_but_the_head(table), connection)
+
+    result = expiry.outcome()
+    assert (result.snapshots, result.leases) == ((2,), 0)
+    assert read(table, at=1) == {1: ("mon", 1)}
+
+
+def test_what_depends_on_the_past_waits_for_an_expiry_and_is_made_again(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    """The delete looks at snapshot 3; that expires while it is about to be staged, and it looks again."""
+    with transaction(catalog_url) as expiring:
+        expiring.execute(query("lock_past"), {"table_id": table._info.id})
+        deleting = Beside(lambda: table.delete("value = 3"), connection)
+        table.upsert(rows({2: ("mon", 4)}))
+        for name in EXPIRY[1:]:
+            expiring.execute(query(name), {"table_id": table._info.id, "ids": [1, 2, 3]})
+
+    assert deleting.outcome().id == 5
+    assert read(table) == {2: ("mon", 4)}
+
+
+def test_a_staged_commit_whose_base_expires_before_it_is_staged_is_a_conflict(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as expiring:
+        expiring.execute(query("lock_past"), {"table_id": table._info.id})
+        staging = Beside(lambda: table.stage_overwrite(rows({1: ("mon", 9)})), connection)
+        table.upsert(rows({2: ("mon", 4)}))
+        for name in EXPIRY[1:]:
+            expiring.execute(query(name), {"table_id": table._info.id, "ids": [1, 2, 3]})
+
+    refused = staging.outcome()
+    assert (type(refused), refused.kind) == (lakelib.ConflictError, "input_gone")
+
+
+def test_an_expiry_waits_for_what_is_being_staged_and_keeps_what_it_depends_on(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as staging:
+        staging.execute(query("hold_past"), {"table_id": table._info.id})
+        expiry = Beside(lambda: expire_all_but_the_head(table), connection)
+
+    assert expiry.outcome().snapshots == (1, 2)
+
+
+@pytest.mark.parametrize("state", ["staged", "rejected"])
+def test_an_open_commit_keeps_its_base_and_what_came_after_and_still_conflicts(
+    table: lakelib.Table, state: str, lake: lakelib.Lake
+) -> None:
+    staged = table.stage_overwrite(rows({1: ("mon", 9)}))
+    if state == "rejected":
+        staged.reject("looks wrong")
+    table.upsert(rows({2: ("tue", 1)}))
+    table.delete("day = 'tue'")
+    table.upsert(rows({3: ("wed", 1)}))
+
+    result = expire_all_but_the_head(table)
+    lake.vacuum(grace=NOW)
+
+    assert result.snapshots == (1, 2)
+    assert [(held.id, held.hold.kind) for held in result.kept_back] == [(n, f"{state} commit") for n in (3, 4, 5)]
+    assert staged.scan(scope="staged").to_arrow().num_rows == 1
+    assert read(table, at=4).keys() == {1, 2}
+    if state == "staged":
+        with pytest.raises(lakelib.ConflictError):
+            staged.publish()
+
+
+def test_an_expiry_leaves_a_commit_alone_that_is_just_being_published(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    staged = table.stage_upsert(rows({5: ("mon", 5)}))
+    with transaction(catalog_url) as publishing:
+        publishing.execute(query("lock_commits"), {"commit_ids": [staged.id]})
+        result = table.expire(keep_last=1, staged_older_than=NOW, grace=NOW)
+        publishing.execute(query("publish_commit"), {"commit_id": staged.id})
+
+    assert result.commits == 0
+    assert staged.state == "published"
+    assert read(table) == {1: ("mon", 3), 5: ("mon", 5)}
+
+
+def test_a_commit_that_expired_cannot_be_published_or_looked_at(table: lakelib.Table, lake: lakelib.Lake) -> None:
+    staged = table.stage_upsert(rows({5: ("mon", 5)}))
+    result = table.expire(keep_last=1, staged_older_than=NOW, grace=NOW)
+    lake.vacuum(grace=NOW)
+
+    assert (result.commits, staged.state) == (1, "expired")
+    with pytest.raises(lakelib.ConflictError) as caught:
+        staged.publish()
+    assert caught.value.kind == "fenced"
+    for scope in ("staged", "merged"):
+        with pytest.raises(lakelib.NotFoundError) as missing:
+            staged.scan(scope=scope)
+        assert missing.value.kind == "commit_expired"
+
+
+def test_the_files_of_an_attempt_that_was_overtaken_are_given_up(table: lakelib.Table, lake: lakelib.Lake) -> None:
+    table.stage_upsert(rows({5: ("mon", 5)}), idempotency_key=("loader", 1))
+    table.upsert(rows({5: ("mon", 6)}), idempotency_key=("loader", 1))
+    assert table.expire(keep_last=10, grace=NOW).files == 1
+    assert lake.vacuum(grace=NOW).files == 1
+    assert read(table)[5] == ("mon", 6)
+
+
+def test_an_expired_snapshot_still_answers_whoever_repeats_its_work(table: lakelib.Table) -> None:
+    first = table.upsert(rows({7: ("mon", 7)}), idempotency_key=("loader", 7))
+    staged = table.stage_upsert(rows({8: ("mon", 8)}))
+    second = staged.publish()
+    table.upsert(rows({9: ("mon", 9)}))
+    assert {first.id, second.id} <= set(expire_all_but_the_head(table).snapshots)
+
+    assert table.upsert(rows({7: ("mon", 70)}), idempotency_key=("loader", 7)).id == first.id
+    assert staged.publish().id == second.id
+    assert read(table)[7] == ("mon", 7)
+
+
+def test_an_expiry_killed_after_the_snapshots_is_finished_by_the_next_one(
+    lake: lakelib.Lake, table: lakelib.Table
+) -> None:
+    retention.expire_snapshots(lake._runtime.catalog, table._info.id, [1, 2])
+    result = expire_all_but_the_head(table)
+    assert (result.snapshots, result.files) == ((), 2)
+    assert lake.vacuum(grace=NOW).files == 2
+
+
+def test_many_snapshots_and_files_go_in_batches(
+    lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "_BATCH", 2)
+    for number in range(4, 9):
+        table.overwrite(rows({1: ("mon", number), 2: ("tue", number)}))
+    table.tag("five", at=5)
+    preview = table.expire(keep_last=1, dry_run=True)
+    result = expire_all_but_the_head(table)
+
+    assert result.snapshots == preview.snapshots == (1, 2, 3, 4, 6, 7)
+    assert result.files == preview.files == 3 + 2 + 2 * 2
+    assert result.size_bytes == preview.size_bytes > 0
+    lake.vacuum(grace=NOW)
+    assert read(table, at=5) == {1: ("mon", 5), 2: ("tue", 5)}
+    assert read(table) == {1: ("mon", 8), 2: ("tue", 8)}
