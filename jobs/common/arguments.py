@@ -1,20 +1,23 @@
 """What a job is told on its command line, as frozen values. Standard library only: wrong arguments are said at once."""
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from jobs.common.parser import (
+    Surroundings,
+    add_surroundings,
+    make_parser,
+    read_key,
+    read_pairs,
+    read_surroundings,
+)
+
 MODES = ("append", "upsert", "overwrite")
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-_EPILOG = """\
-The exit code says who has to act: 0 done, 2 wrong arguments, 3 wrong input, 4 something is not there, 5 a conflict with
-another commit, 6 rejected by the gate, 7 try again (safe with the same --idempotency-key), 8 stored data is damaged,
-1 anything else. The folder docs has more of it in jobs.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +65,7 @@ class JobArguments:
     source: Files | Query
     partitions: str | Mapping[str, str | None]
     write: Mapping[str, Any] = field(repr=False)
-    warehouse: str | None
-    catalog: str | None = field(repr=False)
-    master: str | None
-    result: Path | None
-    progress: bool | None
-    """None: if somebody is watching."""
+    surroundings: Surroundings
 
 
 def parse_job(mode: str | None, description: str, arguments: Sequence[str] | None) -> JobArguments:
@@ -82,8 +80,7 @@ def parse_job(mode: str | None, description: str, arguments: Sequence[str] | Non
 
 
 def _make_parser(mode: str | None, description: str) -> argparse.ArgumentParser:
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=description, epilog=_EPILOG, formatter_class=formatter)
+    parser = make_parser(description)
     if mode is None:
         parser.add_argument("--into", dest="table", required=True, metavar="TABLE", help="namespace.table to write to")
         parser.add_argument("--mode", choices=MODES, default="append", help="how its rows are written (append)")
@@ -92,7 +89,7 @@ def _make_parser(mode: str | None, description: str) -> argparse.ArgumentParser:
         _add_files(parser)
     _add_query(parser)
     _add_write(parser, takes_partitions=mode in (None, "overwrite"))
-    _add_surroundings(parser)
+    add_surroundings(parser)
     return parser
 
 
@@ -158,26 +155,6 @@ def _add_write(parser: argparse.ArgumentParser, *, takes_partitions: bool) -> No
     )
 
 
-def _add_surroundings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "lake, session, report",
-        "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME).",
-    )
-    group.add_argument("--warehouse", help="in place of LAKE_WAREHOUSE")
-    group.add_argument(
-        "--catalog", help="in place of LAKE_CATALOG; the environment hides passwords, an argument does not"
-    )
-    group.add_argument("--master", help="Spark's master where spark-submit names none (SPARK_MASTER, else local[*])")
-    group.add_argument(
-        "--result", type=Path, metavar="FILE", help="where to write what was done, or the error, as JSON"
-    )
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        help="tell on stderr how far the work is; on a terminal this is the default",
-    )
-
-
 # What was given
 
 
@@ -190,19 +167,13 @@ class _Reading:
 
     def job(self, mode: str) -> JobArguments:
         given = self._given
-        if given.result is not None and not given.result.absolute().parent.is_dir():
-            self._wrong(f"the folder of --result {given.result} does not exist")
         return JobArguments(
             table=given.table,
             mode=mode,
             source=self._source(),
             partitions=self._partitions(mode),
             write=self._write(),
-            warehouse=given.warehouse,
-            catalog=given.catalog,
-            master=given.master or os.environ.get("SPARK_MASTER"),
-            result=given.result,
-            progress=given.progress,
+            surroundings=read_surroundings(self._parser, given),
         )
 
     def _source(self) -> Files | Query:
@@ -212,7 +183,7 @@ class _Reading:
         if (paths is None) == (query is None):
             wanted = "--path, --sql or --sql-file" if hasattr(given, "path") else "--sql or --sql-file"
             self._wrong(f"give one of {wanted}")
-        options = self._pairs("option", given.option)
+        options = read_pairs(self._parser, "option", given.option)
         if query is None:
             return self._files(paths or (), options)
         for name in ("schema", "columns", "where"):
@@ -261,7 +232,7 @@ class _Reading:
         table, has_at, at = rest.partition("@")
         if not (name and table) or (has_at and not at):
             self._wrong(f"--lake-view {text!r} is not NAME=TABLE or NAME=TABLE@AT")
-        return LakeView(name=name, table=table, at=_at(at) if has_at else None)
+        return LakeView(name=name, table=table, at=parse_at(at) if has_at else None)
 
     def _partitions(self, mode: str) -> str | Mapping[str, str | None]:
         which = getattr(self._given, "partitions", None)
@@ -271,38 +242,19 @@ class _Reading:
             self._wrong(f"--partitions is for an overwrite, and this is an {mode}")
         if which in (["all"], ["dynamic"]):
             return which[0]  # type: ignore[no-any-return]
-        values = self._pairs("partitions", which)
+        values = read_pairs(self._parser, "partitions", which)
         return {name: None if value == NULL_PARTITION else value for name, value in values.items()}
 
     def _write(self) -> dict[str, Any]:
         given = self._given
         return {
-            "idempotency_key": self._key(given.idempotency_key),
-            "properties": self._pairs("property", given.property),
+            "idempotency_key": given.idempotency_key and read_key(self._parser, given.idempotency_key),
+            "properties": read_pairs(self._parser, "property", given.property),
             "merge_schema": given.merge_schema,
             "explicit_cast": given.explicit_cast,
             "distribution": given.distribution,
             "aux_order": _names(given.aux_order) or (),
         }
-
-    def _key(self, text: str | None) -> tuple[str, int] | None:
-        if text is None:
-            return None
-        application, _, version = text.rpartition(":")
-        if not application or not (version.isascii() and version.isdecimal()):
-            self._wrong(f"--idempotency-key {text!r} is not APP:VERSION with a whole number as its version")
-        return application, int(version)
-
-    def _pairs(self, option: str, texts: Sequence[str]) -> dict[str, str]:
-        pairs: dict[str, str] = {}
-        for text in texts:
-            name, equals, value = text.partition("=")
-            if not (name and equals):
-                self._wrong(f"--{option} {text!r} is not NAME=VALUE")
-            if name in pairs:
-                self._wrong(f"--{option} names {name!r} twice")
-            pairs[name] = value
-        return pairs
 
     def _wrong(self, what: str) -> NoReturn:
         self._parser.error(what)
@@ -312,7 +264,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _at(text: str) -> int | str | datetime:
+def parse_at(text: str) -> int | str | datetime:
     if text.isascii() and text.isdecimal():
         return int(text)
     try:

@@ -4,35 +4,39 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
+from typing import Any, Protocol
 
 import lakelib
 from lakelib import LakeError, Snapshot
-
-EXIT_CODES: dict[type[LakeError], int] = {
-    lakelib.InvalidInputError: 3,
-    lakelib.NotFoundError: 4,
-    lakelib.ConflictError: 5,
-    lakelib.RejectedError: 6,
-    lakelib.RetryableError: 7,
-    lakelib.CorruptionError: 8,
-}
-OTHER_EXIT_CODE = 1
+from lakelib.errors import OTHER_EXIT_CODE, exit_code_of
 
 _TOLD_IN_TASK = re.compile(r"lakelib\.errors\.(\w+): (.*)")
 _NOT_THERE = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
+class Outcome(Protocol):
+    """What a job has to tell."""
+
+    @property
+    def exit_code(self) -> int: ...
+
+    def facts(self) -> dict[str, Any]:
+        """For programs, as JSON can hold it."""
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
+    """One commit that was published."""
+
     snapshot: Snapshot
     replayed: bool
     """The same work was published before: nothing was written."""
@@ -103,12 +107,17 @@ def explain_failure(error: Exception) -> Failed:
         kind=known.kind,
         message=known.message,
         remedy=known.remedy,
-        exit_code=EXIT_CODES.get(type(known), OTHER_EXIT_CODE),
+        exit_code=exit_code_of(known),
     )
 
 
 def _from_spark(error: Exception) -> LakeError | None:
     """The error of lakelib's that a task told Spark, or what Spark says of a query or a path that is wrong."""
+    if "pyspark" not in sys.modules:
+        return None
+    from py4j.protocol import Py4JJavaError  # jobs that need no Spark do not wait for it
+    from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
+
     if not isinstance(error, PySparkException | Py4JJavaError):
         return None
     told = _TOLD_IN_TASK.search(str(error))
@@ -124,12 +133,26 @@ def _from_spark(error: Exception) -> LakeError | None:
     return None
 
 
-def tell(outcome: Done | Failed, job: str, table: str, seconds: float, result: Path | None) -> None:
+def run_told(job: str, table: str | None, result: Path | None, work: Callable[[], Outcome]) -> int:
+    """Does the work, tells how it ended, and gives the exit code. `table` is the one that the job is about, if it is
+    about one."""
+    start = time.monotonic()
+    outcome: Outcome
+    try:
+        outcome = work()
+    except Exception as error:
+        outcome = explain_failure(error)
+    tell(outcome, job, table, time.monotonic() - start, result)
+    return outcome.exit_code
+
+
+def tell(outcome: Outcome, job: str, table: str | None, seconds: float, result: Path | None) -> None:
     """Success goes to stdout, failure to stderr; the file is complete from the moment it is there."""
     if result is not None:
-        facts = {"job": job, "table": table, "ok": outcome.exit_code == 0, "exit_code": outcome.exit_code}
+        about = {"job": job} if table is None else {"job": job, "table": table}
+        facts = {**about, "ok": outcome.exit_code == 0, "exit_code": outcome.exit_code}
         _write_whole(result, json.dumps({**facts, **outcome.facts(), "seconds": round(seconds, 3)}, indent=2) + "\n")
-    lines = [f"{job} {table}", *outcome.lines(), f"seconds     {seconds:.1f}"]
+    lines = [job if table is None else f"{job} {table}", *outcome.lines(), f"seconds     {seconds:.1f}"]
     print("\n  ".join(lines), file=sys.stdout if outcome.exit_code == 0 else sys.stderr, flush=True)
 
 

@@ -3,7 +3,6 @@
 What can be wrong without Spark is said before Spark is started, and work that was published before starts none.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import lakelib
 from jobs.common.arguments import JobArguments, parse_job
-from jobs.common.outcome import Done, Failed, explain_failure, tell
+from jobs.common.outcome import Done, run_told
 from jobs.common.sessions import opened_session, told_progress
 from jobs.common.sources import opened_rows
 from lakelib import Snapshot, Table
@@ -26,25 +25,19 @@ def run_job(
     """The exit code. `arguments` are the command line's if None is given; a session that is given is used, and left
     running."""
     job = parse_job(mode, description, arguments)
-    start = time.monotonic()
-    outcome: Done | Failed
-    try:
-        outcome = _do(job, session)
-    except Exception as error:
-        outcome = explain_failure(error)
-    tell(outcome, job.mode, job.table, time.monotonic() - start, job.result)
-    return outcome.exit_code
+    return run_told(job.mode, job.table, job.surroundings.result, lambda: _do(job, session))
 
 
 def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
-    with lakelib.connect(warehouse=job.warehouse, catalog=job.catalog) as lake:
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         info = find_table(lake.runtime, job.table)
         done = find_done(lake.runtime, info, parse_request(**job.write))
         if done is not None:
             return Done(snapshot=done, replayed=True)
         with (
-            opened_session(f"{job.mode} {job.table}", job.master, given_session) as session,
-            told_progress(session, job.progress),
+            opened_session(f"{job.mode} {job.table}", around.master, given_session) as session,
+            told_progress(session, around.progress),
             opened_rows(session, lake, info, job.source) as rows,
         ):
             return Done(snapshot=_write(lake.table(job.table), rows, job), replayed=False)

@@ -1,4 +1,7 @@
-"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own."""
+"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own.
+
+Spark is loaded when a session is opened: jobs that need none do not wait for it.
+"""
 
 import os
 import sys
@@ -6,11 +9,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
-
-from lakelib.distribute.sessions import is_connect
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _DEFAULT_MASTER = "local[*]"
 _PREPARED_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
@@ -19,11 +21,13 @@ _EVERY_SECONDS = 2.0
 
 
 @contextmanager
-def opened_session(name: str, master: str | None, given: SparkSession | None) -> Iterator[SparkSession]:
+def opened_session(name: str, master: str | None, given: "SparkSession | None") -> Iterator["SparkSession"]:
     """Stops the session at the end, unless it was given."""
     if given is not None:
         yield given
         return
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
     if not any(variable in os.environ for variable in _PREPARED_BY):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -36,8 +40,10 @@ def opened_session(name: str, master: str | None, given: SparkSession | None) ->
 
 
 @contextmanager
-def told_progress(session: SparkSession, wanted: bool | None) -> Iterator[None]:
+def told_progress(session: "SparkSession", wanted: bool | None) -> Iterator[None]:
     """Meanwhile tells on stderr now and then how far Spark's stages are. Spark Connect does not say."""
+    from lakelib.distribute.sessions import is_connect
+
     if is_connect(session) or not (sys.stderr.isatty() if wanted is None else wanted):
         yield
         return
@@ -51,7 +57,7 @@ def told_progress(session: SparkSession, wanted: bool | None) -> Iterator[None]:
         teller.join()
 
 
-def _tell_until(done: threading.Event, session: SparkSession) -> None:
+def _tell_until(done: threading.Event, session: "SparkSession") -> None:
     start, last = time.monotonic(), ""
     tracker = session.sparkContext.statusTracker()
     while not done.is_set():

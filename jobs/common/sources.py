@@ -20,7 +20,7 @@ from lakelib.storage.source_reader import find_obstacle
 def opened_rows(session: Any, lake: Lake, table: TableInfo, source: Files | Query) -> Iterator[Any]:
     """The rows as the table's writes take them, as long as the block lasts. Nothing but schemas is read yet."""
     if isinstance(source, Files):
-        yield _open_files(session, lake, table, source)
+        yield open_rows_of_files(session, lake, table, source)
         return
     names = [view.name for view in source.file_views] + [view.name for view in source.lake_views]
     try:
@@ -33,7 +33,7 @@ def opened_rows(session: Any, lake: Lake, table: TableInfo, source: Files | Quer
 # Files
 
 
-def _open_files(session: Any, lake: Lake, table: TableInfo, files: Files) -> Any:
+def open_rows_of_files(session: Any, lake: Lake, table: TableInfo, files: Files) -> Any:
     """Without the JVM where that can be. A condition on Parquet is best judged by Spark, where it reaches the files."""
     declared = declare_schema(files.schema) if files.schema else ()
     obstacle = find_obstacle(files.format, files.options, declared or _columns_taken(table, files))

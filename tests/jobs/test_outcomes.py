@@ -12,9 +12,10 @@ import pytest
 
 import lakelib
 from jobs import append, overwrite, sql, upsert
-from jobs.common.outcome import EXIT_CODES, OTHER_EXIT_CODE, explain_failure, readable_bytes
+from jobs.common.outcome import explain_failure, readable_bytes
 from jobs.common.sessions import told_progress
 from lakelib import LakeError, Table
+from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 
 

@@ -1,0 +1,101 @@
+"""The rows of one partition, as a table's spec has them made: from files, from a query over files and tables."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.common.arguments import Files, parse_at
+from jobs.common.sources import open_rows_of_files
+from lakelib import InvalidInputError, Lake
+from lakelib.distribute.files import FileSource
+from lakelib.model.table import TableInfo
+from lakelib.ops.arrival import Arrival
+from lakelib.ops.create import find_table
+from lakelib.ops.read import resolve_snapshot
+from lakelib.rows.types import plain_schema
+from lakelib.specs.table_fields import SOURCE_VIEW, Source
+from lakelib.specs.table_spec import TableSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedRead:
+    """A table that the transform reads, at one snapshot."""
+
+    view: str
+    table: str
+    snapshot_id: int
+    """0 for a table without snapshots."""
+
+
+def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[PinnedRead, ...]:
+    """The tables that the spec reads: at the snapshots given by table, else as they are now. Raises NotFoundError for a
+    table or snapshot that is not there, InvalidInputError for a snapshot of a table that is not read."""
+    awaited = spec.schedule.after or () if spec.schedule else ()
+    unread = next((table for table in at if table not in (*spec.reads.values(), *awaited)), None)
+    if unread is not None:
+        raise InvalidInputError(
+            f"--at names {unread}, which {spec.table} does not read.",
+            kind="unread_table",
+            remedy=f"Its spec, {spec.path}, reads: {', '.join(spec.reads.values()) or 'no table'}.",
+        )
+    return tuple(_pin(lake, view, table, at.get(table)) for view, table in spec.reads.items())
+
+
+def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
+    info = find_table(lake.runtime, name)
+    snapshot = resolve_snapshot(lake.runtime, info, None if at is None else parse_at(at))
+    return PinnedRead(view=view, table=name, snapshot_id=0 if snapshot is None else snapshot.id)
+
+
+@contextmanager
+def opened_partition(
+    session: Any,
+    lake: Lake,
+    table: TableInfo,
+    spec: TableSpec,
+    key: str,
+    arrival: Arrival | None,
+    reads: tuple[PinnedRead, ...],
+) -> Iterator[Any]:
+    """The rows as a table's writes take them, as long as the block lasts. An empty source has no rows, whatever the
+    transform."""
+    if spec.source is not None and (arrival is None or arrival.is_empty):
+        yield plain_schema(table.schema.columns).empty_table()
+        return
+    rows = None if spec.source is None or arrival is None else _open_source(session, lake, table, spec.source, arrival)
+    if spec.transform_path is None:
+        yield rows
+        return
+    views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in reads)]
+    try:
+        if rows is not None:
+            _as_frame(rows).createOrReplaceTempView(SOURCE_VIEW)
+        for read in reads:
+            scan = lake.table(read.table).scan(at=read.snapshot_id or None)
+            scan.to_spark(session).createOrReplaceTempView(read.view)
+        yield session.sql(_query(spec.transform_path), args={"partition": key})
+    finally:
+        for view in views:
+            session.catalog.dropTempView(view)
+
+
+def _open_source(session: Any, lake: Lake, table: TableInfo, source: Source, arrival: Arrival) -> Any:
+    files = Files(
+        format=source.format.lower(),
+        paths=(arrival.path,),
+        options=source.options,
+        schema=source.columns,
+        columns=None,
+        where=None,
+    )
+    return open_rows_of_files(session, lake, table, files)
+
+
+def _as_frame(rows: Any) -> Any:
+    return rows.frame() if isinstance(rows, FileSource) else rows
+
+
+def _query(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip().removesuffix(";")

@@ -1,0 +1,125 @@
+"""Staged commits become visible, all of them or none; read this first.
+
+Tables may have moved on since their commits were judged. Where that concerns a verdict it is made again, on Spark.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import lakelib
+from jobs.common.commits import add_commits, read_commits
+from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
+from jobs.common.sessions import opened_session, told_progress
+from lakelib import ConflictError, Snapshot, StagedCommit
+from lakelib.ops.judge import Judging, publish_judged
+from lakelib.ops.publish import publish_staged
+from lakelib.specs.suite import Suite
+from lakelib.specs.table_spec import load_spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DESCRIPTION = """\
+Publishes staged commits: all of them become visible in one instant, or none does. To publish again what is published
+is a success with the same snapshots.
+
+  python -m jobs.publish --commit 0b1c… --spec dags/tables/orders.yaml
+  python -m jobs.publish --commit 0b1c… --by ann --reason 'the negative amounts are refunds'"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishArguments:
+    commits: tuple[UUID, ...]
+    specs: tuple[Path, ...]
+    by: str | None
+    reason: str | None
+    surroundings: Surroundings
+
+
+def parse_publish(arguments: Sequence[str] | None) -> PublishArguments:
+    """Ends the process with exit code 2, and says why, if the arguments are wrong."""
+    parser = make_parser(DESCRIPTION)
+    add_commits(parser)
+    parser.add_argument(
+        "--spec",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="the spec of a commit's table: its gate judges again if the table has moved on; may be repeated",
+    )
+    parser.add_argument("--by", metavar="NAME", help="who publishes commits that a gate has rejected")
+    parser.add_argument("--reason", metavar="TEXT", help="why; required with --by")
+    add_surroundings(parser)
+    given = parser.parse_args(arguments)
+    if (given.by is None) != (given.reason is None):
+        parser.error("--by and --reason go together")
+    return PublishArguments(
+        commits=read_commits(given),
+        specs=tuple(given.spec),
+        by=given.by,
+        reason=given.reason,
+        surroundings=read_surroundings(parser, given),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCommits:
+    """Tables and the snapshots that they got, in the order of the commits."""
+
+    published: tuple[tuple[str, Snapshot], ...]
+    exit_code: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "published": [
+                {"table": table, "commit": str(snapshot.commit_id), "snapshot": snapshot.id}
+                for table, snapshot in self.published
+            ]
+        }
+
+    def lines(self) -> Iterator[str]:
+        for table, snapshot in self.published:
+            yield f"published   {table}, snapshot {snapshot.id} (commit {snapshot.commit_id})"
+
+
+def publish(job: PublishArguments, given_session: "SparkSession | None" = None) -> PublishedCommits:
+    """Raises RejectedError for a commit that its gate does not let through, ConflictError for one that others made
+    impossible, NotFoundError for one that is not there."""
+    suites = _suites(job.specs)
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        commits = [lake.staged(commit_id) for commit_id in job.commits]
+        try:
+            snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
+        except ConflictError as conflict:
+            if conflict.kind != "verdict_stale" or not any(commit.table_name in suites for commit in commits):
+                raise
+            with (
+                opened_session("publish", around.master, given_session) as session,
+                told_progress(session, around.progress),
+            ):
+                judgings = _judgings(commits, suites, session)
+                snapshots = publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
+        names = [commit.table_name for commit in commits]
+        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)))
+
+
+def _suites(specs: Sequence[Path]) -> dict[str, Suite]:
+    """By table."""
+    loaded = [load_spec(path) for path in specs]
+    return {spec.table: suite for spec in loaded if (suite := spec.suite()) is not None}
+
+
+def _judgings(
+    commits: Sequence[StagedCommit], suites: Mapping[str, Suite], session: "SparkSession"
+) -> dict[UUID, tuple[Judging, ...]]:
+    """How the commits are judged that are not published yet."""
+    return {
+        commit.id: (Judging(suite=suites[commit.table_name], session=session),)
+        for commit in commits
+        if commit.table_name in suites and commit.state == "staged"
+    }

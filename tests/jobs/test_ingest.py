@@ -1,0 +1,434 @@
+"""The ingest job: from a partition of a source to a staged commit, as a spec says."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import ingest
+from jobs.common.ingest_arguments import parse_ingest
+from jobs.common.ingesting import ingest as ingest_partition
+from jobs.common.outcome import Outcome
+from lakelib import ConflictError, Lake
+from lakelib.specs.table_spec import load_spec
+from tests.jobs.conftest import Ran, RunJob, rows_of
+from tests.jobs.ingest_support import DAY, Shop, new_shop, order
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return new_shop(tmp_path)
+
+
+def _ingest(run_job: RunJob, shop: Shop, version: int, *more: object, key: str = DAY) -> Ran:
+    return run_job("ingest", "--spec", shop.spec, "--partition", key, "--idempotency-key", f"test:{version}", *more)
+
+
+def _publish(lake: Lake, shop: Shop, ran: Ran) -> int:
+    assert ran.code == 0, ran.err
+    return lake.staged(UUID(ran.facts["commit"])).publish().id
+
+
+# The way through
+
+
+def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1), order(2, dt="2026-11-17", amount=3.25)])
+    ran = _ingest(run_job, shop, 1, "--property", "dag=shop")
+    assert ran.code == 0
+    commit = UUID(ran.facts.pop("commit"))
+    assert ran.facts.pop("seconds") > 0
+    assert ran.facts == {
+        "job": "ingest",
+        "ok": True,
+        "exit_code": 0,
+        "table": shop.table,
+        "partition": DAY,
+        "state": "staged",
+        "outcome": "accept",
+        "base_snapshot": 0,
+        "rows_in": 2,
+        "report": None,
+        "adopted": False,
+        "snapshot": None,
+    }
+    table = lake.table(shop.table)
+    assert table.head is None
+    snapshot = lake.staged(commit).publish()
+    assert rows_of(table, "order_id", "dt", "amount") == [
+        (1, date(2026, 11, 18), Decimal("9.50")),
+        (2, date(2026, 11, 17), Decimal("3.25")),
+    ]
+    assert snapshot.properties == {
+        "dag": "shop",
+        "partition": DAY,
+        "source": f"{shop.landing}/{DAY}/*.json",
+        "spec_hash": load_spec(shop.spec).hash,
+    }
+
+
+def test_the_table_is_made_as_the_spec_says(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(options="{target_file_bytes: 1000000}")
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    table = lake.table(shop.table)
+    assert (table.primary_key, table.partition_by, table.options) == (
+        ["order_id"],
+        ["dt"],
+        {"target_file_bytes": 1_000_000},
+    )
+
+
+def test_rows_that_lack_the_keys_column_get_the_partition(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    row = order(1)
+    del row["dt"]
+    shop.deliver([row])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    assert rows_of(lake.table(shop.table), "order_id", "dt") == [(1, date(2026, 11, 18))]
+
+
+def test_a_transform_sees_source_tables_and_the_partition(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)], "2026-11-17")
+    shop.deliver([order(1), order(2)])
+    _publish(lake, shop, _ingest(run_job, shop, 1, key="2026-11-17"))
+    (shop.folder / "new.sql").write_text(
+        "-- only new ones\n"
+        "SELECT order_id, DATE(:partition) AS dt, upper(status) AS status, amount, updated_at FROM source\n"
+        "WHERE order_id NOT IN (SELECT order_id FROM known);\n"
+    )
+    shop.write_spec(transform="new.sql", reads=f"{{known: {shop.table}}}")
+    ran = _ingest(run_job, shop, 2)
+    _publish(lake, shop, ran)
+    assert rows_of(lake.table(shop.table), "order_id", "status") == [(1, "open"), (2, "OPEN")]
+    head = lake.table(shop.table).head
+    assert head is not None
+    assert head.properties[f"reads.{shop.table}"] == "1"
+
+
+def test_a_table_that_is_read_is_pinned_to_the_snapshot_given(
+    shop: Shop, run_job: RunJob, lake: Lake, tmp_path: Path
+) -> None:
+    shop.write_spec()
+    for version, amount in ((1, "1.00"), (2, "2.00")):
+        shop.deliver([order(1, amount=amount, updated_at=f"{DAY}T1{version}:00:00Z")])
+        _publish(lake, shop, _ingest(run_job, shop, version))
+    (tmp_path / "b").mkdir()
+    sums = new_shop(tmp_path / "b")
+    (sums.folder / "sums.sql").write_text(
+        "SELECT dt, sum(amount) AS amount FROM o WHERE dt = DATE(:partition) GROUP BY 1"
+    )
+    sums.write_spec(
+        columns="dt DATE, amount DECIMAL(12, 2)",
+        primary_key=None,
+        buckets=None,
+        sequence_by=None,
+        source=None,
+        transform="sums.sql",
+        reads=f"{{o: {shop.table}}}",
+        write="{mode: overwrite}",
+    )
+    ran = _ingest(run_job, sums, 1, "--at", f"{shop.table}=1")
+    snapshot = lake.staged(UUID(ran.facts["commit"])).publish()
+    assert snapshot.properties[f"reads.{shop.table}"] == "1"
+    assert rows_of(lake.table(sums.table), "amount") == [(Decimal("1.00"),)]
+    _publish(lake, sums, _ingest(run_job, sums, 2))
+    assert rows_of(lake.table(sums.table), "amount") == [(Decimal("2.00"),)]
+    assert _ingest(run_job, sums, 3, "--at", f"{shop.table}=9").code == 4
+    assert _ingest(run_job, sums, 3, "--at", "shop.other=1").facts["error"]["kind"] == "unread_table"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "left"),
+    [
+        ("key", [(1, date(2026, 11, 17)), (3, date(2026, 11, 18))]),
+        ("dynamic", [(1, date(2026, 11, 17)), (3, date(2026, 11, 18))]),
+        ("all", [(3, date(2026, 11, 18))]),
+    ],
+)
+def test_an_overwrite_replaces_what_the_spec_says(
+    partitions: str, left: list[object], shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1, dt="2026-11-17"), order(2)])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    shop.write_spec(write=f"{{mode: overwrite, partitions: {partitions}}}")
+    shop.deliver([order(3)])
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    assert rows_of(lake.table(shop.table), "order_id", "dt") == left
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"write": "{mode: overwrite}"}, {"partition": "{column: dt, every: day, strict: true}"}],
+    ids=["overwrite", "strict"],
+)
+def test_a_row_of_another_partition_is_refused_before_anything_is_staged(
+    fields: dict[str, str], shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec(**fields)
+    file = shop.deliver([order(1), order(2, dt="2026-11-17")])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "row_outside_partition")
+    assert str(file) in ran.facts["error"]["message"]
+    assert "dt = 2026-11-17" in ran.facts["error"]["message"]
+    file.write_text(file.read_text().replace("2026-11-17", DAY))
+    assert _ingest(run_job, shop, 1).facts["adopted"] is False
+
+
+# A source that is not there, is empty, or has changed
+
+
+@pytest.mark.parametrize("arrival", ["{marker: _READY}", "{marker: null}"])
+def test_a_source_that_has_not_arrived_ends_with_4_and_starts_nothing(
+    arrival: str, shop: Shop, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IN", str(shop.landing))
+    shop.write_spec(source=f"{{format: json, path: '${{IN}}/{{partition}}/*.json', arrival: {arrival}}}")
+    if "READY" in arrival:
+        shop.deliver([order(1)], marker=False)
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (4, "missing_source")
+    waited_for = "_READY" if "READY" in arrival else "*.json"
+    assert f"there is no file at {shop.landing}/{DAY}/{waited_for}." in ran.facts["error"]["message"]
+
+
+@pytest.mark.parametrize("empty", ["no files", "files of no length", "a header only"])
+@pytest.mark.parametrize(
+    ("when_empty", "code", "outcome"), [("fail", 3, None), ("skip", 0, "empty"), ("publish", 0, "accept")]
+)
+def test_an_empty_source_is_what_the_spec_says(
+    empty: str, when_empty: str, code: int, outcome: str | None, shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    files = f"format: csv, path: '{shop.landing}/{{partition}}/*.csv', options: {{header: true}}"
+    shop.write_spec(source=f"{{{files}, when_empty: {when_empty}}}", write="{mode: overwrite}")
+    shop.deliver([]).unlink()
+    if empty != "no files":
+        header = "order_id,dt,status,amount,updated_at\n" if empty == "a header only" else ""
+        (shop.landing / DAY / "part.csv").write_text(header)
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts.get("outcome")) == (code, outcome)
+    if code:
+        assert ran.facts["error"]["kind"] == "empty_source"
+        assert f"{shop.landing}/{DAY}/*.csv" in ran.facts["error"]["message"]
+    elif outcome == "empty":
+        assert ran.facts["commit"] is None
+    else:
+        _publish(lake, shop, ran)
+        assert lake.table(shop.table).scan().count() == 0
+
+
+def test_a_new_column_in_the_source_is_an_error_or_extends_the_table(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1, channel="web")])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "unknown_column")
+    assert "'channel'" in ran.facts["error"]["message"]
+    shop.write_spec(write="{mode: upsert, merge_schema: true}")
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    assert rows_of(lake.table(shop.table), "channel") == [("web",)]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"order_id": None}, "order_id"),
+        ({"amount": "a lot"}, "amount"),
+    ],
+)
+def test_rows_that_do_not_fit_are_told_with_file_and_column(
+    change: dict[str, object], named: str, shop: Shop, run_job: RunJob
+) -> None:
+    shop.write_spec()
+    file = shop.deliver([order(1), order(2, **change)])
+    ran = _ingest(run_job, shop, 1)
+    assert ran.code == 3
+    assert str(file) in ran.facts["error"]["message"]
+    assert named in ran.facts["error"]["message"]
+
+
+def test_options_of_the_table_follow_the_spec(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(options="{row_group_rows: 10}")
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    shop.write_spec(options="{read_batch_rows: 20}")
+    assert _ingest(run_job, shop, 1).code == 0
+    assert lake.table(shop.table).options == {"row_group_rows": 10, "read_batch_rows": 20}
+
+
+def test_a_column_that_the_table_needs_and_the_source_lost_is_named(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec()
+    row = order(1)
+    del row["updated_at"]
+    shop.deliver([row])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "missing_column")
+    assert "'updated_at'" in ran.facts["error"]["message"]
+
+
+# A spec that has changed since the table was made
+
+
+def test_nullable_columns_and_wider_types_of_the_spec_reach_the_table_if_that_is_allowed(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    columns = "order_id BIGINT, dt DATE, status STRING, amount DECIMAL(12, 2), updated_at TIMESTAMP, note STRING"
+    shop.write_spec(columns=columns)
+    ran = _ingest(run_job, shop, 2)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "table_differs")
+    assert "column 'note' (string) is declared, and the table lacks it" in ran.facts["error"]["message"]
+    assert "column 'amount' is declared as decimal(12,2), which is wider" in ran.facts["error"]["message"]
+    shop.write_spec(columns=columns, write="{mode: upsert, merge_schema: true}")
+    shop.deliver([order(1, amount="9999999999.50", note="big")])
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    assert rows_of(lake.table(shop.table), "amount", "note") == [(Decimal("9999999999.50"), "big")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"columns": "order_id BIGINT, dt DATE, status STRING, amount DOUBLE, updated_at TIMESTAMP"},
+            "declared as double",
+        ),
+        (
+            {"columns": "order_id BIGINT, dt DATE, status STRING, updated_at TIMESTAMP"},
+            "the table has the column 'amount'",
+        ),
+        ({"buckets": "4"}, "buckets are declared as 4, and the table's are 2"),
+        ({"buckets": "dynamic"}, "buckets are declared as dynamic, and the table's are 2"),
+        (
+            {"primary_key": "[order_id, status]"},
+            "primary_key is declared as (order_id, status), and the table's is (orde",
+        ),
+        ({"partition_by": "[dt, status]"}, "partition_by is declared as (dt, status), and the table's is (dt)"),
+        ({"sequence_by": None}, "sequence_by is declared as (), and the table's is (updated_at)"),
+    ],
+)
+def test_any_other_change_is_refused_and_told_exactly(
+    fields: dict[str, str | None], said: str, shop: Shop, run_job: RunJob
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    shop.write_spec(**fields)
+    ran = _ingest(run_job, shop, 2)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "table_differs")
+    assert said in ran.facts["error"]["message"]
+    assert str(shop.spec) in ran.facts["error"]["message"]
+
+
+# Done again
+
+
+def test_the_same_work_again_takes_up_the_staged_commit(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    first = _ingest(run_job, shop, 1)
+    shop.deliver([order(2), order(3)])
+    again = _ingest(run_job, shop, 1)
+    assert (again.facts["commit"], again.facts["adopted"]) == (first.facts["commit"], True)
+    other = _ingest(run_job, shop, 2)
+    assert other.facts["commit"] != first.facts["commit"]
+    assert other.facts["rows_in"] == 2
+
+
+def test_work_that_was_published_is_told_with_its_snapshot(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    first = _ingest(run_job, shop, 1)
+    snapshot = _publish(lake, shop, first)
+    again = _ingest(run_job, shop, 1)
+    assert (again.facts["state"], again.facts["snapshot"], again.facts["adopted"]) == ("published", snapshot, True)
+
+
+def test_work_that_later_work_made_obsolete_is_told_as_published(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    snapshot = _publish(lake, shop, _ingest(run_job, shop, 5))
+    late = _ingest(run_job, shop, 4)
+    assert (late.facts["state"], late.facts["snapshot"]) == ("published", snapshot)
+
+
+def test_a_commit_that_was_discarded_stays_so_for_its_key(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    first = _ingest(run_job, shop, 1)
+    lake.staged(UUID(first.facts["commit"])).reject("wrong day")
+    again = _ingest(run_job, shop, 1)
+    assert (again.code, again.facts["state"], again.facts["outcome"]) == (0, "rejected", "reject")
+    assert again.facts["commit"] == first.facts["commit"]
+    assert _ingest(run_job, shop, 2).facts["state"] == "staged"
+
+
+def test_of_two_runs_of_the_same_work_at_once_one_is_published(shop: Shop, lake: Lake, spark: SparkSession) -> None:
+    """The later takes over; or it takes up what the other has staged. Either may be told so."""
+    shop.write_spec()
+    shop.deliver([order(1), order(2)])
+    arguments = ["--spec", str(shop.spec), "--partition", DAY, "--idempotency-key", "twice:1"]
+    arguments += ["--warehouse", lake.settings.warehouse, "--catalog", str(lake.settings.catalog)]
+
+    def attempt(_: int) -> Outcome | None:
+        try:
+            return ingest_partition(parse_ingest(arguments), spark)
+        except ConflictError as conflict:
+            if conflict.kind != "fenced":
+                raise
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        attempts = [told for told in pool.map(attempt, range(4)) if told is not None]
+    assert attempts
+    published = set()
+    for commit in {told.facts()["commit"] for told in attempts}:
+        with suppress(ConflictError):
+            published.add(lake.staged(commit).publish().id)
+    assert published == {1}
+    assert len(lake.table(shop.table).history()) == 1
+    assert rows_of(lake.table(shop.table), "order_id") == [(1,), (2,)]
+
+
+# Wrong arguments, wrong specs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--partition", DAY, "--idempotency-key", "a:1"], "--spec"),
+        (["--spec", "s", "--partition", DAY], "--idempotency-key"),
+        (["--spec", "s", "--partition", DAY, "--idempotency-key", "a"], "APP:VERSION"),
+        (["--spec", "s", "--partition", DAY, "--idempotency-key", "a:1", "--at", "t"], "NAME=VALUE"),
+        (["--spec", "s", "--partition", DAY, "--idempotency-key", "a:1", "--report", "/no/such/r"], "does not exist"),
+    ],
+)
+def test_wrong_arguments_end_with_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        ingest.main(arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_wrong_spec_or_key_ends_with_3(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec(buckets="3")
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "invalid_spec")
+    shop.write_spec()
+    ran = _ingest(run_job, shop, 1, key="2026-11")
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "invalid_partition_key")
+
+
+def test_a_variable_that_is_not_set_is_named(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec(source="{path: '${NOWHERE_TO_LAND}/{partition}/'}")
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "variable_not_set")
+    assert "NOWHERE_TO_LAND" in ran.facts["error"]["message"]

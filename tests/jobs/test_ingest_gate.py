@@ -1,0 +1,139 @@
+"""The ingest job and a table's gate: what it says of a commit, and what becomes of that when the job runs again."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from lakelib import Lake
+from tests.jobs.conftest import Ran, RunJob, rows_of
+from tests.jobs.ingest_support import DAY, Shop, new_shop, order
+
+STATUS = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "status"}}
+AMOUNT = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "amount", "min_value": 0}}
+UNREADABLE = {"type": "expect_column_values_to_match_regex", "kwargs": {"column": "status", "regex": "(?P<a>open)"}}
+"""An expression of Python's that Spark does not take: the check errs, and says nothing of the rows."""
+
+
+pytestmark = pytest.mark.usefixtures("gates")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return new_shop(tmp_path)
+
+
+def _ingest(run_job: RunJob, shop: Shop, version: int, *more: object) -> Ran:
+    return run_job("ingest", "--spec", shop.spec, "--partition", DAY, "--idempotency-key", f"gate:{version}", *more)
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome", "state"),
+    [
+        (order(1), "accept", "staged"),
+        (order(1, amount=-1.5), "warn", "staged"),
+        (order(1, status=None), "reject", "rejected"),
+    ],
+)
+def test_the_outcome_is_that_of_the_gate_and_the_report_tells_it(
+    row: dict[str, object], outcome: str, state: str, shop: Shop, run_job: RunJob, lake: Lake, tmp_path: Path
+) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS, {**AMOUNT, "severity": "warning"}))
+    shop.deliver([row, order(2)])
+    report = tmp_path / "verdict.html"
+    ran = _ingest(run_job, shop, 1, "--report", report)
+    assert (ran.code, ran.facts["outcome"], ran.facts["state"]) == (0, outcome, state)
+    assert ran.facts["report"] == str(report)
+    assert outcome in report.read_text()
+    assert shop.table in report.read_text()
+    verdict = lake.staged(UUID(ran.facts["commit"])).verdict
+    assert verdict is not None
+    assert (verdict.outcome.value, verdict.engine, verdict.gate) == (outcome, "spark", "orders")
+    assert lake.table(shop.table).head is None
+
+
+def test_the_table_requires_the_gate_from_its_making(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    assert lake.table(shop.table).options == {"required_gate": "orders"}
+
+
+def test_a_table_gets_a_gate_and_keeps_it_until_a_person_says_otherwise(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 0
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    assert _ingest(run_job, shop, 1).facts["adopted"] is True
+    table = lake.table(shop.table)
+    assert table.options == {"required_gate": "orders"}
+    shop.write_spec(gate=shop.write_gate(STATUS, name="other"))
+    ran = _ingest(run_job, shop, 2)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "table_differs")
+    assert "requires the gate 'orders', and its spec's gate is 'other'" in ran.facts["error"]["message"]
+    shop.write_spec()
+    assert "its spec has no gate" in _ingest(run_job, shop, 2).facts["error"]["message"]
+    table.set_options({"required_gate": ""})
+    assert _ingest(run_job, shop, 2).code == 0
+
+
+def test_a_suite_that_does_not_fit_the_table_is_told_before_anything_is_staged(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec(gate=shop.write_gate({**STATUS, "kwargs": {"column": "colour"}}))
+    shop.deliver([order(1)])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "invalid_suite")
+    assert "gate.yaml, line 1" in ran.facts["error"]["message"]
+    shop.write_gate(STATUS)
+    assert _ingest(run_job, shop, 1).facts["adopted"] is False
+
+
+def test_a_gate_that_errs_ends_with_7_and_is_asked_again(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(UNREADABLE))
+    shop.deliver([order(1)])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (7, "gate_errored")
+    again = _ingest(run_job, shop, 1)
+    assert again.facts["error"]["kind"] == "gate_errored"
+    assert lake.table(shop.table).head is None
+    shop.write_gate(STATUS)
+    mended = _ingest(run_job, shop, 1)
+    assert (mended.code, mended.facts["outcome"], mended.facts["adopted"]) == (0, "accept", True)
+
+
+def test_what_a_person_published_while_its_gate_erred_is_told_so(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(UNREADABLE))
+    shop.deliver([order(1)])
+    message = _ingest(run_job, shop, 1).facts["error"]["message"]
+    commit = next(word.strip(":,.") for word in message.split() if word.count("-") == 4)
+    assert run_job("publish", "--commit", commit, "--by", "ann", "--reason", "looked at it").code == 0
+    told = _ingest(run_job, shop, 1)
+    assert (told.code, told.facts["state"], told.facts["outcome"]) == (0, "published", "warn")
+
+
+def test_a_verdict_is_taken_up_and_one_of_another_suite_is_made_anew(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    shop.deliver([order(1, amount=-1.5)])
+    first = _ingest(run_job, shop, 1)
+    verdict = lake.staged(UUID(first.facts["commit"])).verdict
+    again = _ingest(run_job, shop, 1)
+    assert (again.facts["adopted"], again.facts["outcome"]) == (True, "accept")
+    assert lake.staged(UUID(first.facts["commit"])).verdict == verdict
+    shop.write_gate(STATUS, AMOUNT)
+    stricter = _ingest(run_job, shop, 1)
+    assert stricter.facts["commit"] == first.facts["commit"]
+    assert (stricter.facts["outcome"], stricter.facts["state"]) == ("reject", "rejected")
+
+
+def test_a_rejected_commit_stays_so_and_the_corrected_rows_are_another(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    shop.deliver([order(1, status=None)])
+    first = _ingest(run_job, shop, 1)
+    shop.deliver([order(1)])
+    again = _ingest(run_job, shop, 1)
+    assert (again.facts["commit"], again.facts["outcome"]) == (first.facts["commit"], "reject")
+    corrected = _ingest(run_job, shop, 2)
+    assert (corrected.facts["outcome"], corrected.facts["adopted"]) == ("accept", False)
+    assert run_job("publish", "--commit", corrected.facts["commit"]).code == 0
+    assert rows_of(lake.table(shop.table), "order_id", "status") == [(1, "open")]
