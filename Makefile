@@ -3,10 +3,10 @@
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint test demo bench golden requirements clean
+.PHONY: help setup lint test demo tour up down status e2e bench soak golden schemas requirements clean
 
 help:  ## show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1	\2/' | expand -t 16
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  \1	\2/' | expand -t 16
 
 setup:  ## install everything into .venv, unless nothing has changed
 	@sh infra/setup_env.sh
@@ -20,14 +20,36 @@ lint: setup  ## ruff, mypy and the layers
 test: lint  ## set-up, lint and all tests
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
-demo: setup  ## a tour: create a table, upsert twice, read, travel in time
+demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
+	$(PYTHON) -m infra.demo
+
+tour: setup  ## a tour in one process: create a table, upsert twice, read, travel in time
 	$(PYTHON) -m jobs.demo
+
+up: setup  ## start PostgreSQL and Airflow on this machine, and say how to use them
+	@$(PYTHON) -m infra.airflow up
+
+down:  ## end what `make up` started; data stays
+	@test ! -x $(PYTHON) || $(PYTHON) -m infra.airflow down
+
+status: setup  ## what of `make up` is running
+	@$(PYTHON) -m infra.airflow status
+
+e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium; kills what it must survive
+	@sh infra/setup_browser.sh
+	$(PYTHON) -m pytest tests/e2e
 
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once, for three minutes
+	$(PYTHON) -m tests.soak
+
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py
+
+schemas: setup  ## write the JSON schemas of table specs and gate suites, for editors
+	$(PYTHON) -m lakelib.specs.schemas docs/schemas
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
 	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \

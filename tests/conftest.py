@@ -36,6 +36,9 @@ from pyspark.sql import SparkSession
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 
+collect_ignore = ["e2e"]
+"""Tests of a live Airflow, which take minutes: `make e2e` names their folder."""
+
 BUCKET = "lake"
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20

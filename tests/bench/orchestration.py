@@ -61,6 +61,6 @@ def _is_known(api: Api) -> bool | None:
 
 def _spark_seconds(home: Home, run: Run) -> float:
     """From the start of the job's process to its end."""
-    (attempt,) = (home.runs / run.dag_id / run.run_id / "stage_and_judge").glob("*/clear_*/attempt-*")
+    (attempt,) = (home.runs / run.dag_id / run.run_id / "stage_and_judge").rglob("attempt-*")
     begun, ended = (Path(attempt, name).stat().st_mtime for name in ("process", "exit_code"))
     return ended - begun

@@ -1,0 +1,97 @@
+"""Starts and ends Airflow with an embedded PostgreSQL on this machine: `make up`, `make down`, `make status`.
+
+    python -m infra.airflow up | down | status [--home FOLDER] [--port PORT]
+
+Everything lies in one folder, `.lake` by default, and stays there: the lake's catalog and warehouse where
+`lakelib.connect()` finds them, the landing folder, and under `airflow` logs, secrets and passwords (mode 0600).
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from infra.airflow.api import health
+from infra.airflow.instance import DEFAULT_HOME, Home, State, read_passwords, read_state
+from infra.airflow.lifecycle import PARTS, StartError, down, running_parts, up
+from infra.airflow.postgres import is_ready
+
+
+def main() -> int:
+    arguments = _parse_arguments()
+    home = Home(arguments.home.resolve())
+    match arguments.action:
+        case "up":
+            return _up(home, arguments.port)
+        case "down":
+            return _down(home)
+        case _:
+            return _status(home)
+
+
+def _up(home: Home, port: int | None) -> int:
+    if len(running_parts(home)) == len(PARTS) and is_ready(home.catalog):
+        print("Airflow is running already.")
+    else:
+        print("Starting PostgreSQL and Airflow …", flush=True)
+    start = time.monotonic()
+    try:
+        state = up(home, port=port)
+    except StartError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Healthy after {time.monotonic() - start:.0f} s.\n\n{_how_to_use(home, state)}")
+    return 0
+
+
+def _down(home: Home) -> int:
+    ended = down(home)
+    print(f"Ended: {', '.join(ended)}. Data and logs stay in {home.folder}." if ended else "Nothing was running.")
+    return 0
+
+
+def _status(home: Home) -> int:
+    """Exit code 0 if everything runs and is healthy."""
+    state = read_state(home)
+    running = running_parts(home)
+    told = health(state.url) if state is not None and running else {}
+    print(f"postgresql      {'running' if is_ready(home.catalog) else 'not running'}")
+    for part in PARTS:
+        print(f"{part:<15} {f'running, pid {running[part].pid}' if part in running else 'not running'}")
+    if state is not None and running:
+        print("Airflow says:   " + (", ".join(f"{part} {status}" for part, status in told.items()) or "no answer"))
+        print(f"\n{_how_to_use(home, state)}")
+    return 0 if len(running) == len(PARTS) and set(told.values()) == {"healthy"} else 1
+
+
+def _how_to_use(home: Home, state: State) -> str:
+    passwords = read_passwords(home)
+    inside = home.folder == DEFAULT_HOME
+    return "\n".join(
+        (
+            f"Airflow     {state.url}",
+            f"user        admin     password  {passwords['admin']}",
+            f"read only   viewer    password  {passwords['viewer']}",
+            f"warehouse   {home.warehouse}",
+            f"landing     {home.landing}",
+            f"logs        {home.logs}",
+            "",
+            "Every DAG is paused until you switch it on. Put files into the landing folder (docs/airflow.md), or make",
+            f"some: .venv/bin/python -m infra.demo.shop {home.landing}",
+            "In this folder `.venv/bin/lake tables` shows the same lake. End it all with `make down`."
+            if inside
+            else f"End it all with: python -m infra.airflow down --home {home.folder}",
+        )
+    )
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m infra.airflow", description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=("up", "down", "status"))
+    parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="the folder of it all")
+    parser.add_argument("--port", type=int, help="of Airflow; any free one if it is taken. 8080, if not given")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

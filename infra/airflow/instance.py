@@ -1,0 +1,195 @@
+"""What an instance is made of: its folder, its secrets, and the environment of its processes. Starts nothing."""
+
+import json
+import os
+import secrets
+import socket
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.airflow.processes import Started
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEFAULT_HOME = PROJECT / ".lake"
+HOST = "127.0.0.1"
+USUAL_PORT = 8080
+USERS = {"admin": "admin", "viewer": "viewer"}
+"""Names and their roles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder of an instance. Catalog and warehouse lie where `lakelib.connect()` looks for them by default."""
+
+    folder: Path
+
+    @property
+    def catalog(self) -> Path:
+        """The files of the embedded PostgreSQL."""
+        return self.folder / "catalog"
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    @property
+    def landing(self) -> Path:
+        return self.folder / "landing"
+
+    @property
+    def runs(self) -> Path:
+        """What the jobs of DAG runs leave behind: logs, results, reports of verdicts."""
+        return self.folder / "runs"
+
+    @property
+    def airflow(self) -> Path:
+        return self.folder / "airflow"
+
+    @property
+    def logs(self) -> Path:
+        return self.airflow / "logs"
+
+    @property
+    def secrets(self) -> Path:
+        return self.airflow / "secrets.json"
+
+    @property
+    def passwords(self) -> Path:
+        return self.airflow / "passwords.json"
+
+    @property
+    def state(self) -> Path:
+        return self.airflow / "state.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.airflow / "lock"
+
+    def log_of(self, part: str) -> Path:
+        return self.logs / f"{part}.log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What was started: the port, and the processes by name."""
+
+    port: int
+    parts: Mapping[str, Started]
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+
+def read_state(home: Home) -> State | None:
+    if not home.state.exists():
+        return None
+    found: dict[str, Any] = json.loads(home.state.read_text())
+    return State(port=found["port"], parts={part["name"]: Started(**part) for part in found["parts"]})
+
+
+def write_state(home: Home, state: State) -> None:
+    parts = [{"name": part.name, "pid": part.pid, "start": part.start} for part in state.parts.values()]
+    _write_private(home.state, {"port": state.port, "parts": parts})
+
+
+def ensure_secrets(home: Home) -> dict[str, str]:
+    """The keys of this instance and the passwords of its users: made once, readable by their owner only."""
+    if not home.secrets.exists():
+        _write_private(
+            home.secrets,
+            {
+                "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+                "jwt_secret": secrets.token_urlsafe(64),
+                "secret_key": secrets.token_urlsafe(48),
+            },
+        )
+    if not home.passwords.exists():
+        _write_private(home.passwords, {user: secrets.token_urlsafe(12) for user in USERS})
+    made: dict[str, str] = json.loads(home.secrets.read_text())
+    return made
+
+
+def read_passwords(home: Home) -> dict[str, str]:
+    found: dict[str, str] = json.loads(home.passwords.read_text())
+    return found
+
+
+def choose_port(wanted: int) -> int:
+    """The wanted port if it is free on the loopback, else any free one."""
+    for port in (wanted, 0):
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind((HOST, port))
+            except OSError:
+                continue
+            chosen: int = listener.getsockname()[1]
+            return chosen
+    raise SystemExit(f"No port is free on {HOST}.")
+
+
+def airflow_environment(
+    home: Home, *, port: int, catalog_url: str, airflow_url: str, keys: Mapping[str, str], inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of Airflow's parts, and through them of every task.
+
+    AIRFLOW__… variables of the caller's adjust what is only a default here.
+    """
+    url = f"http://{HOST}:{port}"
+    return {
+        **_DEFAULTS,
+        **inherited,
+        "AIRFLOW_HOME": str(home.airflow),
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__API__HOST": HOST,
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__SECRET_KEY": keys["secret_key"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__FERNET_KEY": keys["fernet_key"],
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home.passwords),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in USERS.items()),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow_url,
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": airflow_url,
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home.logs / "tasks"),
+        "LAKE_CATALOG": catalog_url,
+        "LAKE_RUNS": str(home.runs),
+        "LAKE_WAREHOUSE": home.warehouse.as_uri(),
+        "LANDING": inherited.get("LANDING", str(home.landing)),
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited.get("PATH", os.defpath))),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(path for path in (str(PROJECT), inherited.get("PYTHONPATH", "")) if path),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+_DEFAULTS = {
+    "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+    "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+    # The fully qualified name costs a question to the name server, and nobody reaches this machine by it.
+    "AIRFLOW__CORE__HOSTNAME_CALLABLE": "socket.gethostname",
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__PARALLELISM": "8",
+    "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "dags" / "plugins"),
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "15",
+    # Else a task whose process was killed is noticed after five minutes.
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+    "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    # Else Spark's drivers and their pages listen on this machine's other addresses.
+    "SPARK_LOCAL_IP": HOST,
+}
+
+
+def _write_private(path: Path, content: Mapping[str, object]) -> None:
+    """Replaces the file in one step; only its owner can read it, from the first moment."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(content, file)
+    draft.replace(path)

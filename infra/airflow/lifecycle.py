@@ -1,0 +1,210 @@
+"""Starting an instance and ending it: PostgreSQL, then the four parts of Airflow, each a process of its own.
+
+`airflow standalone` would leave its parts behind when it is told to end, so each part is started here.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import Any
+
+from dags.lake_dags.detached import end_job
+from dags.lake_dags.places import MAINTENANCE_POOL
+from infra.airflow.api import ApiError, health, log_in
+from infra.airflow.instance import (
+    PROJECT,
+    USUAL_PORT,
+    Home,
+    State,
+    airflow_environment,
+    choose_port,
+    ensure_secrets,
+    read_passwords,
+    read_state,
+    write_state,
+)
+from infra.airflow.postgres import (
+    airflow_url,
+    catalog_url,
+    is_ready,
+    migrated_by,
+    register_users,
+    release_server,
+    restart_server,
+    set_migrated_by,
+    start_server,
+)
+from infra.airflow.processes import Started, end, is_running, start_detached
+
+# Task logs are read from disk: the log servers would listen on every address of this machine.
+PARTS = {
+    "api-server": ("api-server",),
+    "scheduler": ("scheduler", "--skip-serve-logs"),
+    "dag-processor": ("dag-processor",),
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+}
+HEALTHY_SECONDS = 180
+_END_SECONDS = 20
+_POLL_SECONDS = 0.5
+_LOG_TAIL_LINES = 15
+
+
+class StartError(Exception):
+    """What did not start, with the end of its log."""
+
+
+def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | None = None) -> State:
+    """Starts what is not running, and returns once Airflow says that all its parts are healthy.
+
+    Two of them at once: the second waits for the first and finds all of it running. Raises StartError; what this call
+    had started has ended then.
+    """
+    with _locked(home):
+        running = running_parts(home)
+        before = read_state(home)
+        if len(running) == len(PARTS) and before is not None and is_ready(home.catalog):
+            return State(port=before.port, parts=running)
+        if before is not None:
+            left_behind = [part for name, part in before.parts.items() if name not in running]
+            end(left_behind, seconds=_END_SECONDS)
+        server = start_server(home.catalog)
+        try:
+            chosen = before.port if before is not None and running else _choose_port(before, port)
+            settings = _settings(home, server, chosen, environment)
+            _migrate(home, server, settings)
+            return _start_missing(home, server, settings, State(port=chosen, parts=running))
+        except BaseException:
+            if not running:
+                release_server(home.catalog, [])
+            raise
+
+
+def down(home: Home) -> list[str]:
+    """Ends what `up` started and the jobs of its tasks, and returns the names of the parts; data and secrets stay."""
+    if not home.airflow.exists():
+        return []
+    with _locked(home):
+        parts, state = running_parts(home), read_state(home)
+        end(state.parts.values() if state else (), seconds=_END_SECONDS)
+        _end_jobs(home)
+        had_server = is_ready(home.catalog)
+        stopped = release_server(home.catalog, [part.pid for part in state.parts.values()] if state else [])
+        if state is not None:
+            write_state(home, State(port=state.port, parts={}))
+        return [*parts, *(["postgresql"] if had_server and stopped else [])]
+
+
+def restart_postgresql(home: Home, *, mode: str = "fast") -> None:
+    """Ends all its sessions and starts it again. `mode` immediate is a crash, with recovery from the log."""
+    with _locked(home):
+        restart_server(home.catalog, mode=mode)
+
+
+def running_parts(home: Home) -> dict[str, Started]:
+    """Those of Airflow's parts that `up` started and that still run."""
+    state = read_state(home)
+    return {name: part for name, part in state.parts.items() if is_running(part)} if state else {}
+
+
+def _choose_port(before: State | None, port: int | None) -> int:
+    return choose_port(port if port is not None else before.port if before is not None else USUAL_PORT)
+
+
+def _settings(home: Home, server: Any, port: int, environment: Mapping[str, str]) -> dict[str, str]:
+    for folder in (home.warehouse, home.landing, home.runs, home.logs):
+        folder.mkdir(parents=True, exist_ok=True)
+    return airflow_environment(
+        home,
+        port=port,
+        catalog_url=catalog_url(server),
+        airflow_url=airflow_url(server),
+        keys=ensure_secrets(home),
+        inherited=environment,
+    )
+
+
+def _migrate(home: Home, server: Any, settings: Mapping[str, str]) -> None:
+    """Brings Airflow's database up to date, unless this version has done so."""
+    airflow = version("apache-airflow")
+    if migrated_by(server) == airflow:
+        return
+    with home.log_of("migration").open("ab") as log:
+        command = [*_AIRFLOW, "db", "migrate"]
+        done = subprocess.run(command, env=settings, cwd=PROJECT, stdout=log, stderr=log, check=False)
+    if done.returncode:
+        raise StartError(f"Airflow's database could not be brought up to date.\n{_tail(home, 'migration')}")
+    set_migrated_by(server, airflow)
+
+
+def _start_missing(home: Home, server: Any, settings: Mapping[str, str], running: State) -> State:
+    begun: list[Started] = []
+    try:
+        for name, arguments in PARTS.items():
+            if name not in running.parts:
+                command = [*_AIRFLOW, *arguments]
+                begun.append(start_detached(name, command, settings, PROJECT, home.log_of(name)))
+                state = State(port=running.port, parts={**running.parts, **{part.name: part for part in begun}})
+                write_state(home, state)
+                register_users(server, [begun[-1].pid])
+        _wait_until_healthy(home, state)
+        _ensure_pool(home, state)
+    except BaseException:
+        end(begun, seconds=_END_SECONDS)
+        write_state(home, running)
+        raise
+    return state
+
+
+def _wait_until_healthy(home: Home, state: State) -> None:
+    deadline = time.monotonic() + HEALTHY_SECONDS
+    found: dict[str, str] = {}
+    while time.monotonic() < deadline:
+        for name, part in state.parts.items():
+            if not is_running(part):
+                raise StartError(f"Airflow's {name} has ended.\n{_tail(home, name)}")
+        found = health(state.url)
+        if found and all(status == "healthy" for status in found.values()):
+            return
+        time.sleep(_POLL_SECONDS)
+    raise StartError(f"Airflow is not healthy after {HEALTHY_SECONDS} s: {found or 'no answer'}. Logs: {home.logs}")
+
+
+def _ensure_pool(home: Home, state: State) -> None:
+    """The pool of one in which maintenance runs."""
+    api = log_in(state.url, "admin", read_passwords(home)["admin"])
+    try:
+        api.post(
+            "/api/v2/pools", {"name": MAINTENANCE_POOL, "slots": 1, "description": "One maintenance job at a time."}
+        )
+    except ApiError as error:
+        if error.status != HTTPStatus.CONFLICT:
+            raise
+
+
+def _end_jobs(home: Home) -> None:
+    """Ends the jobs whose task was killed and is not there any more to end them."""
+    for process in home.runs.rglob("attempt-*/process"):
+        end_job(process.parent)
+
+
+def _tail(home: Home, name: str) -> str:
+    path = home.log_of(name)
+    lines = path.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+    return "\n".join([*lines, f"All of it: {path}"])
+
+
+@contextmanager
+def _locked(home: Home) -> Iterator[None]:
+    home.airflow.mkdir(parents=True, exist_ok=True)
+    with home.lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+_AIRFLOW = (sys.executable, "-m", "airflow")

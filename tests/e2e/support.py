@@ -1,0 +1,48 @@
+"""What the tests of a live Airflow have in common: how they see it, and what they say of a run and of the lake."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import lakelib
+from infra.airflow.api import Api
+from infra.airflow.instance import Home, State, read_passwords
+from infra.demo.runs import Run, Watch, failed_tasks
+
+ORDERS, PAYMENTS, REVENUE, CUSTOMERS = (
+    f"ingest__shop__{table}" for table in ("orders", "payments", "daily_revenue", "customers")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A running instance, and what tests see it through."""
+
+    home: Home
+    environment: Mapping[str, str]
+    """What Airflow was started with."""
+    state: State
+    api: Api
+    viewer: Api
+    watch: Watch
+    lake: lakelib.Lake
+
+    @property
+    def password(self) -> str:
+        return read_passwords(self.home)["admin"]
+
+
+def green(live: Live, run: Run) -> Run:
+    assert run.state == "success", f"{run.dag_id} {run.partition}: {run.state} in {failed_tasks(live.api, run)}"
+    return run
+
+
+def rows_of(live: Live, day: str) -> int:
+    return live.lake.table("shop.orders").scan(where=f"dt = '{day}'").count()
+
+
+def check_follow_ups(live: Live, day: str, snapshot: int) -> None:
+    """The tag of a partition of orders pins the snapshot, and both its done marks are there."""
+    orders = live.lake.table("shop.orders")
+    assert [tag.snapshot_id for tag in orders.tags() if tag.name == f"dt-{day}-{snapshot}"] == [snapshot]
+    assert Path(orders.location.removeprefix("file://"), f"dt={day}", "_SUCCESS").is_file()

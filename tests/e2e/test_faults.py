@@ -1,0 +1,172 @@
+"""Whatever is killed at whatever stage of an ingest run: it ends green, with one commit, and what follows done once."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import date
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import psycopg
+import pytest
+
+from dags.lake_dags.detached import JobState, state_of
+from infra.airflow.api import ApiError, wait_for
+from infra.airflow.lifecycle import StartError, restart_postgresql, running_parts, up
+from infra.demo.runs import Run, returned, trigger
+from infra.demo.shop import ORDERS_A_DAY, write_day
+from lakelib.errors import NotFoundError, RetryableError
+from lakelib.model.table import CommitState
+from lakelib.ops.inspect import list_commits
+from tests.e2e.support import ORDERS, Live, check_follow_ups, green, rows_of
+
+pytestmark = pytest.mark.timeout(1800)
+
+STAGES = ("wait_for_source", "stage_and_judge", "decide", "publish", "tag", "mark_done", "announce")
+JOB_STAGES = ("stage_and_judge", "publish")
+_BEGIN_SECONDS = 300
+_RUN_SECONDS = 600
+_OPERATOR_SECONDS = 3
+_DAYS: Iterator[date] = (date(2026, 9, day) for day in range(1, 31))
+
+
+def test_task_processes_are_killed_at_every_stage(live: Live) -> None:
+    struck = set()
+
+    def strike(run_id: str) -> None:
+        for stage in STAGES:
+            if kill_task(live, wait_for_pid(live, run_id, stage)):
+                struck.add(stage)
+
+    check_that_it_recovers(live, strike)
+    assert struck >= set(JOB_STAGES), "the others may have ended before they were hit"
+
+
+def test_jobs_are_killed_with_all_their_processes(live: Live) -> None:
+    def strike(run_id: str) -> None:
+        for stage in JOB_STAGES:
+            kill_job(wait_for_job(live, run_id, stage))
+
+    check_that_it_recovers(live, strike)
+
+
+def test_spark_is_killed_when_its_commit_is_staged_and_not_judged(live: Live) -> None:
+    def strike(run_id: str) -> None:
+        job = wait_for_job(live, run_id, "stage_and_judge")
+        wait_for(lambda: is_staged(live, run_id), seconds=_BEGIN_SECONDS, what="a staged commit")
+        kill_job(job)
+
+    check_that_it_recovers(live, strike)
+
+
+def test_postgresql_crashes_at_every_stage(live: Live) -> None:
+    def strike(run_id: str) -> None:
+        for stage in STAGES:
+            wait_for_pid(live, run_id, stage)
+            restart_postgresql(live.home, mode="immediate")
+
+    with somebody_calls_up(live):
+        check_that_it_recovers(live, strike)
+
+
+@contextmanager
+def somebody_calls_up(live: Live) -> Iterator[None]:
+    """As an operator does, or what keeps services running: a scheduler that has lost its database ends itself."""
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(_OPERATOR_SECONDS):
+            with suppress(StartError, RetryableError, psycopg.OperationalError):
+                up(live.home, live.environment)
+
+    operator = threading.Thread(target=look)
+    operator.start()
+    try:
+        yield
+    finally:
+        done.set()
+        operator.join()
+
+
+def check_that_it_recovers(live: Live, strike: Callable[[str], None]) -> None:
+    """`strike` does the damage to a run that is on its way."""
+    day = next(_DAYS)
+    write_day(live.home.landing, day)
+    before = {snapshot.id for snapshot in history(live)}
+    run_id = trigger(live.api, ORDERS, partition=day.isoformat())
+    strike(run_id)
+    run = green(live, live.watch.wait_for_end(run_id, seconds=_RUN_SECONDS))
+    check_one_commit(live, run, before)
+    assert rows_of(live, day.isoformat()) == ORDERS_A_DAY
+
+
+def check_one_commit(live: Live, run: Run, before: set[int]) -> None:
+    (published,) = returned(live.api, run, "publish")["published"]
+    assert {snapshot.id for snapshot in history(live)} - before == {published["snapshot"]}
+    assert [commit.state for commit in commits_of(live, run.run_id)] == ["published"]
+    check_follow_ups(live, str(run.partition), published["snapshot"])
+    events = live.api.get("/api/v2/assets/events", source_dag_id=ORDERS, source_run_id=run.run_id)["asset_events"]
+    assert [event["extra"]["snapshot"] for event in events] == [published["snapshot"]]
+
+
+def history(live: Live) -> list:
+    """Of orders; of a table that is not there yet, nothing."""
+    try:
+        return live.lake.table("shop.orders").history()
+    except NotFoundError:
+        return []
+
+
+def commits_of(live: Live, run_id: str) -> list:
+    """All commits that the run has ever made, in whatever state."""
+    found = list_commits(live.lake.runtime, None, list(CommitState), 1000)
+    return [commit for commit in found if commit.application == f"airflow/{ORDERS}/{run_id}"]
+
+
+def is_staged(live: Live, run_id: str) -> bool | None:
+    return True if commits_of(live, run_id) else None
+
+
+def wait_for_pid(live: Live, run_id: str, task_id: str) -> int:
+    """The process of a task, as soon as it has begun; 0 if it has ended already."""
+    path = f"/api/v2/dags/{ORDERS}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}"
+    deadline = time.monotonic() + _BEGIN_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(ApiError, OSError):
+            found = live.api.get(path)
+            if found["state"] == "running" and found["pid"]:
+                return int(found["pid"])
+            if found["state"] in ("success", "up_for_reschedule"):
+                return 0
+        time.sleep(0.02)
+    raise TimeoutError(f"{task_id} of {run_id} does not run")
+
+
+def kill_task(live: Live, pid: int) -> bool:
+    """Kills a task's process. Not another one that has its pid by now: it has to be the scheduler's descendant."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if running_parts(live.home)["scheduler"].pid in {parent.pid for parent in process.parents()}:
+            process.kill()
+            return True
+    return False
+
+
+def wait_for_job(live: Live, run_id: str, task_id: str) -> Path:
+    """The folder of the job's first attempt, as soon as its process is there."""
+    task = live.home.runs / ORDERS / run_id / task_id
+
+    def find() -> Path | None:
+        return next(task.rglob("clear_0/attempt-1/process"), None)
+
+    return Path(wait_for(find, seconds=_BEGIN_SECONDS, what=f"the job of {task_id}")).parent
+
+
+def kill_job(attempt: Path) -> None:
+    """With -9: the script that watches it, Spark's driver, its Python and its Java. It has to be at work still."""
+    assert state_of(attempt) is JobState.RUNNING
+    os.killpg(int((attempt / "process").read_text().split()[0]), signal.SIGKILL)

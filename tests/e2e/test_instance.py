@@ -1,0 +1,115 @@
+"""`make up` and `make down`: what is started, that it is found again, and that exactly it is ended."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from infra.airflow.api import ApiError, health, log_in, wait_for
+from infra.airflow.instance import PROJECT, Home, State, choose_port, read_passwords, read_state, write_state
+from infra.airflow.lifecycle import PARTS, down, running_parts, up
+from infra.airflow.postgres import is_ready
+from infra.airflow.processes import Started, is_running
+
+
+def test_life_of_an_instance(empty_home: Home) -> None:
+    """One story, for each start costs a quarter of a minute."""
+    home = empty_home
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        state = up(home, port=taken.getsockname()[1])
+        assert state.port != taken.getsockname()[1]
+    assert set(health(state.url).values()) == {"healthy"}
+    assert up(home) == state, "the second time finds the first"
+    check_only_loopback(state.parts.values())
+    check_secrets(home)
+    check_users(home)
+    check_lake(home)
+    check_that_what_was_killed_is_started_again(home)
+    parts = running_parts(home)
+    assert down(home) == [*PARTS, "postgresql"]
+    assert not any(is_running(part) for part in parts.values())
+    assert not is_ready(home.catalog)
+    assert down(home) == []
+    assert home.secrets.exists()
+
+
+def test_a_process_of_an_earlier_boot_is_not_taken_for_a_part(empty_home: Home) -> None:
+    empty_home.airflow.mkdir(parents=True)
+    program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        stale = Started(name="scheduler", pid=program.pid, start="an earlier boot/1")
+        write_state(empty_home, State(port=choose_port(0), parts={"scheduler": stale}))
+        assert running_parts(empty_home) == {}
+        assert down(empty_home) == []
+        assert program.poll() is None
+    finally:
+        program.kill()
+        program.wait()
+
+
+def check_only_loopback(parts: Iterable[Started]) -> None:
+    pids = {process.pid for part in parts for process in family(part)}
+    listening = {
+        connection.laddr.ip
+        for connection in psutil.net_connections("inet")
+        if connection.pid in pids and connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {"127.0.0.1"}
+
+
+def check_secrets(home: Home) -> None:
+    for path in (home.secrets, home.passwords, home.state):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    ignored = subprocess.run(["git", "check-ignore", "-q", ".lake/airflow/secrets.json"], cwd=PROJECT, check=False)
+    assert ignored.returncode == 0
+
+
+def check_users(home: Home) -> None:
+    state, passwords = read_state(home), read_passwords(home)
+    assert state is not None
+    pool = {"name": "any", "slots": 1}
+    with pytest.raises(ApiError, match="403"):
+        log_in(state.url, "viewer", passwords["viewer"]).post("/api/v2/pools", pool)
+    with pytest.raises(ApiError, match="401"):
+        log_in(state.url, "admin", "wrong")
+    admin = log_in(state.url, "admin", passwords["admin"])
+    assert admin.get("/api/v2/pools/lake_maintenance")["slots"] == 1
+
+
+def check_lake(home: Home) -> None:
+    """Who connects in the folder above finds the same lake, and leaves the server running when it ends."""
+    program = "import lakelib; lake = lakelib.connect(); lake.create_namespace('shop'); print(lake.warehouse)"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LAKE_")}
+    place = home.folder.with_name(".lake")
+    place.symlink_to(home.folder)
+    said = subprocess.run(
+        [sys.executable, "-c", program], cwd=place.parent, env=environment, check=True, capture_output=True, text=True
+    )
+    assert Path(said.stdout.strip().removeprefix("file://")).resolve() == home.warehouse
+    assert is_ready(home.catalog)
+
+
+def check_that_what_was_killed_is_started_again(home: Home) -> None:
+    before = running_parts(home)
+    runner = psutil.Process(before["triggerer"].pid).children()[0]
+    os.kill(before["triggerer"].pid, signal.SIGKILL)
+    wait_for(lambda: None if is_running(before["triggerer"]) else True, seconds=10, what="the end of the triggerer")
+    after = up(home).parts
+    assert after["triggerer"] != before["triggerer"]
+    assert not runner.is_running() or runner.status() == psutil.STATUS_ZOMBIE, "what it left behind has ended"
+    assert {name: part for name, part in after.items() if name != "triggerer"} == {
+        name: part for name, part in before.items() if name != "triggerer"
+    }
+
+
+def family(part: Started) -> list[psutil.Process]:
+    process = psutil.Process(part.pid)
+    return [process, *process.children(recursive=True)]
