@@ -1,0 +1,49 @@
+"""## Ingest: a partition of a source becomes a commit of a table
+
+There is one such DAG for each table spec, `dags/tables/*.yaml`; nobody writes them by hand. One run is about one
+partition:
+
+1. **wait_for_source** looks for the files, or for their marker. It gives up after `source.arrival.timeout`.
+2. **stage_and_judge** is one Spark application: it reads, transforms and stages the rows, and lets the gate judge
+   them as their readers would see them. Nobody sees them yet. Its extra link is the gate's report.
+3. **decide**: *accept* is published; *warn* is published, and **flag_warning** runs so that the grid shows it;
+   *reject* waits for a person in **review**; a source without rows ends the run here, if the spec says `when_empty:
+   skip`.
+4. **publish** makes the commit visible, in one instant. **tag** and **mark_done** follow, then **announce**: the
+   asset event that wakes the tables that come after this one.
+
+### Parameters
+
+- `partition`: which partition a manual run is about. Scheduled runs, backfills and runs that an asset wakes know
+  theirs.
+
+### Review
+
+Open *Required Actions*. `publish` needs a reason, which is kept with the commit beside your name; `discard` leaves
+the commit rejected. If nobody answers within `review.timeout`, the task and its run fail: the commit stays in
+quarantine, other runs go on. Clear **review** to be asked again.
+
+### Recovery
+
+| what you see | what to do |
+| --- | --- |
+| a task failed and is tried again | nothing: a try goes on with the work of the one before, even if that was killed |
+| wait_for_source failed | deliver the files, clear the task |
+| stage_and_judge failed, exit code 3 | the rows or the spec are wrong: correct them, clear the task |
+| review discarded a commit | correct the source, clear **stage_and_judge**: that makes a new commit |
+| publish failed, exit code 5 or 6 | another commit, or a new verdict, stands against it: clear **stage_and_judge** |
+| tag or mark_done failed | clear the task; both may run as often as you like |
+| a whole partition is wrong | clear the run, or trigger one with the same `partition` |
+
+Clearing a task makes a new commit only if **stage_and_judge** is among what is cleared. To end a run, mark it failed:
+its job is ended too.
+"""
+
+from airflow.sdk import get_parsing_context
+
+from lake_dags.catalogue import make_dags
+
+# A task needs its own DAG only; who looks for DAGs gets all. What is wrong with a spec is told by table_specs.py: an
+# error here would keep the other DAGs from being scheduled.
+_asked_for = get_parsing_context().dag_id
+globals().update(make_dags(__doc__, lambda dag_id: _asked_for in (None, dag_id)).dags)

@@ -1,0 +1,55 @@
+"""What follows a publish: tags and done marks. Called by tasks; safe to repeat, for each says what is to be so."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from lakelib.errors import LakeError, RetryableError
+from lakelib.specs.table_spec import TableSpec
+from lakelib.specs.templates import fill_variables
+
+
+def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
+    """Tags the snapshot as the spec says, and returns the tag's name."""
+    import lakelib
+
+    name = spec.tag_name(partition, snapshot)
+    if name is not None:
+        with final_errors(), lakelib.connect() as lake:
+            lake.table(spec.table).tag(name, at=snapshot)
+    return name
+
+
+def mark_done(spec: TableSpec, partition: str) -> None:
+    """Marks the partition done in the ways that the spec says."""
+    import lakelib
+
+    with final_errors(), lakelib.connect() as lake:
+        lake.table(spec.table).mark_done(spec.partition_value(partition), actions=done_actions(spec))
+
+
+def done_actions(spec: TableSpec) -> list[str | dict[str, Any]]:
+    """The spec's ways to mark a partition done, as `Table.mark_done` takes them."""
+    return [_done_action(spec, each) for each in spec.publish.mark_done]
+
+
+def _done_action(spec: TableSpec, way: Any) -> str | dict[str, Any]:
+    if way.http_report is None:
+        kind: str = way.kind
+        return kind
+    url = fill_variables(way.http_report.url, os.environ, f"{spec.path}, field publish.mark_done")
+    return {way.kind: {"url": url, "params": way.http_report.params}}
+
+
+@contextmanager
+def final_errors() -> Iterator[None]:
+    """A task is tried again where that can help: not for input that stays wrong."""
+    try:
+        yield
+    except RetryableError:
+        raise
+    except LakeError as error:
+        raise AirflowFailException(str(error)) from error

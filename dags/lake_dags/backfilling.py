@@ -1,0 +1,164 @@
+"""The tasks of the backfill DAG, and what they decide.
+
+plan → stage_and_judge (one a partition, few at a time) → decide → publish → follow_up
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import Context, get_current_context, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from lake_dags import actions
+from lake_dags.catalogue import all_specs, spec_of
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, spark_choice
+from lake_dags.operator import LakeJobOperator
+from lake_dags.runs import idempotency_key
+from lakelib.errors import LakeError
+from lakelib.specs.table_spec import TableSpec, partition_range
+
+STAGED_AT_ONCE = 2
+"""Spark applications of one backfill that run side by side."""
+
+Item = Mapping[str, Any]
+_log = logging.getLogger(__name__)
+
+
+def wire() -> None:
+    planned = _plan()
+    staged = LakeJobOperator.partial(
+        task_id="stage_and_judge",
+        job="ingest",
+        arguments=stage_arguments,
+        spark=lambda item: spark_choice(spec_of(item["table"])),
+        report=True,
+        returns=STAGED_FIELDS,
+        max_active_tis_per_dagrun=STAGED_AT_ONCE,
+        map_index_template="{{ task.item['table'] }} {{ task.item['partition'] }}",
+    ).expand(item=planned)
+    decided = _decide(planned)
+    published = LakeJobOperator.partial(
+        task_id="publish",
+        job="publish",
+        runner="python",
+        arguments=publish_arguments,
+        returns=("published",),
+        max_active_tis_per_dagrun=1,
+    ).expand(item=decided)
+    staged >> decided
+    published >> _follow_up(planned)
+
+
+@task.short_circuit(task_id="plan")
+def _plan() -> list[dict[str, str]]:
+    """What is to be made: a table and a partition each. A dry run ends here."""
+    params = get_current_context()["params"]
+    try:
+        items = plan_items(all_specs(), params["tables"], params["from"], params["to"])
+    except (LakeError, ValueError) as error:
+        raise AirflowFailException(str(error)) from None
+    how = "in one transaction" if params["atomic"] else "one by one"
+    _log.info("%d partitions, to be published %s:", len(items), how)
+    for item in items:
+        _log.info("  %s %s", item["table"], item["partition"])
+    if params["dry_run"]:
+        _log.info("This is a dry run: nothing is done. Trigger the DAG again without dry_run.")
+    return [] if params["dry_run"] else items
+
+
+def plan_items(specs: Iterable[TableSpec], tables: Sequence[str], first: str, last: str) -> list[dict[str, str]]:
+    """By table, in the order given, then by partition. Raises ValueError for a table without a spec, or for none, and
+    InvalidInputError for keys that are not those of a table."""
+    if not tables:
+        raise ValueError("Name at least one table in the param `tables`.")
+    known = {spec.table: spec for spec in specs}
+    unknown = [table for table in tables if table not in known]
+    if unknown:
+        raise ValueError(f"No spec is known of {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
+    return [
+        {"table": table, "partition": key}
+        for table in dict.fromkeys(tables)
+        for key in _keys(known[table], first, last)
+    ]
+
+
+def _keys(spec: TableSpec, first: str, last: str) -> tuple[str, ...]:
+    if spec.partition.every == "none":
+        return partition_range(spec, "all", "all")
+    return partition_range(spec, first, last)
+
+
+def stage_arguments(context: Context, item: Item) -> list[str]:
+    spec = spec_of(item["table"])
+    return ingest_arguments(spec, item["partition"], idempotency_key(context, item["partition"]))
+
+
+@task(task_id="decide", trigger_rule="all_done", retries=0)
+def _decide(items: list[dict[str, str]] | None) -> list[dict[str, Any]]:
+    """What is published together. Raises if an atomic backfill cannot be published as a whole."""
+    if items is None:
+        raise AirflowSkipException("There is no plan.")
+    context = get_current_context()
+    found = context["ti"].xcom_pull(task_ids="stage_and_judge", map_indexes=list(range(len(items))))
+    return choose_batches(items, found, atomic=context["params"]["atomic"])
+
+
+def choose_batches(items: Sequence[Item], staged: Sequence[Item | None], *, atomic: bool) -> list[dict[str, Any]]:
+    """Batches of commits: one of all, or one for each. Raises AirflowFailException if an atomic one has to leave out a
+    commit. None stands for a partition that could not be staged."""
+    kept_back = [_why(item, one) for item, one in zip(items, staged, strict=True) if not _is_publishable(one)]
+    for why in kept_back:
+        _log.warning("%s", why)
+    if atomic and kept_back:
+        raise AirflowFailException(f"Nothing is published, for all or none is to be: {'; '.join(kept_back)}.")
+    commits = [one for one in staged if one is not None and _is_publishable(one) and one["commit"]]
+    batches = [commits] if atomic and commits else [[one] for one in commits]
+    return [
+        {"commits": [each["commit"] for each in batch], "tables": [each["table"] for each in batch]}
+        for batch in batches
+    ]
+
+
+def _is_publishable(staged: Item | None) -> bool:
+    return staged is not None and next_tasks(staged) != ["review"]
+
+
+def _why(item: Item, staged: Item | None) -> str:
+    what = f"{item['table']} {item['partition']}"
+    return (
+        f"{what} was not staged" if staged is None else f"{what} was rejected by its gate (commit {staged['commit']})"
+    )
+
+
+def publish_arguments(context: Context, batch: Item) -> list[str]:
+    commits = [argument for commit in batch["commits"] for argument in ("--commit", commit)]
+    tables = dict.fromkeys(batch["tables"])
+    return commits + [argument for table in tables for argument in ("--spec", str(spec_of(table).path))]
+
+
+@task(task_id="follow_up", trigger_rule="all_done")
+def _follow_up(items: list[dict[str, str]] | None) -> None:
+    """Tags and done marks of what was published. Fails if something was not, so that the run shows it."""
+    if items is None:
+        raise AirflowFailException("There is no plan.")  # else the run would be taken for a success
+    pull = get_current_context()["ti"].xcom_pull
+    staged = pull(task_ids="stage_and_judge", map_indexes=list(range(len(items))))
+    published = {one["commit"]: one["snapshot"] for one in _published(pull(task_ids="publish"))}
+    missing = []
+    for item, one in zip(items, staged, strict=True):
+        snapshot = published.get(one["commit"]) if one else None
+        if snapshot is not None:
+            spec = spec_of(item["table"])
+            actions.tag_snapshot(spec, item["partition"], snapshot)
+            if spec.publish.mark_done:
+                actions.mark_done(spec, item["partition"])
+        elif one is None or one["outcome"] != "empty":
+            missing.append(_why(item, one) if not _is_publishable(one) else f"{item['table']} {item['partition']}")
+    if missing:
+        raise AirflowException(f"Not published: {'; '.join(missing)}.")
+
+
+def _published(results: Any) -> list[Item]:
+    batches = results if isinstance(results, list) else [results]
+    return [one for batch in batches if batch for one in batch["published"]]

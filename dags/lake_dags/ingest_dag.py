@@ -1,0 +1,345 @@
+"""Makes the ingest DAG of a table's spec.
+
+wait_for_source → stage_and_judge → decide, and then by the verdict:
+
+- accept: publish → tag, mark_done → announce
+- warn: the same, and flag_warning beside it
+- reject: review → apply_review → publish (and what follows it), or discard
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import HITLOperator
+from airflow.sdk import (
+    DAG,
+    Asset,
+    Context,
+    CronPartitionTimetable,
+    CronTriggerTimetable,
+    Param,
+    PartitionedAssetTimetable,
+    get_current_context,
+    task,
+)
+from airflow.sdk.exceptions import AirflowFailException
+from pendulum import datetime
+
+from lake_dags import actions, partition_maps
+from lake_dags.operator import LakeJobOperator, report_address
+from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
+from lake_dags.sensor import SourceSensor
+from lake_dags.spark_target import SparkChoice
+from lakelib.errors import InvalidInputError
+from lakelib.specs.partition_keys import KEY_FORMATS
+from lakelib.specs.table_spec import TableSpec
+
+STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
+PUBLISH, DISCARD = "publish", "discard"
+_MAX_ACTIVE_RUNS = 16
+"""A run that waits for a person or a file must not keep the others from starting."""
+
+
+def dag_id_of(table: str) -> str:
+    """`shop.orders` is filled by `ingest__shop__orders`."""
+    return "ingest__" + table.replace(".", "__")
+
+
+def asset_of(table: str) -> Asset:
+    """The asset of which an event says: this table has a new snapshot."""
+    return Asset(name=table, uri=f"lake://{table.replace('.', '/')}")
+
+
+def make_ingest_dag(spec: TableSpec, specs: Mapping[str, TableSpec], doc: str) -> DAG:
+    """The DAG of a spec. `specs` are all that there are, by table. Raises InvalidInputError, naming file and field."""
+    start = spec.schedule.start if spec.schedule else None
+    with DAG(
+        dag_id=dag_id_of(spec.table),
+        description=spec.description or f"Fills {spec.table}.",
+        schedule=_timetable(spec, specs),
+        start_date=datetime(start.year, start.month, start.day, tz=_timezone(spec)) if start else None,
+        catchup=bool(spec.schedule and spec.schedule.catchup),
+        max_active_runs=_MAX_ACTIVE_RUNS,
+        params=_params(spec),
+        default_args={"retries": spec.retries.count, "retry_delay": spec.retries.delay, "owner": "lake"},
+        tags={"lake", "ingest", spec.namespace},
+        doc_md=f"{doc}\n\n{_describe(spec)}",
+        auto_register=False,
+    ) as dag:
+        _wire(spec)
+    return dag
+
+
+def _wire(spec: TableSpec) -> None:
+    stage = LakeJobOperator(
+        task_id="stage_and_judge",
+        job="ingest",
+        arguments=lambda context, _: stage_arguments(context, spec),
+        report=True,
+        returns=STAGED_FIELDS,
+        **job_settings(spec),
+    )
+    publish = LakeJobOperator(
+        task_id="publish",
+        job="publish",
+        runner="python",
+        arguments=lambda context, staged: publish_arguments(spec, staged, review_of(context)),
+        item=stage.output,
+        returns=("published",),
+        trigger_rule="none_failed_min_one_success",
+        **job_settings(spec),
+    )
+    decided = _decide(stage.output)
+    review = _review(spec)
+    applied = _apply_review(review.output)
+    if spec.source is not None:
+        SourceSensor(task_id="wait_for_source", spec=spec) >> stage
+    decided >> [publish, _flag_warning(stage.output), review]
+    review >> applied >> [publish, _discard(stage.output, review.output)]
+    followers = _follow_ups(spec, publish.output)
+    announced = _announce(spec, stage.output, publish.output)
+    publish >> [*followers, announced]
+    for follower in followers:
+        follower >> announced
+
+
+# What jobs are told
+
+
+def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
+    """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
+    try:
+        partition = partition_of(context, spec)
+    except (InvalidInputError, ValueError) as error:
+        raise AirflowFailException(str(error)) from None
+    seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.reads.values()}
+    return ingest_arguments(spec, partition, idempotency_key(context), seen)
+
+
+def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str, int] | None = None) -> list[str]:
+    pinned = [f"--at={table}={snapshot}" for table, snapshot in sorted((at or {}).items())]
+    return ["--spec", str(spec.path), "--partition", partition, "--idempotency-key", key, "--progress", *pinned]
+
+
+def publish_arguments(spec: TableSpec, staged: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:
+    """Of jobs/publish.py. `review` is what a person answered; it counts only for a commit that was rejected, for the
+    answer of an earlier try may still be there after the run was cleared."""
+    was_asked = review is not None and next_tasks(staged) == ["review"]
+    approval = ["--by", reviewer_of(review), "--reason", reason_of(review)] if was_asked else []
+    return ["--commit", str(staged["commit"]), "--spec", str(spec.path), *approval]
+
+
+def job_settings(spec: TableSpec) -> dict[str, Any]:
+    """Of the operators whose jobs work for a spec."""
+    return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
+
+
+def spark_choice(spec: TableSpec) -> SparkChoice:
+    return SparkChoice(master=spec.spark.master, connection=spec.spark.connection, conf=spec.spark.conf)
+
+
+# Deciding
+
+
+@task.branch(task_id="decide")
+def _decide(staged: dict[str, Any]) -> list[str]:
+    """What the verdict leads to."""
+    chosen = next_tasks(staged)
+    print(f"{staged['table']} {staged['partition']}: {staged['outcome']}, so {' and '.join(chosen) or 'nothing'}")
+    return chosen
+
+
+def next_tasks(staged: Mapping[str, Any]) -> list[str]:
+    """The ids of the tasks that follow a verdict. Raises ValueError for an outcome that is none."""
+    match staged["outcome"]:
+        case "accept":
+            return ["publish"]
+        case "warn":
+            return ["publish", "flag_warning"]
+        case "reject":
+            return ["publish"] if staged.get("state") == "published" else ["review"]
+        case "empty":
+            return []
+        case outcome:
+            raise ValueError(f"The outcome {outcome!r} is none that this DAG knows.")
+
+
+@task(task_id="flag_warning")
+def _flag_warning(staged: dict[str, Any]) -> None:
+    """Runs for commits with warnings only: in the grid it shows which runs to look at."""
+    import logging
+
+    logging.getLogger(__name__).warning(
+        "The gate of %s has warnings about partition %s; commit %s is published all the same. The report is linked"
+        " from the task stage_and_judge.",
+        staged["table"],
+        staged["partition"],
+        staged["commit"],
+    )
+
+
+def _review(spec: TableSpec) -> HITLOperator:
+    staged = "ti.xcom_pull(task_ids='stage_and_judge')"
+    return HITLOperator(
+        task_id="review",
+        subject=f"The gate of {spec.table} rejected partition {{{{ {staged}['partition'] }}}}",
+        body=f"""\
+Commit `{{{{ {staged}['commit'] }}}}` is in quarantine: nobody sees its rows.
+
+[The gate's report]({report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge")})
+
+- **{PUBLISH}**: its rows become visible all the same. Your name and reason are kept with the commit.
+- **{DISCARD}**: it stays rejected. Correct the source and clear the task stage_and_judge.""",
+        options=[PUBLISH, DISCARD],
+        params={"reason": Param("", type="string", title="Reason", description="Why. Publishing needs a reason.")},
+        response_timeout=spec.review.timeout,
+        retries=0,
+    )
+
+
+@task.branch(task_id="apply_review", retries=0)
+def _apply_review(review: dict[str, Any]) -> str:
+    """What the person decided. Publishing without a reason is refused; clear the task review to be asked again."""
+    return task_of_review(review)
+
+
+def task_of_review(review: Mapping[str, Any]) -> str:
+    chosen = str(review["chosen_options"][0])
+    if chosen == PUBLISH and not reason_of(review):
+        raise AirflowFailException(
+            "Publishing a rejected commit needs a reason. Clear the task review to be asked again."
+        )
+    return chosen
+
+
+@task(task_id=DISCARD)
+def _discard(staged: dict[str, Any], review: dict[str, Any]) -> None:
+    """The commit stays rejected, and expires with the others."""
+    print(f"{reviewer_of(review)} discarded commit {staged['commit']}: {reason_of(review) or 'no reason given'}")
+
+
+def review_of(context: Context) -> dict[str, Any] | None:
+    """What a person answered in this run; None if nobody was asked."""
+    found: dict[str, Any] | None = context["ti"].xcom_pull(task_ids="review")
+    return found
+
+
+def reviewer_of(review: Mapping[str, Any]) -> str:
+    user = review.get("responded_by_user") or {}
+    return str(user.get("name") or user.get("id") or "somebody")
+
+
+def reason_of(review: Mapping[str, Any]) -> str:
+    return str((review.get("params_input") or {}).get("reason") or "").strip()
+
+
+# What follows a publish
+
+
+def _follow_ups(spec: TableSpec, published: Any) -> list[Any]:
+    tasks = []
+    if spec.publish.tag is not None:
+        tasks.append(_tag(spec, published))
+    if spec.publish.mark_done:
+        tasks.append(_mark_done(spec))
+    return tasks
+
+
+def _tag(spec: TableSpec, published: Any) -> Any:
+    @task(task_id="tag")
+    def tag(published: dict[str, Any]) -> str | None:
+        """Tags the new snapshot as the spec's publish.tag says."""
+        snapshot = published["published"][0]["snapshot"]
+        return actions.tag_snapshot(spec, partition_of(get_current_context(), spec), snapshot)
+
+    return tag(published)
+
+
+def _mark_done(spec: TableSpec) -> Any:
+    @task(task_id="mark_done")
+    def mark_done() -> None:
+        """Tells downstream that the partition is complete, in the ways that the spec's publish.mark_done says."""
+        actions.mark_done(spec, partition_of(get_current_context(), spec))
+
+    return mark_done()
+
+
+def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
+    asset = asset_of(spec.table)
+
+    @task(task_id="announce", outlets=[asset])
+    def announce(staged: dict[str, Any], published: dict[str, Any]) -> None:
+        """The asset event that wakes the DAGs of the tables that come after this one."""
+        event = get_current_context()["outlet_events"][asset]
+        event.add_partitions(staged["partition"])
+        event.extra.update(event_extra(staged, published["published"][0]["snapshot"]))
+
+    return announce(staged, published)
+
+
+def event_extra(staged: Mapping[str, Any], snapshot: int) -> dict[str, Any]:
+    return {**{name: staged[name] for name in ("table", "partition", "commit", "outcome")}, "snapshot": snapshot}
+
+
+# When runs start
+
+
+def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
+    """A run at one tick of cron is about the partition in which the tick before lies: at 2 o'clock, about yesterday."""
+    schedule = spec.schedule
+    every = spec.partition.every
+    if schedule is None:
+        return None
+    if schedule.after is not None:
+        return _woken_by(spec, schedule.after, specs)
+    if every == "none":
+        return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
+    if every == "hour" and schedule.timezone != "UTC":
+        raise InvalidInputError(
+            f"{spec.path}, field schedule.timezone: found {schedule.timezone!r}, expected UTC where"
+            " partition.every is hour: such keys are hours in UTC.",
+            kind="invalid_spec",
+        )
+    return CronPartitionTimetable(
+        schedule.cron, timezone=schedule.timezone, run_offset=-1, key_format=KEY_FORMATS[every]
+    )
+
+
+def _woken_by(spec: TableSpec, tables: Sequence[str], specs: Mapping[str, TableSpec]) -> PartitionedAssetTimetable:
+    assets = {table: asset_of(table) for table in tables}
+    maps = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
+    condition = next(iter(assets.values()))
+    for asset in list(assets.values())[1:]:
+        condition = condition | asset
+    return PartitionedAssetTimetable(assets=condition, partition_mapper_config=maps)
+
+
+def _timezone(spec: TableSpec) -> str:
+    return spec.schedule.timezone if spec.schedule else "UTC"
+
+
+_FORMS: Mapping[str, dict[str, Any]] = {
+    "day": {"format": "date"},
+    "hour": {"pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}$"},
+    "month": {"pattern": r"^\d{4}-\d{2}$"},
+}
+
+
+def _params(spec: TableSpec) -> dict[str, Param]:
+    every = spec.partition.every
+    if every == "none":
+        return {}
+    description = f"The {every} to ingest. Runs that are scheduled, backfilled or woken by another table know theirs."
+    kind = ["null", "string"]
+    return {"partition": Param(None, type=kind, title="Partition", description_md=description, **_FORMS[every])}
+
+
+def _describe(spec: TableSpec) -> str:
+    lines = [f"### {spec.table}", spec.description, "", f"- Spec: `{spec.path.name}`"]
+    if spec.source is not None:
+        lines.append(f"- Source: `{spec.source.path}` ({spec.source.format})")
+    if spec.reads:
+        lines.append(f"- Reads: {', '.join(f'`{table}`' for table in spec.reads.values())}")
+    lines.append(f"- Gate: {f'`{spec.gate_path.name}`' if spec.gate_path else 'none'}")
+    lines.append(f"- Waits for a person: {spec.review.timeout}; retries: {spec.retries.count}")
+    return "\n".join(lines)

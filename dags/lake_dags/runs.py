@@ -1,0 +1,58 @@
+"""What a DAG run says about the work that it is to do: its partition, its idempotency key, the snapshots that woke it.
+
+Nothing here parses run ids or dates: a partitioned run has its key, a woken one its events, a manual one its params.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakelib.specs.table_spec import TableSpec
+
+Context = Mapping[str, Any]
+
+
+def partition_of(context: Context, spec: TableSpec) -> str:
+    """The partition key: of the timetable, a backfill or the API, else of the event that woke the run, else of the
+    form. Raises InvalidInputError for a key that is none of the table's, ValueError where nobody said one."""
+    key = context["dag_run"].partition_key or _event_key(context) or context["params"].get("partition")
+    if key is None and spec.partition.every == "none":
+        key = spec.key_of(context["dag_run"].run_after)
+    if key is None:
+        raise ValueError(
+            f"Nobody said which partition of {spec.table} this run is about. Trigger it with the param `partition`,"
+            " or with a partition key."
+        )
+    return spec.check_key(str(key))
+
+
+def idempotency_key(context: Context, part: str | None = None) -> str:
+    """Names the work of a run, or of a part of it: tries share it, and who clears a task asks for a new one."""
+    dag_run = context["dag_run"]
+    application = f"airflow/{dag_run.dag_id}/{dag_run.run_id}" + (f"/{part}" if part else "")
+    return f"{application}:{1 + clear_number_of(context)}"
+
+
+def clear_number_of(context: Context) -> int:
+    """How often tasks of this run were cleared, together or alone."""
+    return context["dag_run"].clear_number or 0
+
+
+def snapshots_of_events(context: Context) -> dict[str, int]:
+    """The snapshots of the tables whose events woke this run; the newest, where one table has several."""
+    snapshots: dict[str, int] = {}
+    for extra in _event_extras(context):
+        table, snapshot = str(extra["table"]), int(extra["snapshot"])
+        snapshots[table] = max(snapshot, snapshots.get(table, 0))
+    return snapshots
+
+
+def _event_key(context: Context) -> str | None:
+    newest = max(_event_extras(context), key=lambda extra: int(extra["snapshot"]), default=None)
+    return None if newest is None else newest.get("partition")
+
+
+def _event_extras(context: Context) -> list[Mapping[str, Any]]:
+    """Of the events that an ingest run made. Others, made by hand or by another system, may say nothing of this."""
+    events = context.get("triggering_asset_events") or {}
+    extras = (event.extra or {} for each in events.values() for event in each)
+    return [extra for extra in extras if "table" in extra and "snapshot" in extra]

@@ -1,0 +1,277 @@
+"""A process with Airflow in it, for tests: it runs DAG runs task by task, as `DAG.test()` does.
+
+Airflow reads its settings when it is imported, and changes the process that imports it; so it never enters the tests'
+process. Requests and answers are lines of JSON: `{"do": "go", …}` calls the function `go` below. Answers go to the file
+descriptor that is the argument; what tasks log goes to stdout and stderr.
+
+Beyond `DAG.test()` it starts runs that have a partition key, answers review tasks, clears tasks, makes backfills, and
+does the scheduler's part when asset events wake other DAGs.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from airflow import settings
+from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow.api_fastapi.core_api.datamodels.hitl import UpdateHITLDetailPayload
+from airflow.api_fastapi.core_api.routes.public.hitl import update_hitl_detail
+from airflow.dag_processing.bundles.manager import DagBundlesManager
+from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+from airflow.jobs.job import Job
+from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+from airflow.models.asset import AssetEvent
+from airflow.models.backfill import ReprocessBehavior, _create_backfill
+from airflow.models.dag import DagModel
+from airflow.models.dagbag import DBDagBag
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.sdk import timezone
+from airflow.sdk.definitions.dag import _run_task
+from airflow.utils.state import DagRunState, TaskInstanceState
+from airflow.utils.types import DagRunTriggeredByType, DagRunType
+from fastapi.testclient import TestClient
+from sqlalchemy import select, update
+
+_BUNDLE = "dags-folder"
+_DAGS_FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+_ACTIVE = (DagRunState.QUEUED, DagRunState.RUNNING)
+_TESTS = os.getppid()
+_parsed = {}
+
+
+def parse() -> dict:
+    """Reads the DAG files anew, and stores what they say. DAGs that are new are not paused."""
+    bag = _read_files()
+    with _session() as session:
+        DagBundlesManager().sync_bundles_to_db(session=session)
+    sync_bag_to_db(bag, _BUNDLE, None)
+    with _session() as session:
+        session.execute(update(DagModel).values(is_paused=False))
+    return {"dags": sorted(bag.dags), "errors": bag.import_errors}
+
+
+def graph(dag_id: str) -> dict:
+    """The tasks that follow each task."""
+    return {task.task_id: sorted(task.downstream_task_ids) for task in _parsed[dag_id].tasks}
+
+
+def start(dag_id: str, conf: dict | None = None, partition_key: str | None = None) -> str:
+    """Makes a manual run and returns its id."""
+    run_id = f"manual__{timezone.utcnow().isoformat()}"
+    with _session() as session:
+        _stored_dag(dag_id, session).create_dagrun(
+            run_id=run_id,
+            logical_date=None,
+            run_after=timezone.utcnow(),
+            conf=conf or {},
+            partition_key=partition_key,
+            run_type=DagRunType.MANUAL,
+            triggered_by=DagRunTriggeredByType.TEST,
+            triggering_user_name="lab",
+            state=DagRunState.QUEUED,
+            start_date=timezone.utcnow(),
+            session=session,
+        )
+    return run_id
+
+
+def go(dag_id: str, run_id: str, answer: dict | None = None) -> dict:
+    """Runs what can run. Returns when the run has ended, or waits for a person and there is no answer."""
+    _read_files()
+    while os.getppid() == _TESTS:
+        with _session() as session:
+            run = _load_run(dag_id, run_id, session)
+            if run.state not in _ACTIVE:
+                break
+            run.state = DagRunState.RUNNING
+            for task in run.get_task_instances(session=session):
+                if task.state == TaskInstanceState.UP_FOR_RETRY:
+                    task.state = None  # nobody here has the time to wait for retry_delay
+            ready, _ = run.update_state(session=session)
+            for task in ready:
+                if task.state != TaskInstanceState.UP_FOR_RESCHEDULE:
+                    task.try_number += 1
+                task.state = TaskInstanceState.SCHEDULED
+        if not _run_scheduled(dag_id, run_id):
+            waiting = _tasks_in(dag_id, run_id, TaskInstanceState.AWAITING_INPUT)
+            if waiting and answer is None:
+                break
+            if waiting:
+                _answer(waiting[0], answer)
+            elif not ready:
+                time.sleep(0.2)
+    return show(dag_id, run_id)
+
+
+def show(dag_id: str, run_id: str) -> dict:
+    with _session() as session:
+        run = _load_run(dag_id, run_id, session)
+        tasks = run.get_task_instances(session=session)
+        pulled = session.scalars(select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id)).all()
+        return {
+            "state": str(run.state),
+            "partition_key": run.partition_key,
+            "clear_number": run.clear_number,
+            "tasks": {_name(task): str(task.state) for task in tasks},
+            "tries": {_name(task): task.try_number for task in tasks},
+            "xcom": {_name(one): XComModel.deserialize_value(one) for one in pulled if one.key == "return_value"},
+            "links": {_name(one): XComModel.deserialize_value(one) for one in pulled if one.key == "_link_ReportLink"},
+        }
+
+
+def clear(dag_id: str, run_id: str, task_ids: list | None = None) -> None:
+    """As a person does it: these tasks, with all that come after them; None is the whole run."""
+    with _session() as session:
+        dag = _stored_dag(dag_id, session)
+        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=True) if task_ids else dag
+        chosen.clear(run_id=run_id, task_ids=None, dag_run_state=DagRunState.QUEUED, session=session)
+
+
+def forget(dag_id: str, run_id: str, task_id: str) -> None:
+    """What the scheduler does about a task that no longer shows signs of life: it may be tried again at once."""
+    with _session() as session:
+        (task,) = [
+            one
+            for one in _load_run(dag_id, run_id, session).get_task_instances(session=session)
+            if one.task_id == task_id
+        ]
+        task.state = None
+        task.prepare_db_for_next_try(session)
+
+
+def wake() -> list:
+    """Makes the runs that asset events ask for: their DAG, id and partition key."""
+    with _session() as session:
+        before = set(session.scalars(select(DagRun.id)))
+        SchedulerJobRunner(job=Job())._create_dagruns_for_partitioned_asset_dags(session)
+        runs = session.scalars(select(DagRun).where(DagRun.id.not_in(before))).all()
+        return [[run.dag_id, run.run_id, run.partition_key] for run in runs]
+
+
+def backfill(dag_id: str, first: str, last: str) -> list:
+    """Airflow's own: the ids and partition keys of its runs."""
+    made = _create_backfill(
+        dag_id=dag_id,
+        from_date=timezone.parse(first),
+        to_date=timezone.parse(last),
+        max_active_runs=1,
+        reverse=False,
+        dag_run_conf={},
+        reprocess_behavior=ReprocessBehavior.COMPLETED,
+        triggering_user_name="lab",
+    )
+    with _session() as session:
+        runs = session.scalars(select(DagRun).where(DagRun.backfill_id == made.id).order_by(DagRun.partition_key)).all()
+        return [[run.run_id, run.partition_key] for run in runs]
+
+
+def events(asset: str) -> list:
+    with _session() as session:
+        found = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
+        return [{"partition_key": one.partition_key, **one.extra} for one in found if one.asset.name == asset]
+
+
+def get(path: str, user: str | None = None, role: str = "viewer") -> list:
+    """What the API server answers to a person of that role, or to nobody in particular: status, type, text, headers."""
+    with TestClient(create_app()) as client:
+        token = user and get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=user, role=role))
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        told = client.get(path, headers=headers)
+        return [told.status_code, told.headers.get("content-type"), told.text, dict(told.headers)]
+
+
+def give_up_waiting() -> None:
+    """Lets the time that people have to answer run out, and the scheduler look at it."""
+    with _session() as session:
+        waits = TaskInstance.state == TaskInstanceState.AWAITING_INPUT
+        session.execute(
+            update(TaskInstance).where(waits).values(trigger_timeout=timezone.utcnow() - timedelta(minutes=1))
+        )
+    SchedulerJobRunner(job=Job()).check_awaiting_input_timeouts()
+
+
+def _read_files() -> BundleDagBag:
+    """Done for each run: the tasks of a run leave its params in their DAG, which in Airflow ends with their process."""
+    bag = BundleDagBag(dag_folder=str(_DAGS_FOLDER), bundle_path=_DAGS_FOLDER, bundle_name=_BUNDLE)
+    _parsed.clear()
+    _parsed.update(bag.dags)
+    return bag
+
+
+def _run_scheduled(dag_id: str, run_id: str) -> bool:
+    scheduled = _tasks_in(dag_id, run_id, TaskInstanceState.SCHEDULED)
+    for task in scheduled:
+        try:
+            _run_task(ti=task, task=_parsed[dag_id].task_dict[task.task_id])
+        except Exception:
+            traceback.print_exc()
+    return bool(scheduled)
+
+
+def _tasks_in(dag_id: str, run_id: str, state: TaskInstanceState) -> list:
+    with _session() as session:
+        tasks = _load_run(dag_id, run_id, session).get_task_instances(session=session)
+        found = sorted((task for task in tasks if task.state == state), key=lambda task: task.map_index)
+        session.expunge_all()
+        return found
+
+
+def _answer(task: TaskInstance, answer: dict) -> None:
+    with _session() as session:
+        update_hitl_detail(
+            dag_id=task.dag_id,
+            dag_run_id=task.run_id,
+            task_id=task.task_id,
+            update_hitl_detail_payload=UpdateHITLDetailPayload(
+                chosen_options=[answer["option"]], params_input={"reason": answer["reason"]}
+            ),
+            user=SimpleAuthManagerUser(username=answer["user"], role="admin"),
+            session=session,
+        )
+
+
+def _load_run(dag_id: str, run_id: str, session) -> DagRun:
+    run = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).one()
+    run.dag = _stored_dag(dag_id, session)
+    return run
+
+
+def _stored_dag(dag_id: str, session):
+    return DBDagBag().get_latest_version_of_dag(dag_id, session=session)
+
+
+def _name(one) -> str:
+    return one.task_id if one.map_index < 0 else f"{one.task_id}[{one.map_index}]"
+
+
+@contextmanager
+def _session():
+    session = settings.Session()
+    try:
+        yield session
+        session.commit()
+    finally:
+        session.close()
+
+
+def main(answers_to: int) -> None:
+    with os.fdopen(answers_to, "w", buffering=1) as answers:
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                told = {"value": globals()[request.pop("do")](**request)}
+            except Exception:
+                told = {"error": traceback.format_exc()}
+            answers.write(json.dumps(told, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

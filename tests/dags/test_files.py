@@ -1,0 +1,77 @@
+"""What holds of the DAG files themselves."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import PROJECT, Lab, Place
+
+FILES = sorted((PROJECT / "dags").glob("*.py"))
+INGEST = ["customers", "daily_revenue", "orders", "payments"]
+_MEASURE = """
+import importlib.util, json, sys, time
+import airflow.providers.standard.operators.hitl, airflow.sdk, airflow.sdk.definitions.asset, airflow.settings, pendulum
+start = time.process_time()
+spec = importlib.util.spec_from_file_location("probe", sys.argv[1])
+spec.loader.exec_module(importlib.util.module_from_spec(spec))
+print(json.dumps({"seconds": time.process_time() - start, "modules": sorted(sys.modules)}))
+"""
+HEAVY = {"pyspark", "great_expectations", "pyarrow", "numpy", "pandas", "psycopg", "boto3", "sqlglot"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_dag_file_is_read_within_a_second_and_loads_nothing_heavy(place: Place, file: Path) -> None:
+    command = [sys.executable, "-c", _MEASURE, str(file)]
+    told = subprocess.run(command, env=place.environment, check=True, capture_output=True, text=True).stdout
+    measured = json.loads(told.splitlines()[-1])
+    assert not HEAVY & set(measured["modules"])
+    assert measured["seconds"] < 1
+
+
+def test_each_spec_has_a_dag_and_nothing_is_wrong(lab: Lab) -> None:
+    dags = [f"ingest__shop__{name}" for name in INGEST]
+    assert lab("parse") == {"dags": sorted([*dags, "backfill", "compact", "maintain"]), "errors": {}}
+
+
+@pytest.mark.parametrize("name", INGEST)
+def test_nothing_is_published_before_it_was_judged_and_nobody_hears_of_it_before_it_is_published(
+    lab: Lab, name: str
+) -> None:
+    graph = lab("graph", dag_id=f"ingest__shop__{name}")
+    assert _all_before(graph, "publish") >= {"stage_and_judge", "decide", "review", "apply_review"}
+    assert _all_before(graph, "tag") & _all_before(graph, "mark_done") >= {"publish"}
+    assert _all_before(graph, "announce") >= {"publish", "tag", "mark_done"}
+    assert graph["announce"] == []
+
+
+@pytest.mark.parametrize("name", ["customers", "orders", "payments"])
+def test_no_rows_are_read_before_the_source_has_arrived(lab: Lab, name: str) -> None:
+    graph = lab("graph", dag_id=f"ingest__shop__{name}")
+    assert _all_before(graph, "stage_and_judge") == {"wait_for_source"}
+
+
+def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_and_field(
+    open_lab: Callable[..., Lab], tmp_path: Path
+) -> None:
+    good = "table: a.good\ncolumns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
+    (tmp_path / "good.yaml").write_text(good)
+    (tmp_path / "broken.yaml").write_text(good.replace("good", "broken") + "write: {mode: upsrt}\n")
+    hourly = "partition_by: [id]\npartition: {column: id, every: hour}\n"
+    late = good.replace("good", "late").replace("BIGINT", "TIMESTAMP") + hourly
+    (tmp_path / "late.yaml").write_text(late + 'schedule: {cron: "@hourly", timezone: Europe/Berlin}\n')
+    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    assert [dag for dag in found["dags"] if dag.startswith("ingest")] == ["ingest__a__good"]
+    assert list(found["errors"]) == ["table_specs.py"]
+    error = found["errors"]["table_specs.py"]
+    assert "broken.yaml" in error
+    assert "write.mode" in error
+    assert "late.yaml, field schedule.timezone" in error
+
+
+def _all_before(graph: dict[str, list[str]], task: str) -> set[str]:
+    direct = {one for one, followers in graph.items() if task in followers}
+    return direct.union(*(_all_before(graph, one) for one in direct))

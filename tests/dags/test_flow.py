@@ -1,0 +1,283 @@
+"""What runs do by what their jobs answer: real DAG files and tasks, with jobs that only say what they were told."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from .conftest import Lab, Place
+
+_STAND_INS = Path(__file__).with_name("stand_ins")
+DAYS, AFTER, WHOLE = "ingest__a__days", "ingest__a__after", "ingest__a__whole"
+PUBLISH = {"option": "publish", "reason": "known and harmless", "user": "anna"}
+DISCARD = {"option": "discard", "reason": "", "user": "anna"}
+
+
+@dataclass
+class Shop:
+    """A lab with three tables, whose jobs answer as they are told."""
+
+    lab: Lab
+    place: Place
+
+    def answer(self, **outcomes: list[str]) -> None:
+        """Outcomes by partition ("d01" is 2026-11-01), one for each call; and no calls so far."""
+        told = {_key(name): outcome for name, outcome in outcomes.items()}
+        (self.place.folder / "answers.json").write_text(json.dumps(told))
+        (self.place.folder / "calls").unlink(missing_ok=True)
+        for name in outcomes:
+            ready = self.place.landing / "days" / _key(name) / "_READY"
+            ready.parent.mkdir(parents=True, exist_ok=True)
+            ready.touch()
+
+    def calls(self, job: str) -> list[dict[str, Any]]:
+        calls = self.place.folder / "calls"
+        found = [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
+        return [call for call in found if call["job"] == job]
+
+
+def _key(name: str) -> str:
+    return f"2026-11-{name[1:]}"
+
+
+@pytest.fixture(scope="module")
+def shop(open_lab: Callable[..., Lab], place: Place) -> Shop:
+    settings = {
+        "LAKE_TABLES": _STAND_INS / "tables",
+        "LAKE_JOBS": _STAND_INS,
+        "STAND_INS": place.folder,
+        "SPARK_HOME": _STAND_INS,
+    }
+    lab = open_lab(**{name: str(value) for name, value in settings.items()})
+    assert lab("parse")["errors"] == {}
+    return Shop(lab=lab, place=place)
+
+
+def _succeeded(ran: dict[str, Any]) -> set[str]:
+    return {task for task, state in ran["tasks"].items() if state == "success"}
+
+
+def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
+    shop.answer(d01=["accept"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01")
+    (staged,), (published,) = shop.calls("ingest"), shop.calls("publish")
+    assert ran["state"] == "success"
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide", "publish", "announce"}
+    assert staged["key"] == [f"airflow/{DAYS}/{ran['run_id']}", 1]
+    assert published["commits"] == [ran["xcom"]["stage_and_judge"]["commit"]]
+    assert (published["by"], published["reason"]) == (None, None)
+
+
+def test_the_asset_event_says_table_snapshot_partition_commit_and_outcome(shop: Shop) -> None:
+    shop.answer(d02=["accept"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-02")
+    commit = ran["xcom"]["stage_and_judge"]["commit"]
+    assert shop.lab("events", asset="a.days")[-1] == {
+        "partition_key": "2026-11-02",
+        "partition": "2026-11-02",
+        "table": "a.days",
+        "snapshot": ran["xcom"]["publish"]["published"][0]["snapshot"],
+        "commit": commit,
+        "outcome": "accept",
+    }
+
+
+def test_a_commit_with_warnings_is_published_and_flagged(shop: Shop) -> None:
+    shop.answer(d01=["warn"])
+    ran = shop.lab.run(DAYS, conf={"partition": "2026-11-01"})
+    assert ran["state"] == "success"
+    assert {"publish", "flag_warning", "announce"} <= _succeeded(ran)
+    assert shop.lab("events", asset="a.days")[-1]["outcome"] == "warn"
+
+
+def test_a_rejected_commit_waits_for_a_person(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    run_id = shop.lab("start", dag_id=DAYS, partition_key="2026-11-01")
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["state"], ran["tasks"]["review"]) == ("running", "awaiting_input")
+    assert shop.calls("publish") == []
+
+
+def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer=PUBLISH)
+    (published,) = shop.calls("publish")
+    assert ran["state"] == "success"
+    assert {"review", "publish", "announce"} <= _succeeded(ran)
+    assert (published["by"], published["reason"]) == ("anna", "known and harmless")
+
+
+def test_a_commit_that_a_person_discards_is_not_published(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)
+    assert {task: ran["tasks"][task] for task in ("discard", "publish", "announce")} == {
+        "discard": "success",
+        "publish": "skipped",
+        "announce": "skipped",
+    }
+    assert shop.calls("publish") == []
+
+
+def test_publishing_without_a_reason_is_refused(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**PUBLISH, "reason": " "})
+    assert (ran["state"], ran["tasks"]["apply_review"], shop.calls("publish")) == ("failed", "failed", [])
+
+
+def test_a_commit_that_nobody_decides_about_stays_in_quarantine_and_its_run_fails(shop: Shop) -> None:
+    shop.answer(d01=["reject"], d02=["accept"])
+    run_id = shop.lab("start", dag_id=DAYS, partition_key="2026-11-01")
+    shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert shop.lab.run(DAYS, partition_key="2026-11-02")["state"] == "success"
+    shop.lab("give_up_waiting")
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["state"], ran["tasks"]["review"], len(shop.calls("publish"))) == ("failed", "failed", 1)
+
+
+def test_a_gate_that_errored_is_asked_again_with_the_same_key(shop: Shop) -> None:
+    shop.answer(d01=["7", "accept"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01")
+    first, second = shop.calls("ingest")
+    assert ran["state"] == "success"
+    assert first["key"] == second["key"]
+
+
+def test_an_empty_source_that_may_be_skipped_ends_the_run_without_a_commit(shop: Shop) -> None:
+    shop.answer(d01=["empty"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01")
+    assert ran["state"] == "success"
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide"}
+
+
+def test_a_source_that_does_not_arrive_fails_the_run_and_names_what_is_missing(shop: Shop) -> None:
+    shop.answer()
+    ran = shop.lab.run(DAYS, partition_key="2026-11-28")
+    assert (ran["state"], ran["tasks"]["wait_for_source"], shop.calls("ingest")) == ("failed", "failed", [])
+    assert f"{shop.place.landing}/days/2026-11-28/_READY did not come" in shop.lab.log()
+
+
+def test_wrong_rows_fail_the_run_at_once(shop: Shop) -> None:
+    shop.answer(d01=["3"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01")
+    assert (ran["state"], len(shop.calls("ingest"))) == ("failed", 1)
+
+
+@pytest.mark.parametrize("start", [{}, {"partition_key": "2026-11-31"}, {"partition_key": "2026-11"}])
+def test_a_run_without_a_partition_of_the_table_fails_at_once(shop: Shop, start: dict[str, str]) -> None:
+    shop.answer()
+    ran = shop.lab.run(DAYS, **start)
+    assert (ran["state"], ran["tries"]["wait_for_source"], shop.calls("ingest")) == ("failed", 1, [])
+
+
+def test_clearing_a_run_makes_a_new_commit(shop: Shop) -> None:
+    shop.answer(d01=["accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01")["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id)
+    shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert [call["key"][1] for call in shop.calls("ingest")] == [1, 2]
+    assert len({call["commits"][0] for call in shop.calls("publish")}) == 2
+
+
+def test_clearing_what_follows_the_commit_leaves_the_commit_alone(shop: Shop) -> None:
+    shop.answer(d01=["accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01")["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["publish"])
+    assert shop.lab("go", dag_id=DAYS, run_id=run_id)["state"] == "success"
+    first, again = shop.calls("publish")
+    assert len(shop.calls("ingest")) == 1
+    assert first["commits"] == again["commits"]
+
+
+def test_the_answer_about_one_commit_does_not_count_for_the_next(shop: Shop) -> None:
+    shop.answer(d01=["reject", "accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=PUBLISH)["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id)
+    assert shop.lab("go", dag_id=DAYS, run_id=run_id)["state"] == "success"
+    assert [call["by"] for call in shop.calls("publish")] == ["anna", None]
+
+
+def test_a_table_that_comes_after_another_reads_the_snapshot_that_woke_it(shop: Shop) -> None:
+    shop.lab("wake")
+    shop.answer(d03=["accept"])
+    ran = shop.lab.run(DAYS, conf={"partition": "2026-11-03"})
+    woken = {dag_id: (run_id, key) for dag_id, run_id, key in shop.lab("wake")}
+    assert {dag_id: key for dag_id, (_, key) in woken.items()} == {AFTER: "2026-11-03", WHOLE: "all"}
+    shop.answer()
+    assert shop.lab("go", dag_id=AFTER, run_id=woken[AFTER][0])["state"] == "success"
+    (call,) = shop.calls("ingest")
+    snapshot = ran["xcom"]["publish"]["published"][0]["snapshot"]
+    assert (call["partition"], call["at"]) == ("2026-11-03", {"a.days": str(snapshot)})
+
+
+def test_of_two_snapshots_of_a_partition_the_newer_one_is_read(shop: Shop) -> None:
+    shop.lab("wake")
+    shop.answer(d04=["accept"])
+    ran = [shop.lab.run(DAYS, partition_key="2026-11-04") for _ in range(2)]
+    (run_id,) = [run_id for dag_id, run_id, _ in shop.lab("wake") if dag_id == AFTER]
+    shop.answer()
+    shop.lab("go", dag_id=AFTER, run_id=run_id)
+    newest = max(one["xcom"]["publish"]["published"][0]["snapshot"] for one in ran)
+    assert shop.calls("ingest")[0]["at"] == {"a.days": str(newest)}
+
+
+def test_airflows_own_backfill_makes_a_run_for_each_partition(shop: Shop) -> None:
+    made = shop.lab("backfill", dag_id=DAYS, first="2026-11-05T00:00:00", last="2026-11-07T23:59:59")
+    assert [key for _, key in made] == ["2026-11-05", "2026-11-06", "2026-11-07"]
+    shop.answer(d05=["accept"])
+    assert shop.lab("go", dag_id=DAYS, run_id=made[0][0])["state"] == "success"
+    assert shop.calls("ingest")[0]["partition"] == "2026-11-05"
+
+
+# The backfill DAG
+
+
+def _backfill(shop: Shop, **params: Any) -> dict[str, Any]:
+    given = {"tables": ["a.days", "a.after"], "from": "2026-11-10", "to": "2026-11-11", "dry_run": False}
+    return shop.lab.run("backfill", conf={**given, **params})
+
+
+def test_a_backfill_does_nothing_unless_it_is_told_to(shop: Shop) -> None:
+    shop.answer()
+    ran = shop.lab.run("backfill", conf={"tables": ["a.days"], "from": "2026-11-10", "to": "2026-11-11"})
+    assert (ran["state"], _succeeded(ran), shop.calls("ingest")) == ("success", {"plan"}, [])
+    assert "a.days 2026-11-10" in shop.lab.log()
+
+
+def test_an_atomic_backfill_publishes_all_partitions_of_all_tables_at_once(shop: Shop) -> None:
+    shop.answer(d10=["accept"], d11=["warn"])
+    ran = _backfill(shop, atomic=True)
+    (published,) = shop.calls("publish")
+    staged = shop.calls("ingest")
+    assert ran["state"] == "success"
+    assert {tuple(call["key"]) for call in staged} == {
+        (f"airflow/backfill/{ran['run_id']}/{day}", 1) for day in ("2026-11-10", "2026-11-11")
+    }
+    assert len({UUID(commit) for commit in published["commits"]}) == 4
+
+
+def test_an_atomic_backfill_publishes_nothing_if_one_commit_is_rejected(shop: Shop) -> None:
+    shop.answer(d10=["accept"], d11=["reject"])
+    ran = _backfill(shop, atomic=True, tables=["a.days"])
+    assert (ran["state"], ran["tasks"]["decide"], shop.calls("publish")) == ("failed", "failed", [])
+
+
+def test_a_backfill_one_by_one_publishes_what_it_can_and_says_what_it_cannot(shop: Shop) -> None:
+    shop.answer(d10=["reject"], d11=["accept"], d12=["3"])
+    ran = _backfill(shop, atomic=False, tables=["a.days"], to="2026-11-12")
+    (published,) = shop.calls("publish")
+    assert (ran["state"], len(published["commits"])) == ("failed", 1)
+    assert "Not published: a.days 2026-11-10 was rejected" in shop.lab.log()
+    assert "a.days 2026-11-12 was not staged" in shop.lab.log()
+
+
+@pytest.mark.parametrize(
+    "params", [{"tables": []}, {"tables": ["a.nothing"]}, {"from": "2026-11"}, {"from": "2026-11-12"}]
+)
+def test_a_backfill_of_nothing_that_can_be_meant_fails_at_once(shop: Shop, params: dict[str, Any]) -> None:
+    shop.answer()
+    ran = _backfill(shop, **params)
+    assert (ran["state"], ran["tasks"]["plan"], shop.calls("ingest")) == ("failed", "failed", [])

@@ -1,0 +1,55 @@
+"""Where Spark applications run, by spec and connection."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dags.lake_dags.spark_target import SparkTarget, target_of_connection
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "master"),
+    [
+        ("local[4]", None, "local[4]"),
+        ("spark://head", 7077, "spark://head:7077"),
+        ("yarn", None, "yarn"),
+        ("k8s://https://api", 443, "k8s://https://api:443"),
+    ],
+)
+def test_a_connections_host_and_port_are_the_master(host: str, port: int | None, master: str) -> None:
+    assert target_of_connection(host, port, {}).master == master
+
+
+def test_a_connections_settings_are_sparks() -> None:
+    extra = {"conf": {"spark.executor.instances": 4, "spark.ui.enabled": False}, "deploy-mode": "client"}
+    assert target_of_connection("yarn", None, extra).conf == {
+        "spark.executor.instances": "4",
+        "spark.ui.enabled": "false",
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "extra", "said"),
+    [("", {}, "host"), ("yarn", {"deploy-mode": "cluster"}, "'cluster'"), ("yarn", {"conf": "a=b"}, "conf")],
+)
+def test_a_connection_that_cannot_work_says_why(host: str, extra: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        target_of_connection(host, None, extra)
+
+
+def test_settings_reach_spark_in_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
+    target = SparkTarget(master="yarn", conf={"spark.hadoop.token": "secret = #1\\n\n"})
+    arguments = target.submit_arguments(tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert "secret" not in " ".join(arguments) + repr(target)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text() == "spark.hadoop.token=secret\\ \\=\\ \\#1\\\\n\\n\n"
+
+
+def test_without_a_choice_the_environment_says_the_master(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_MASTER", "local[3]")
+    assert SparkTarget().submit_arguments(tmp_path) == ["--master", "local[3]", "--deploy-mode", "client"]
+    monkeypatch.delenv("SPARK_MASTER")
+    assert SparkTarget().submit_arguments(tmp_path) == ["--deploy-mode", "client"]
