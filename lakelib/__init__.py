@@ -1,7 +1,7 @@
 """A lakehouse for Python, Spark, PostgreSQL and Airflow: `lakelib.connect()` is where to begin.
 
-The public names are loaded when they are first used: whoever only needs a part of lakelib, such as a DAG file that reads
-table specs, does not wait for Arrow.
+The public names are loaded when they are first used: whoever only needs a part of lakelib, such as a DAG file that
+reads table specs, does not wait for Arrow.
 """
 
 from importlib import import_module

@@ -128,9 +128,9 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
     if found.state is not CommitState.STAGED or work.suite is None:
         return True
     verdict = lake.staged(found.commit_id).verdict
-    return (
-        verdict is not None and verdict.suite_hash == work.suite.hash and verdict.outcome is not judged.Outcome.ERRORED
-    )
+    if verdict is None or verdict.outcome is judged.Outcome.ERRORED:
+        return False
+    return (verdict.gate, verdict.suite_hash) == (work.suite.name, work.suite.hash)
 
 
 def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
@@ -139,7 +139,7 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
         return _without_rows(work)
     if found is None:
         _check_gate(work)
-    reads = pin_reads(lake, work.spec, work.job.at)
+    reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
     around = work.job.surroundings
     with (
         opened_session(f"ingest {work.spec.table} {work.job.partition}", around.master, given_session) as session,

@@ -89,14 +89,16 @@ class PublishedCommits:
 def publish(job: PublishArguments, given_session: "SparkSession | None" = None) -> PublishedCommits:
     """Raises RejectedError for a commit that its gate does not let through, ConflictError for one that others made
     impossible, NotFoundError for one that is not there."""
-    suites = _suites(job.specs)
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
         try:
             snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
         except ConflictError as conflict:
-            if conflict.kind != "verdict_stale" or not any(commit.table_name in suites for commit in commits):
+            if conflict.kind != "verdict_stale":
+                raise
+            suites = _suites(job.specs)
+            if not any(commit.table_name in suites for commit in commits):
                 raise
             with (
                 opened_session("publish", around.master, given_session) as session,

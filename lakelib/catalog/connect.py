@@ -6,6 +6,7 @@ open whether the transaction took effect, and `run` cannot know.
 
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +44,8 @@ _LASTING_WORDS = (
     "certificate verify failed",
 )
 """A refused connection carries no error code, only the server's words."""
+_QUOTED = re.compile(r'".*"')
+"""What the driver quotes of an address may be its password."""
 _TOO_MUCH = "54"
 """The class of error codes for statements that are beyond a limit of the server."""
 
@@ -199,7 +202,7 @@ def check_url(url: str) -> None:
         conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise InvalidInputError(
-            f"The catalog's address {_without_password(url)!r} is not a PostgreSQL connection string: {error}.",
+            f"The catalog's address is not a PostgreSQL connection string: {_QUOTED.sub('…', _said(error))}.",
             kind="invalid_catalog_url",
             remedy="Give postgresql://user@host:5432/database.",
         ) from None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
@@ -40,6 +40,14 @@ def load_places(catalog: Catalog, dropped_before: datetime) -> list[Place]:
     """All tables. Those that were dropped before the time are due."""
     rows = catalog.run(lambda db: db.execute(query("list_locations"), {"dropped_before": dropped_before}).fetchall())
     return [Place(**row) for row in rows]
+
+
+def load_now(catalog: Catalog) -> datetime:
+    """The catalog's clock."""
+    row = catalog.run(lambda db: db.execute("select clock_timestamp() as now").fetchone())
+    assert row is not None
+    now: datetime = row["now"]
+    return now.astimezone(UTC)
 
 
 def load_due_files(catalog: Catalog, after_id: int) -> list[DueFile]:

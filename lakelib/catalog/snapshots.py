@@ -13,6 +13,18 @@ def find_snapshot(catalog: Catalog, table_id: int, snapshot_id: int) -> Snapshot
     return _kept(_one(catalog, "load_snapshot", {"table_id": table_id, "id": snapshot_id}))
 
 
+def find_head(catalog: Catalog, table: TableInfo) -> Snapshot | None:
+    """The table's head as it was loaded, also if another one has taken its place since and it has expired."""
+    row = _one(catalog, "load_snapshot", {"table_id": table.id, "id": table.head_id})
+    return None if row is None else snapshot_from_row(row)
+
+
+def check_kept(catalog: Catalog, table: TableInfo, snapshot_id: int) -> None:
+    """What was looked up of the snapshot until now was all there. Raises NotFoundError if it has expired meanwhile."""
+    if snapshot_id and find_snapshot(catalog, table.id, snapshot_id) is None:
+        raise missing_snapshot(catalog, table, snapshot_id)
+
+
 def find_snapshot_at(catalog: Catalog, table_id: int, moment: datetime) -> Snapshot | None:
     """The newest snapshot committed at the moment or before. If that has expired there is none: an older one that is
     left is not what a reader of that moment has seen."""

@@ -47,9 +47,9 @@ def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
             query("insert_schema"),
             {"table_id": proposal.table_id, "id": proposal.new_schema.id, "columns": columns},
         )
-    _check_past(db, proposal, table_name)
     if db.execute(query("insert_commit"), _commit_row(proposal)).fetchone() is None:
-        return
+        return  # the reply was lost: whatever became of the commit and of its past since, its files are the catalog's
+    _check_past(db, proposal, table_name)
     _take_over(db, proposal)
     own_partition_ids = _insert_files(db, proposal)
     _insert_dependencies(db, proposal, own_partition_ids)

@@ -4,13 +4,14 @@ A suite's moments are UTC where they name no zone. Great Expectations compares s
 zone, and some in Python, with what Spark hands out, which has none.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.gates.expectations import COMPARED_IN_PYTHON, VALUE_ARGUMENTS
+from lakelib.gates.expectations import COMPARED_IN_PYTHON, NUMBER_TYPES, VALUE_ARGUMENTS
 from lakelib.model.schema import Column
 from lakelib.specs.suite import Check
 
@@ -31,23 +32,34 @@ def _zoned(column_type: str, expectation: str, on_spark: bool) -> bool:
     return expectation not in COMPARED_IN_PYTHON if on_spark else column_type == "timestamp"
 
 
-def _fit_for(column_type: str, *, zoned: bool) -> Callable[[Any], Any] | None:
+def _fit_for(column_type: str, *, zoned: bool) -> Callable[[Any], Any]:
+    """Of another type a value is never equal in process, where Spark converts one of the two, or refuses to."""
     match column_type:
         case "timestamp" | "timestamp_ntz":
             return _zoned_moment if zoned else _plain_moment
         case "date":
             return _day
+        case "string":
+            return _of_type(str)
+        case "boolean":
+            return _of_type(bool)
+        case "binary":
+            return _of_type(bytes)
         case _ if column_type.startswith("decimal"):
             return _exact
-    return None
+        case _ if column_type in NUMBER_TYPES:
+            return _number
+    return _of_type()
 
 
 def _fit_all(name: str, given: Any, fit: Callable[[Any], Any]) -> Any:
     if isinstance(given, Mapping):
         return given
     values = list(given) if isinstance(given, list | tuple | set) else None
+    if values is not None and None in values:
+        raise InvalidInputError(f"{name} holds null, which Spark takes for every value.", kind=name)
     try:
-        return fit(given) if values is None else [None if value is None else fit(value) for value in values]
+        return fit(given) if values is None else [fit(value) for value in values]
     except (TypeError, ValueError):
         raise InvalidInputError(f"{name} is {given!r}, which the column cannot hold.", kind=name) from None
 
@@ -80,6 +92,25 @@ def _day(value: Any) -> date:
     return value
 
 
+def _of_type(*types: type) -> Callable[[Any], Any]:
+    def fit(value: Any) -> Any:
+        if not isinstance(value, types):
+            raise TypeError
+        return value
+
+    return fit
+
+
+def _number(value: Any) -> Any:
+    """NaN is larger than every number on Spark: as a bound it would let all of them pass."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise TypeError
+    if math.isnan(value):
+        raise ValueError
+    return value
+
+
 def _exact(value: Any) -> Any:
     """A float as it is written: 0.1 is a tenth. Great Expectations turns bounds into floats again, sets it leaves."""
+    value = _number(value)
     return Decimal(repr(value)) if isinstance(value, float) else value

@@ -1,5 +1,6 @@
 """Pure. What a check found, as JSON and a person can hold it: bounded, and without what PostgreSQL's JSON has not."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -10,6 +11,8 @@ MOST_VALUES = 20
 _MOST_CHARACTERS = 300
 _MOST_BYTES = 100
 _MOST_LEVELS = 4
+_MOST_NESTED_CHARACTERS = 8_000
+"""Of a collection as JSON: it may be wide on each of its levels."""
 _NO_VALUES = ("NAType", "NaTType")
 """The types of pandas' values that stand for NULL."""
 _LARGEST_EXACT = 2**53
@@ -28,6 +31,8 @@ def as_json(value: Any, *, _level: int = 0) -> Any:
             return value
         case int():
             return value if abs(value) <= _LARGEST_EXACT else _text(str(value))
+        case float() if abs(value) > _LARGEST_EXACT and math.isfinite(value):
+            return repr(value)  # PostgreSQL would give it back as another whole number
         case float():
             return value if math.isfinite(value) else _float_name(value)
         case str():
@@ -43,7 +48,9 @@ def as_json(value: Any, *, _level: int = 0) -> Any:
             return _text(format(value, "f") if value.is_finite() else str(value))
     if _level >= _MOST_LEVELS:
         return _text(str(value))
-    return _collection(value, _level + 1)
+    found = _collection(value, _level + 1)
+    written = "" if _level else json.dumps(found, ensure_ascii=False)
+    return found if len(written) <= _MOST_NESTED_CHARACTERS else _text(written)
 
 
 def as_measure(value: Any) -> Any:

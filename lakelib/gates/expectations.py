@@ -107,6 +107,18 @@ VALUE_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 }
 """The arguments that are values of the column."""
 
+NUMBER_TYPES = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double"))
+"""The types of columns that hold numbers, besides decimals."""
+
+OF_ANY_TYPE = frozenset(
+    (
+        "expect_column_proportion_of_non_null_values_to_be_between",
+        "expect_column_values_to_be_null",
+        "expect_column_values_to_not_be_null",
+    )
+)
+"""What can be said of nested columns. Their values pandas neither counts nor compares."""
+
 COMPARED_IN_PYTHON = frozenset(
     (
         "expect_column_max_to_be_between",
@@ -191,6 +203,16 @@ def column_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
     if condition is not None:
         found.setdefault(condition.column, "row_condition")
     return found
+
+
+def condition_fits(condition: RowCondition, column_type: str) -> bool:
+    """Whether both engines compare the column with the condition's value alike: numbers with numbers, text with text.
+    Elsewhere pandas may find no row, and a check of no rows passes."""
+    if condition.operator == "not null":
+        return True
+    if isinstance(condition.value, str):
+        return column_type == "string"
+    return column_type in NUMBER_TYPES or column_type.startswith("decimal")
 
 
 def parse_condition(text: Any) -> RowCondition | None:

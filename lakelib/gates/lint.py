@@ -18,9 +18,11 @@ from lakelib.errors import InvalidInputError
 from lakelib.gates.arguments import fit_arguments
 from lakelib.gates.expectations import (
     MUST_IGNORE_MISSING,
+    OF_ANY_TYPE,
     REFUSED,
     SUPPORTED,
     column_arguments,
+    condition_fits,
     looks_at_schema,
     parse_condition,
 )
@@ -133,10 +135,21 @@ def _rule_problems(check: Check) -> Iterator[tuple[str | None, str]]:
 
 
 def _column_problems(check: Check, columns: Sequence[Column]) -> Iterator[tuple[str | None, str]]:
-    names = [column.name for column in columns]
+    types = {column.name: column.type for column in columns}
     for name, argument in column_arguments(check.arguments).items():
-        if name not in names:
-            yield argument, f"there is no column {name!r}{did_you_mean(name, names)}"
+        if name not in types:
+            yield argument, f"there is no column {name!r}{did_you_mean(name, list(types))}"
+        elif argument != "row_condition" and "<" in types[name] and check.expectation not in OF_ANY_TYPE:
+            yield argument, f"column {name!r} is nested ({types[name]}): only NULLs can be looked for in it."
+        elif "`" in name or ("." in name and argument == "row_condition"):
+            yield argument, f"Great Expectations does not find the column {name!r} on Spark."
+    condition = parse_condition(check.arguments.get("row_condition"))
+    if condition is not None and condition.column in types and not condition_fits(condition, types[condition.column]):
+        yield (
+            "row_condition",
+            f"row_condition compares column {condition.column!r} of type {types[condition.column]} with"
+            f" {condition.value!r}; Spark and pandas agree about numbers and text only.",
+        )
 
 
 def _value_problems(check: Check, columns: Sequence[Column]) -> Iterator[tuple[str | None, str]]:

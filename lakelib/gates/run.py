@@ -223,7 +223,10 @@ def _with_condition(arguments: dict[str, Any]) -> dict[str, Any]:
     column = GreatColumn(condition.column)
     if condition.operator == "not null":
         return arguments | {"row_condition": column.is_not_null()}
-    return arguments | {"row_condition": _COMPARISONS[condition.operator](column, condition.value)}
+    compared = _COMPARISONS[condition.operator](column, condition.value)
+    if condition.operator == "!=":  # of NULLs pandas says that they differ from a text
+        compared = compared & column.is_not_null()
+    return arguments | {"row_condition": compared}
 
 
 def _result(check: Check, result: Any, column_type: str) -> CheckResult:

@@ -63,7 +63,7 @@ def compact(
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
         plan = _plan(runtime, table, full, where)
         progress.expect(sum(unit.size_bytes for unit in plan.units))
-        lost = _compact_units(runtime, table, plan.units, session, tally, progress) if plan.units else 0
+        lost = _try_units(runtime, table, plan.units, session, tally, progress) if plan.units else 0
         skipped = lost + plan.blocked
         if not lost and plan.is_last_round:
             break
@@ -145,13 +145,20 @@ class _Progress:
             self._tell(self._done_bytes, self._total_bytes)
 
 
+def _try_units(
+    runtime: Runtime, table: TableInfo, units: Sequence[Unit], session: Any, tally: "_Tally", progress: _Progress
+) -> int:
+    """How many units were lost: all of them if the head that they were planned for had expired before it was held."""
+    try:
+        return _compact_units(runtime, table, units, session, tally, progress)
+    except NotFoundError as missing:
+        if missing.kind != "snapshot_expired":
+            raise
+        return len(units)
+
+
 def _compact_units(
-    runtime: Runtime,
-    table: TableInfo,
-    units: Sequence[Unit],
-    session: Any,
-    tally: "_Tally",
-    progress: _Progress,
+    runtime: Runtime, table: TableInfo, units: Sequence[Unit], session: Any, tally: "_Tally", progress: _Progress
 ) -> int:
     """How many units were lost."""
     lost = 0
@@ -276,12 +283,23 @@ def _publish(runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten]
                 case [Published() as published]:
                     tally.add(left, published.snapshot)
                     return len(left)
-    except (ConflictError, NotFoundError):  # the commit has ended, or its table: it is certain that it is no snapshot
-        with suppress(LakeError):
-            abandon(runtime, commit_id, "the compaction was overtaken")
-        discard([file for each in left for file in each.files])
+    except (ConflictError, NotFoundError):  # the commit has ended, or its table
+        if _is_given_up(runtime, commit_id):
+            discard([file for each in left for file in each.files])
         tables.load_table(runtime.catalog, table.id, table.full_name)
     return 0
+
+
+def _is_given_up(runtime: Runtime, commit_id: UUID) -> bool:
+    """Whether it is certain that the commit is no snapshot and never will be. A staged commit is for everybody to see:
+    others may have published it, or rejected it, which leaves it to be published by name and reason."""
+    try:
+        abandon(runtime, commit_id, "the compaction was overtaken")
+    except NotFoundError:
+        return True
+    except LakeError:
+        return False
+    return True
 
 
 def _without_spoilt(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.catalog import files, tables
-from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.errors import ConflictError, InvalidInputError, NotFoundError
 from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column
@@ -42,7 +42,9 @@ _FREE_TRIES = 3
 """So often it is tried beside other writers; then they wait for it."""
 _STAGE_TRIES = 5
 _LONGEST_PAUSE_SECONDS = 0.1
-_PASSING_CONFLICTS = ("rows_added", "rows_removed", "input_gone")
+_MISSED = ("input_gone", "snapshot_expired")
+"""What it has looked at was gone by the time it was needed."""
+_PASSING = ("rows_added", "rows_removed", *_MISSED)
 _FILE_KIND = "delete"
 
 
@@ -53,12 +55,12 @@ def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, re
 
 def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
     """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at. Looks
-    again when files that it is to replace are gone by then, as after a compaction."""
+    again when files that it is to replace are gone by then, as after a compaction, or the snapshot that it looks at."""
     for _ in range(_STAGE_TRIES - 1):
         try:
             return _stage_where(runtime, _now(runtime, handle), where, request)
-        except ConflictError as conflict:
-            if conflict.kind != "input_gone":
+        except (ConflictError, NotFoundError) as error:
+            if error.kind not in _MISSED:
                 raise
     return _stage_where(runtime, _now(runtime, handle), where, request)
 
@@ -95,8 +97,8 @@ def _publish_patiently(
     for _ in range(_FREE_TRIES):
         try:
             return publish_work(runtime, handle, request, stage)
-        except ConflictError as conflict:
-            if conflict.kind not in _PASSING_CONFLICTS:
+        except (ConflictError, NotFoundError) as error:
+            if error.kind not in _PASSING:
                 raise
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
 

@@ -42,10 +42,15 @@ def _delete_outdated(runtime: Runtime, table_id: int | None) -> int:
 
 
 def settle_file(runtime: Runtime, table_id: int, partition_id: int) -> done.Mark:
-    """The partition's file is there if its mark stands, and is not if it was reset. Gives the mark."""
+    """The partition's file is there if its mark stands, and is not if it was reset. Gives the mark.
+
+    A file that was written just after another one's deletion is deleted as well: no mark tells of it any more.
+    """
     mark = done.load_mark(runtime.catalog, table_id, partition_id)
-    while mark.success_file:
-        if mark.reset_at is None:
+    if not mark.success_file:
+        return mark
+    while True:
+        if mark.success_file and mark.reset_at is None:
             write_success_file(
                 runtime.storage, mark.location, mark.path, created_at=mark.created_at, modified_at=mark.modified_at
             )
@@ -55,6 +60,5 @@ def settle_file(runtime: Runtime, table_id: int, partition_id: int) -> done.Mark
                 return done.load_mark(runtime.catalog, table_id, partition_id)
         now = done.load_mark(runtime.catalog, table_id, partition_id)
         if now == mark:
-            break
+            return mark
         mark = now
-    return mark

@@ -90,7 +90,10 @@ class CommitSummary:
 
 
 class FileListing:
-    """The live files of a snapshot. Iterating streams them: a listing of any length takes little memory."""
+    """The live files of a snapshot. Iterating streams them: a listing of any length takes little memory.
+
+    Raises NotFoundError at the end if the snapshot has expired meanwhile: files may be missing in the listing.
+    """
 
     def __init__(self, runtime: Runtime, table: TableInfo, snapshot_id: int) -> None:
         self._runtime = runtime
@@ -98,7 +101,9 @@ class FileListing:
         self._snapshot_id = snapshot_id
 
     def __len__(self) -> int:
-        return files.count_files(self._runtime.catalog, self._table.id, self._snapshot_id)
+        found = files.count_files(self._runtime.catalog, self._table.id, self._snapshot_id)
+        self._check_complete()
+        return found
 
     def __iter__(self) -> Iterator[FileSummary]:
         with files.stream_files(self._runtime.catalog, self._table.id, self._snapshot_id) as rows:
@@ -114,6 +119,10 @@ class FileListing:
                     level=row["level"],
                     added_snapshot=row["added_snapshot"],
                 )
+        self._check_complete()
+
+    def _check_complete(self) -> None:
+        snapshots.check_kept(self._runtime.catalog, self._table, self._snapshot_id)
 
     def __repr__(self) -> str:
         return f"<{len(self)} files of {self._table.full_name} at snapshot {self._snapshot_id}>"
@@ -127,7 +136,9 @@ def list_files(runtime: Runtime, table: TableInfo, at: At) -> FileListing:
 def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> list[PartitionSummary]:
     """One entry a partition that has files, in the order of their values."""
     snapshot = resolve_snapshot(runtime, table, at)
-    rows = files.summarise_partitions(runtime.catalog, table.id, snapshot.id if snapshot else 0)
+    snapshot_id = snapshot.id if snapshot else 0
+    rows = files.summarise_partitions(runtime.catalog, table.id, snapshot_id)
+    snapshots.check_kept(runtime.catalog, table, snapshot_id)
     return [
         PartitionSummary(
             values=partition_values(table, tuple(row["key"])),

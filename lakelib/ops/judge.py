@@ -158,14 +158,14 @@ def publish_judged(
     reason: str | None = None,
 ) -> list[Snapshot]:
     """As `publish_staged`. Where rows have changed that a verdict rests on, the commit is judged again, if it is known
-    how it was judged; else the stale verdict is a ConflictError. Raises as `require_passed` does for a verdict that has
+    how it is judged; else the stale verdict is a ConflictError. Raises as `require_passed` does for a verdict that has
     turned.
     """
     again = [
         (commit_id, judging)
         for commit_id in commit_ids
         for judging in judgings.get(commit_id, ())
-        if judging.suite.scopes != (Scope.STAGED,)
+        if _may_be_stale(runtime, commit_id, judging.suite)
     ]
     for _ in range(_MOST_TRIES - 1):
         try:
@@ -174,8 +174,23 @@ def publish_judged(
             if conflict.kind != publishing.STALE or not again:
                 raise
         for commit_id, judging in again:
-            require_passed(judge(runtime, commit_id, judging))
+            _judge_again(runtime, commit_id, judging)
     return publish_staged(runtime, commit_ids, by=by, reason=reason)
+
+
+def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
+    """Whether the verdict may rest on rows of others: also one of the suite as it was before it was changed."""
+    verdict = find_verdict(runtime, commit_id)
+    return suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash
+
+
+def _judge_again(runtime: Runtime, commit_id: UUID, judging: Judging) -> None:
+    """What has been decided of the commit meanwhile is for publishing to tell: someone else may have published it."""
+    try:
+        require_passed(judge(runtime, commit_id, judging))
+    except ConflictError as conflict:
+        if conflict.kind != "commit_decided":
+            raise
 
 
 def publish_gated(runtime: Runtime, commit_id: UUID, judging: Judging, *, rebase_overwrites: bool = False) -> Snapshot:

@@ -84,7 +84,7 @@ def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differe
 
 
 def _with_options(runtime: Runtime, table: TableInfo, spec: TableSpec, required_gate: str) -> TableInfo:
-    """A gate is set where there was none. To change one, or to do without, takes a person."""
+    """A gate is set where there was none. To change one, or to do without, takes a person, who may do so meanwhile."""
     if table.options.required_gate not in ("", required_gate):
         declared = f"its spec's gate is {required_gate!r}" if required_gate else "its spec has no gate"
         raise InvalidInputError(
@@ -92,4 +92,5 @@ def _with_options(runtime: Runtime, table: TableInfo, spec: TableSpec, required_
             kind="table_differs",
             remedy=f'If that is meant: Table.set_options({{"required_gate": "{required_gate}"}}).',
         )
-    return set_options(runtime, table, {**spec.options, "required_gate": required_gate})
+    gate = {} if table.options.required_gate == required_gate else {"required_gate": required_gate}
+    return set_options(runtime, table, {**spec.options, **gate})

@@ -139,6 +139,8 @@ def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:
     more."""
     if plan.snapshot_id and plan.splits:
         leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=_FRAME_HOLD)
+    else:
+        snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
 
 
 def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
@@ -187,7 +189,8 @@ class Pinned(Protocol):
 class Held:
     """A lease on the plan's snapshot for as long as its rows are being read, however long that takes.
 
-    Raises RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
+    Raises NotFoundError if the snapshot has expired since the plan was made: files may be missing in it. Raises
+    RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
     """
 
     def __init__(self, runtime: Runtime, plan: Pinned) -> None:
@@ -199,6 +202,8 @@ class Held:
         if self._plan.snapshot_id and self._plan.splits:
             self._lease = leases.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
             self._runtime.leases.keep(self._lease)
+        else:  # that there is nothing to read may be due to an expiry
+            snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._lease is None:
@@ -217,7 +222,7 @@ def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | N
     Raises NotFoundError for one that is not there."""
     match at:
         case None:
-            return snapshots.find_snapshot(runtime.catalog, table.id, table.head_id)
+            return snapshots.find_head(runtime.catalog, table)
         case str() if at.startswith(_TAG_PREFIX):
             return _tagged(runtime, table, at.removeprefix(_TAG_PREFIX))
         case datetime() if at.tzinfo is not None:

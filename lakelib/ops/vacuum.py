@@ -22,7 +22,7 @@ from lakelib.model.maintenance import FailedFile, VacuumResult
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.paths import is_own_file, join_uri
+from lakelib.storage.paths import is_own_file, join_uri, leads_back
 
 DEFAULT_GRACE = timedelta(days=1)
 _ASKED_AT_ONCE = 1000
@@ -72,7 +72,7 @@ def vacuum(
     if not isinstance(dry_run, bool):
         raise InvalidInputError(f"dry_run is {dry_run!r}.", kind="invalid_retention", remedy="Give True or False.")
     account = _Account(dry_run=dry_run, tell=tell)
-    older_than = datetime.now(UTC) - grace
+    older_than = min(datetime.now(UTC), reclaiming.load_now(runtime.catalog)) - grace  # one of them may run ahead
     places = reclaiming.load_places(runtime.catalog, older_than)
     for place in places:
         if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
@@ -122,10 +122,11 @@ def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], acc
 
 def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, account: _Account) -> None:
     storage = runtime.storage.at(place.location)
-    old = (entry for entry in storage.list_files() if entry.modified_at < older_than and _is_own(entry.path, place))
+    own = (entry for entry in storage.list_files() if _is_own(entry.path, place))
     found = 0
-    while entries := list(islice(old, _ASKED_AT_ONCE)):
-        found += len(entries)
+    while listed := list(islice(own, _ASKED_AT_ONCE)):
+        found += len(listed)
+        entries = [entry for entry in listed if entry.modified_at < older_than]
         unknown = reclaiming.find_unknown(runtime.catalog, place.id, [entry.path for entry in entries])
         orphans = [entry for entry in entries if entry.path in unknown]
         refused = _delete(runtime, place.location, [entry.path for entry in orphans], account)
@@ -139,7 +140,8 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
 
 def _is_own(path: str, place: Place) -> bool:
     """Of a dropped table the notes of done partitions go as well."""
-    return is_own_file(path) or (place.dropped_at is not None and path.rpartition("/")[2] == SUCCESS_FILE)
+    is_note = place.dropped_at is not None and path.rpartition("/")[2] == SUCCESS_FILE
+    return (is_own_file(path) or is_note) and leads_back(path)
 
 
 def _delete(runtime: Runtime, location: str, paths: Sequence[str], account: _Account) -> set[str]:

@@ -55,6 +55,12 @@ def is_own_file(path: str) -> bool:
     return _OWN_NAME.fullmatch(path.rpartition("/")[2]) is not None
 
 
+def leads_back(path: str) -> bool:
+    """Whether a path that a listing gave, relative to a root, names the same file below that root. A key of S3 may look
+    like the URI of another file, or lead out of its folder."""
+    return "://" not in path and ".." not in path.split("/")
+
+
 def complete_uri(text: str, default_fs: str | None = None) -> str:
     """A full URI from what a person wrote: the scheme is completed from `default_fs`, else it is a local path.
 

@@ -21,7 +21,7 @@ from lakelib import (
     Table,
 )
 from lakelib.model.verdict import Outcome, Scope, Status
-from lakelib.ops import delete
+from lakelib.ops import delete, judge
 from lakelib.specs.suite import Suite, parse_suite
 from tests.acceptance.support import NewTable, data
 
@@ -162,6 +162,25 @@ def test_what_is_published_or_given_up_cannot_be_judged(table: Table) -> None:
     for staged in (published, given_up):
         with raised(ConflictError, "commit_decided"):
             staged.judge(suite(HAS_AMOUNT))
+
+
+def test_a_verdict_on_what_was_decided_while_it_was_made_is_not_kept(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = table.stage_append(GOOD, idempotency_key=("a", 1), **CAST)
+    given_up = table.stage_append(GOOD, idempotency_key=("b", 1), **CAST)
+    others = iter((published.publish, lambda: table.stage_append(GOOD, idempotency_key=("b", 1), **CAST)))
+    decide_outcome = judge.decide_outcome
+
+    def decide_behind_another(checks: Any) -> Outcome:
+        next(others)()
+        return decide_outcome(checks)
+
+    monkeypatch.setattr(judge, "decide_outcome", decide_behind_another)
+    for staged in (published, given_up):
+        with raised(ConflictError, "commit_decided"):
+            staged.judge(suite(HAS_AMOUNT))
+        assert staged.verdict is None
 
 
 # Publishing
@@ -348,6 +367,26 @@ def test_a_stale_verdict_is_made_again_where_it_was_made(table: Table) -> None:
     other_writer(table, (1, "2026-11-18", 1))
     staged.publish()
     assert (ids(table), staged.verdict and staged.verdict.base_snapshot_id) == ([1, 2], 1)
+
+
+def test_who_judges_again_what_others_have_published_meanwhile_gets_their_snapshot(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = table.stage_upsert(GOOD, **CAST)
+    staged.judge(suite(ONE_OF_A_KEY))
+    table.upsert(rows((9, "2026-11-18", 9)), **CAST)
+    again = judge.judge
+
+    def judge_behind_another(*given: Any) -> Any:
+        monkeypatch.setattr(judge, "judge", again)
+        other = lake.staged(staged.id)
+        other.judge(suite(ONE_OF_A_KEY))
+        other.publish()
+        return again(*given)
+
+    monkeypatch.setattr(judge, "judge", judge_behind_another)
+    assert (staged.publish().id, staged.state) == (2, "published")
+    assert ids(table) == [1, 2, 9]
 
 
 def test_a_verdict_that_turns_is_a_reject(table: Table) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from lakelib import InvalidInputError, Lake, NotFoundError, Table
 from lakelib.catalog import publishing
+from lakelib.ops import done_files
 from lakelib.ops import mark_done as mark_done_module
 from lakelib.ops.done_files import sweep
 from lakelib.settings import StorageSettings
@@ -304,6 +305,26 @@ def test_rows_that_come_while_the_file_is_written_leave_no_file(
     monkeypatch.setattr(mark_done_module, "settle_file", rows_come_first)
     done = table.mark_done(DAY, ["success_file", {"http_report": {"url": "http://127.0.0.1:9/nobody-is-told"}}])
     assert not done.is_done
+    assert success_file(table, storage) is None
+
+
+@pytest.mark.parametrize("again", [None, ["done_partition"]])
+def test_a_file_that_comes_after_its_deletion_leaves_again(
+    lake: Lake, table: Table, storage: StorageSettings, monkeypatch: pytest.MonkeyPatch, again: list[str] | None
+) -> None:
+    """Rows come, and their publisher looks for the file, just before it is written: then nobody would know of it."""
+    write = done_files.write_success_file
+
+    def publisher_comes_first(*given: Any, **times: Any) -> None:
+        monkeypatch.setattr(done_files, "write_success_file", write)
+        table.upsert(rows(2))
+        if again is not None:
+            table.mark_done(DAY, again)
+        write(*given, **times)
+
+    monkeypatch.setattr(done_files, "write_success_file", publisher_comes_first)
+    done = table.mark_done(DAY, ["success_file"])
+    assert done.is_done == (again is not None)
     assert success_file(table, storage) is None
 
 

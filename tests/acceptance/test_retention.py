@@ -1,13 +1,16 @@
 """Expiry and vacuum: what is forgotten, what is deleted, and what never is. On local files and on S3."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 
 from lakelib import InvalidInputError, Lake, NotFoundError, Table
+from lakelib.ops import vacuum
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 from tests.acceptance.support import NewTable, data, stored_files
@@ -31,6 +34,12 @@ def table(new_table: NewTable, lake: Lake) -> Table:
     for number in range(1, 6):
         table.overwrite(data(SCHEMA, (number, "mon")))
     return table
+
+
+@pytest.fixture
+def catalog(module_catalog_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(module_catalog_url, autocommit=True) as connection:
+        yield connection
 
 
 def content(table: Table, at: int | str | None = None) -> list[int]:
@@ -209,6 +218,36 @@ def test_a_dropped_table_goes_after_the_grace_unless_somebody_reads_it(
     lake.vacuum(grace=NOW)
     with pytest.raises(NotFoundError):
         _ = staged.state
+
+
+def test_a_dropped_table_is_not_forgotten_before_a_late_writers_files_are_old_enough_to_go(
+    table: Table, lake: Lake, storage: StorageSettings, catalog: psycopg.Connection[Any]
+) -> None:
+    lake.drop_table(table.name)
+    late = write_strange_file(table, storage, f"day=mon/upsert-{LONG_AGO}-00000.parquet")
+    catalog.execute("update lake.\"table\" set dropped_at = dropped_at - interval '1 hour'")
+
+    assert lake.vacuum(grace=timedelta(minutes=30)).dropped_tables == (table.name,)
+    assert stored_files(table, storage) == {late}
+    lake.vacuum(grace=NOW)
+    assert stored_files(table, storage) == set()
+
+
+def test_a_clock_that_runs_ahead_makes_no_file_and_no_dropped_table_old(
+    table: Table, lake: Lake, storage: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write_strange_file(table, storage, f"day=mon/upsert-{LONG_AGO}-00000.parquet")
+
+    class DayAfterTomorrow(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=2)
+
+    monkeypatch.setattr(vacuum, "datetime", DayAfterTomorrow)
+    assert lake.vacuum().orphans == 0
+    lake.drop_table(table.name)
+    assert lake.vacuum().dropped_tables == ()
+    assert written in stored_files(table, storage)
 
 
 def test_a_namesake_of_a_dropped_table_keeps_its_files(lake: Lake, storage_kind: str) -> None:

@@ -116,7 +116,8 @@ def run(environment: dict[str, str]) -> Run:
 
     def run(*arguments: object, env: dict[str, str | None] | None = None) -> Ran:
         given = [str(argument) for argument in arguments]
-        result = CliRunner().invoke(app, given, prog_name="lake", env=environment | (env or {}))
+        narrowness: dict[str, str | None] = {"COLUMNS": None}  # of the terminal in which the tests were started
+        result = CliRunner().invoke(app, given, prog_name="lake", env=narrowness | environment | (env or {}))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)
@@ -131,7 +132,7 @@ def run_process(environment: dict[str, str]) -> Callable[..., subprocess.Complet
     def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "lakelib.cli", *arguments],
-            env=os.environ | environment | env,
+            env=_surroundings() | environment | env,
             cwd=cwd,
             capture_output=True,
             text=True,
@@ -149,10 +150,9 @@ def run_on_terminal(environment: dict[str, str]) -> Callable[..., Ran]:
     def run(columns: int, *arguments: str) -> Ran:
         ours, theirs = pty.openpty()
         ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         process = subprocess.Popen(
             [sys.executable, "-m", "lakelib.cli", *arguments],
-            env=env | environment | {"TERM": "xterm-256color"},
+            env=_surroundings() | environment | {"TERM": "xterm-256color"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -170,3 +170,8 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:  # nobody has the other end open any more
         return b""
+
+
+def _surroundings() -> dict[str, str]:
+    """This process's environment, but for the width of the terminal in which the tests were started."""
+    return {name: value for name, value in os.environ.items() if name != "COLUMNS"}

@@ -1,11 +1,14 @@
 """The ingest job and a table's gate: what it says of a commit, and what becomes of that when the job runs again."""
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from lakelib import Lake
+from lakelib.model.table import TableInfo
+from lakelib.ops import provide
 from tests.jobs.conftest import Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 
@@ -124,6 +127,47 @@ def test_a_verdict_is_taken_up_and_one_of_another_suite_is_made_anew(shop: Shop,
     stricter = _ingest(run_job, shop, 1)
     assert stricter.facts["commit"] == first.facts["commit"]
     assert (stricter.facts["outcome"], stricter.facts["state"]) == ("reject", "rejected")
+
+
+def test_a_verdict_of_another_gate_of_the_same_checks_is_not_taken_up(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    shop.deliver([order(1)])
+    commit = _ingest(run_job, shop, 1).facts["commit"]
+    lake.table(shop.table).set_options({"required_gate": "renamed"})
+    shop.write_gate(STATUS, name="renamed")
+    again = _ingest(run_job, shop, 1)
+    assert (again.facts["commit"], again.facts["outcome"]) == (commit, "accept")
+    assert run_job("publish", "--commit", commit).code == 0
+
+
+def test_a_commit_is_judged_though_what_it_was_made_from_is_gone(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    customers = f"{shop.table}_customers"
+    lake.create_table(customers, "id BIGINT")
+    (shop.folder / "orders.sql").write_text("SELECT source.* FROM source LEFT ANTI JOIN customers ON id = order_id")
+    gate = shop.write_gate(UNREADABLE)
+    shop.write_spec(gate=gate, transform="orders.sql", reads=f"{{customers: {customers}}}")
+    shop.deliver([order(1)])
+    assert _ingest(run_job, shop, 1).code == 7
+    lake.drop_table(customers)
+    shop.write_gate(STATUS)
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts.get("outcome"), ran.facts.get("adopted")) == (0, "accept", True)
+
+
+def test_a_gate_that_a_person_requires_meanwhile_stays_required(
+    shop: Shop, run_job: RunJob, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    compare = provide.compare_table
+
+    def compare_while_a_person_decides(table: TableInfo, *given: Any, **more: Any) -> Any:
+        lake.table(shop.table).set_options({"required_gate": "strict"})
+        return compare(table, *given, **more)
+
+    monkeypatch.setattr(provide, "compare_table", compare_while_a_person_decides)
+    assert _ingest(run_job, shop, 1).code == 0
+    assert lake.table(shop.table).options == {"required_gate": "strict"}
 
 
 def test_a_rejected_commit_stays_so_and_the_corrected_rows_are_another(shop: Shop, run_job: RunJob, lake: Lake) -> None:

@@ -105,6 +105,24 @@ def test_a_verdict_that_was_overtaken_is_made_again(shop: Shop, run_job: RunJob,
     assert rows_of(lake.table(shop.table), "order_id") == [(1,), (2,)]
 
 
+def test_what_was_judged_needs_neither_its_spec_nor_its_gate_any_more(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    commit = _ingest(run_job, shop, 1, order(1))
+    (shop.folder / "gate.yaml").unlink()
+    for _ in range(2):
+        assert run_job("publish", "--commit", commit, "--spec", shop.spec).code == 0
+        shop.spec.unlink(missing_ok=True)
+
+
+def test_a_verdict_that_was_overtaken_is_made_again_by_a_suite_that_looks_at_less(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    commit = _overtaken(shop, run_job, order(2))
+    shop.write_gate(STATUS)
+    assert run_job("publish", "--commit", commit, "--spec", shop.spec).code == 0
+    assert rows_of(lake.table(shop.table), "order_id") == [(1,), (2,)]
+
+
 def test_a_commit_that_does_not_pass_any_more_is_rejected(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     commit = _overtaken(shop, run_job, order(2), order(3))
     ran = run_job("publish", "--commit", commit, "--spec", shop.spec)

@@ -190,12 +190,12 @@ def test_other_formats_are_left_alone(spark: SparkSession, lake: Lake, tmp_path:
     try:
         writer.saveAsTable("bucketed")
         assert is_there(spark.table("bucketed"))
-        spark.sql(f"CREATE TABLE plain (id bigint, dt string, v string) USING parquet LOCATION '{tmp_path}/plain'")
-        frame.write.insertInto("plain")
-        assert is_there(spark.table("plain"))
+        spark.sql(f"CREATE TABLE unbucketed (id bigint, dt string, v string) USING parquet LOCATION '{tmp_path}/plain'")
+        frame.write.insertInto("unbucketed")
+        assert is_there(spark.table("unbucketed"))
     finally:
         spark.sql("DROP TABLE IF EXISTS bucketed")
-        spark.sql("DROP TABLE IF EXISTS plain")
+        spark.sql("DROP TABLE IF EXISTS unbucketed")
     with pytest.raises(AnalysisException):
         frame.write.format("parquet").save(f"{tmp_path}/parquet")
     with pytest.raises(Exception, match="No suitable driver"):

@@ -149,6 +149,63 @@ def test_files_stay_while_it_is_unknown_whether_they_were_published(
     assert {file.level for file in table.files()} == {1}
 
 
+def decided_by_somebody_else(
+    lake: lakelib.Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    decide: Callable[[lakelib.StagedCommit, lakelib.StagedCommit], object],
+) -> None:
+    """A staged delete stands in the compaction's way. The next moment somebody who has found the two among the staged
+    commits decides them."""
+    publish = publishing.publish
+
+    def publish_in_vain(catalog: Any, commit_ids: Any, **options: Any) -> Any:
+        monkeypatch.setattr(publishing, "publish", publish)
+        in_the_way = lake.table("shop.log").stage_delete("value < 2")
+        refused = publish(catalog, commit_ids, **options)
+        assert refused.reason == "input_claimed"
+        decide(lake.staged(commit_ids[0]), in_the_way)
+        return refused
+
+    monkeypatch.setattr(publishing, "publish", publish_in_vain)
+
+
+def test_a_compaction_that_somebody_else_publishes_keeps_its_files(
+    lake: lakelib.Lake, log: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read(log)
+
+    def publish(compaction: lakelib.StagedCommit, in_the_way: lakelib.StagedCommit) -> None:
+        in_the_way.reject("no")
+        compaction.publish()
+
+    decided_by_somebody_else(lake, monkeypatch, publish)
+    log.compact(full=True)
+
+    assert {file.level for file in log.files()} == {1}
+    assert live(log) <= stored(log)
+    assert read(log) == before
+
+
+def test_a_compaction_that_somebody_else_rejects_keeps_its_files_for_who_publishes_it_after_all(
+    lake: lakelib.Lake, log: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read(log)
+    decided: list[lakelib.StagedCommit] = []
+
+    def reject(compaction: lakelib.StagedCommit, in_the_way: lakelib.StagedCommit) -> None:
+        compaction.reject("not now")
+        decided.extend([compaction, in_the_way])
+
+    decided_by_somebody_else(lake, monkeypatch, reject)
+    assert log.compact(full=True).units == 0
+
+    compaction, in_the_way = decided
+    in_the_way.reject("no")
+    compaction.publish(by="eve", reason="it is right after all")
+    assert live(log) <= stored(log)
+    assert read(log) == before
+
+
 def test_a_failed_rewrite_leaves_no_file(table: lakelib.Table) -> None:
     folder = Path(unquote(urlsplit(table.location).path))
     victim = next(file.path for file in table.files() if file.partition["day"] == "tue")

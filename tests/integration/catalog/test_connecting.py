@@ -80,6 +80,19 @@ def test_a_wrong_password_is_refused_at_once_and_is_not_in_the_message(
         assert "secret" not in repr(error.__cause__)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:secret%zz@localhost/lake",
+        "postgresql://u:my secret@localhost/lake",
+        "postgresql://u:secret@[localhost/lake",
+        "host=localhost password=my secret",
+    ],
+)
+def test_a_password_that_makes_the_url_unreadable_is_not_in_the_message(url: str, tmp_path: Path) -> None:
+    assert "secret" not in str(refused(url, tmp_path))
+
+
 @pytest.mark.parametrize("url", ["mysql://host/lake", "postgresql://host:notaport/lake", "host/lake"])
 def test_what_is_no_url_of_a_postgresql_database_is_refused_naming_the_setting(url: str, tmp_path: Path) -> None:
     error = refused(url, tmp_path)

@@ -13,7 +13,7 @@ import pytest
 from psycopg.rows import dict_row
 
 import lakelib
-from lakelib.catalog import leases, retention
+from lakelib.catalog import leases, retention, snapshots, staging, tables
 from lakelib.catalog.queries import query
 from lakelib.model.maintenance import ExpireResult
 from lakelib.ops.inspect import reload
@@ -140,6 +140,58 @@ def test_a_reader_whose_snapshot_expires_before_it_holds_it_gets_a_clear_error(
     assert "the oldest that is left is 3" in refused.message
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda table: table.scan(at=1).to_arrow(),
+        lambda table: table.scan(at=1).count(),
+        lambda table: list(table.scan(at=1).to_batches()),
+        lambda table: list(table.files(at=1)),
+        lambda table: len(table.files(at=1)),
+        lambda table: table.partitions(at=1),
+    ],
+    ids=["all rows", "count", "batches", "files", "count of files", "partitions"],
+)
+def test_a_snapshot_whose_files_go_while_they_are_looked_up_is_not_taken_for_one_without(
+    table: lakelib.Table, look: Callable[[lakelib.Table], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = snapshots.find_snapshot
+
+    def find_and_be_overtaken(*given: Any) -> Any:
+        found = find(*given)
+        monkeypatch.setattr(snapshots, "find_snapshot", find)
+        assert expire_all_but_the_head(table).files == 2
+        return found
+
+    monkeypatch.setattr(snapshots, "find_snapshot", find_and_be_overtaken)
+    with pytest.raises(lakelib.NotFoundError) as caught:
+        look(table)
+    assert caught.value.kind == "snapshot_expired"
+
+
+def overtaken_once(monkeypatch: pytest.MonkeyPatch, table: lakelib.Table) -> None:
+    """Whoever looks up the table next is given a head that has expired by then: another one has taken its place."""
+    load = tables.load_table
+
+    def load_and_be_overtaken(*given: Any) -> Any:
+        found = load(*given)
+        monkeypatch.setattr(tables, "load_table", load)
+        table.upsert(rows({1: ("mon", 4)}))
+        expire_all_but_the_head(table)
+        return found
+
+    monkeypatch.setattr(tables, "load_table", load_and_be_overtaken)
+
+
+def test_a_head_that_expires_while_it_is_asked_for_is_no_table_without_one(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overtaken_once(monkeypatch, table)
+    head = table.head
+    assert head is not None
+    assert head.id == 3
+
+
 def test_a_lease_that_has_run_out_holds_nothing_and_is_lost_to_its_reader(
     lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any]
 ) -> None:
@@ -195,6 +247,48 @@ def test_a_staged_commit_whose_base_expires_before_it_is_staged_is_a_conflict(
 
     refused = staging.outcome()
     assert (type(refused), refused.kind) == (lakelib.ConflictError, "input_gone")
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda table: table.delete("value > 3"),
+        lambda table: table.stage_delete("value > 3").publish(),
+    ],
+    ids=["at once", "staged"],
+)
+def test_a_delete_looks_again_when_the_snapshot_that_it_looks_at_has_expired(
+    table: lakelib.Table, delete: Callable[[lakelib.Table], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overtaken_once(monkeypatch, table)
+    delete(table)
+    assert read(table) == {}
+
+
+def test_a_compaction_looks_again_when_the_snapshot_that_it_looks_at_has_expired(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.upsert(rows({1: ("mon", 3)}))
+    overtaken_once(monkeypatch, table)
+    assert table.compact(full=True).runs_before == 3
+    assert read(table) == {1: ("mon", 4)}
+
+
+def test_a_commit_that_is_staged_again_after_a_lost_reply_keeps_its_files_though_its_base_has_expired(
+    lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two somebody has found the staged commit and has published it."""
+    stage = staging.stage
+
+    def stage_again_later(catalog: Any, proposal: Any, table_name: str) -> None:
+        stage(catalog, proposal, table_name)
+        lake.staged(proposal.commit_id).publish()
+        expire_all_but_the_head(table)
+        stage(catalog, proposal, table_name)
+
+    monkeypatch.setattr(staging, "stage", stage_again_later)
+    assert table.stage_overwrite(rows({1: ("mon", 9)})).state == "published"
+    assert read(table) == {1: ("mon", 9)}
 
 
 def test_an_expiry_waits_for_what_is_being_staged_and_keeps_what_it_depends_on(

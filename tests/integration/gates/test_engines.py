@@ -128,6 +128,8 @@ EVERY = [
     ("expect_column_values_to_not_be_null", {"column": "id"}),
     ("expect_column_values_to_not_be_null", {"column": "id", "mostly": 0.8}),
     ("expect_column_values_to_not_be_null", {"column": "id", "row_condition": 'col("day").notNull()'}),
+    ("expect_column_values_to_not_be_null", {"column": "other", "row_condition": 'col("status") != "NEW"'}),
+    ("expect_column_values_to_not_be_null", {"column": "status", "row_condition": 'col("id") != 2'}),
     (
         "expect_column_values_to_not_be_null",
         {"column": "id", "row_condition": "col('amount') >= -3", "mostly": 0.9},

@@ -14,11 +14,24 @@ from lakelib.specs.suite import parse_suite
 COLUMNS = [
     Column(id=place, name=name, type=kind)
     for place, (name, kind) in enumerate(
-        [("id", "bigint"), ("amount", "decimal(10,2)"), ("day", "date"), ("moment", "timestamp"), ("status", "string")]
+        [
+            ("id", "bigint"),
+            ("amount", "decimal(10,2)"),
+            ("price", "double"),
+            ("day", "date"),
+            ("moment", "timestamp"),
+            ("status", "string"),
+            ("ok", "boolean"),
+            ("raw", "binary"),
+            ("size", "struct<x:bigint>"),
+            ("a.b", "bigint"),
+            ("a`b", "bigint"),
+        ]
     )
 ]
 NOT_NULL = "expect_column_values_to_not_be_null"
 BETWEEN = "expect_column_values_to_be_between"
+IN_SET = "expect_column_values_to_be_in_set"
 
 
 def problems(*checks: str, columns: list[Column] | None = COLUMNS) -> list[str]:
@@ -104,11 +117,75 @@ def test_every_expectation_is_taken_or_refused_for_a_reason() -> None:
             "{type: expect_column_values_to_be_in_set, kwargs: {column: moment, value_set: [soon]}}",
             "value_set is ['soon'], which the column cannot hold.",
         ),
+        (
+            "{type: expect_column_values_to_match_regex, kwargs: {column: a`b, regex: x}}",
+            "Great Expectations does not find the column 'a`b' on Spark.",
+        ),
+        (
+            f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: 'col(\"a.b\") == 1'}}}}",
+            "Great Expectations does not find the column 'a.b' on Spark.",
+        ),
+        (
+            "{type: expect_column_values_to_be_unique, kwargs: {column: size}}",
+            "column 'size' is nested (struct<x:bigint>): only NULLs can be looked for in it.",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_line(check: str, problem: str) -> None:
     found = problems(check)
     assert any(line.startswith(f"a.yaml, line 3: {problem}") for line in found), found
+
+
+@pytest.mark.parametrize("column", ["status", "day", "id"])
+def test_null_is_no_member_of_a_set_for_spark_would_pass_every_value(column: str) -> None:
+    member = {"status": "NEW", "day": "2026-11-18", "id": "1"}[column]
+    found = problems(f"{{type: {IN_SET}, kwargs: {{column: {column}, value_set: [{member}, null]}}}}")
+    assert found == ["a.yaml, line 3: value_set holds null, which Spark takes for every value."]
+
+
+@pytest.mark.parametrize(
+    ("column", "member"),
+    [
+        ("id", "'1'"),
+        ("id", "true"),
+        ("id", "2026-11-18"),
+        ("amount", "'1.50'"),
+        ("price", ".nan"),
+        ("status", "1"),
+        ("status", "2026-11-18"),
+        ("ok", "'true'"),
+        ("ok", "1"),
+        ("raw", "'1'"),
+    ],
+)
+def test_members_of_a_set_are_of_the_columns_type(column: str, member: str) -> None:
+    (found,) = problems(f"{{type: {IN_SET}, kwargs: {{column: {column}, value_set: [{member}]}}}}")
+    assert found.endswith("which the column cannot hold.")
+
+
+@pytest.mark.parametrize("column", ["id", "price", "amount"])
+def test_no_number_is_nan_for_on_spark_it_would_be_the_highest(column: str) -> None:
+    (found,) = problems(f"{{type: {BETWEEN}, kwargs: {{column: {column}, max_value: .nan}}}}")
+    assert found == "a.yaml, line 3: max_value is nan, which the column cannot hold."
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'col("status") == 1',
+        'col("id") == "1"',
+        'col("amount") >= "1"',
+        'col("day") == 2',
+        'col("day") == "2026-11-18"',
+        'col("moment") >= "2026-11-18"',
+        'col("ok") == 1',
+        'col("raw") == "1"',
+        'col("size") == 1',
+    ],
+)
+def test_a_row_condition_that_could_find_no_row_is_refused(condition: str) -> None:
+    (found,) = problems(f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: '{condition}'}}}}")
+    assert "Spark and pandas agree about numbers and text only." in found
 
 
 def test_an_unknown_argument_is_told_with_those_that_are_near() -> None:
@@ -141,6 +218,10 @@ def test_without_columns_only_the_suite_itself_is_checked(check: str) -> None:
         f"{{type: {BETWEEN}, kwargs: {{column: day, min_value: 2026-11-18, max_value: '2026-11-19'}}}}",
         f"{{type: {BETWEEN}, kwargs: {{column: moment, min_value: '2026-11-18T00:00:00+02:00'}}}}",
         f"{{type: {NOT_NULL}, kwargs: {{column: id, row_condition: \"col('status') != 'x'\"}}}}",
+        f"{{type: {NOT_NULL}, kwargs: {{column: size, row_condition: \"col('amount') < 2.5\"}}}}",
+        f"{{type: {NOT_NULL}, kwargs: {{column: a.b, row_condition: \"col('day').notNull()\"}}}}",
+        f"{{type: {IN_SET}, kwargs: {{column: price, value_set: [1, 2.5]}}}}",
+        f"{{type: {IN_SET}, kwargs: {{column: raw, value_set: [!!binary aGk=]}}}}",
     ],
 )
 def test_what_is_right_passes(check: str) -> None:

@@ -28,6 +28,8 @@ from lakelib.model.text import is_storable
         (2**53 + 1, "9007199254740993"),
         (-(2**70), str(-(2**70))),
         (1.5, 1.5),
+        (2.0**53, 2.0**53),
+        (1.1234123057887683e17, "1.1234123057887683e+17"),
         (np.float64(0.25), 0.25),
         (float("nan"), "NaN"),
         (float("-inf"), "-Infinity"),
@@ -59,6 +61,13 @@ def test_what_was_measured_of_decimals_is_a_number() -> None:
 
 def test_a_sample_is_bounded() -> None:
     assert as_sample(range(100)) == tuple(range(20))
+
+
+def test_a_nested_value_is_bounded_however_wide_and_deep_it_is() -> None:
+    wide = ["x" * 400] * 30
+    for _ in range(3):
+        wide = [wide] * 30
+    assert len(json.dumps(as_sample([wide]))) < 10_000
 
 
 _LEAVES = st.one_of(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +29,12 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Where the processes of a test work and log; none outlives the test."""
+    others = set(psutil.Process().children(recursive=True))
     yield tmp_path
-    for process in psutil.Process().children(recursive=True):
-        process.kill()
-        process.wait()
+    for process in set(psutil.Process().children(recursive=True)) - others:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+            process.wait()
 
 
 def test_a_process_runs_until_it_is_ended(folder: Path) -> None:

@@ -15,7 +15,9 @@ from lakelib.storage.paths import (
     attempt_id,
     complete_uri,
     file_name,
+    is_own_file,
     join_uri,
+    leads_back,
     new_attempt_id,
     partition_path,
     split_uri,
@@ -156,3 +158,36 @@ def test_uris_are_split_and_joined() -> None:
 def _path(texts: list[str | None]) -> str:
     key: PartitionKey = tuple(None if text is None else encode("string", text) for text in texts)
     return partition_path([Column(id=at, name=f"c{at}", type="string") for at in range(len(texts))], key)
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert", "overwrite", "delete", "compact"])
+def test_files_of_writers_are_told_from_all_others_by_name(kind: str) -> None:
+    name = file_name(kind, new_attempt_id(), 7)
+    assert is_own_file(name)
+    assert is_own_file(f"dt=2026-11-18/{name}")
+    assert is_own_file(file_name(kind, new_attempt_id(), 123_456))
+    for other in (
+        f"_{name}",
+        f".{name}",
+        f"{name}.crc",
+        f"{name}/part",
+        name.replace("-", "_"),
+        name.upper(),
+        "_SUCCESS",
+    ):
+        assert not is_own_file(other)
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("dt=2026-11-18/upsert.parquet", True),
+        ("a..b/..c/upsert.parquet", True),
+        ("s3:/upsert.parquet", True),
+        ("s3://lake/shop/orders/upsert.parquet", False),
+        ("../upsert.parquet", False),
+        ("dt=1/../../upsert.parquet", False),
+    ],
+)
+def test_a_listed_path_that_would_be_taken_for_another_file_is_told(listed: str, expected: bool) -> None:
+    assert leads_back(listed) == expected

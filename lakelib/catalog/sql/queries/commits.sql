@@ -258,7 +258,7 @@ where id = %(commit_id)s;
 
 -- The state of a commit, which stays so until the transaction's end.
 -- name: lock_commit
-select c.state, c.reason, t.namespace || '.' || t.name as table_name
+select c.id, c.state, c.reason, t.namespace || '.' || t.name as table_name
 from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s
 for no key update of c;
 
