@@ -25,15 +25,32 @@ def table(request: pytest.FixtureRequest, engine: Engine, new_table: NewTable) -
     [
         (f"id in ({', '.join(map(str, range(2, MANY)))})", [2]),
         (" or ".join(f"id={number}" for number in range(2, MANY)), [2]),
-        (f"id not in ({', '.join(map(str, range(2, MANY)))})", [1, 200_000, 300_000]),
-        (" and ".join(f"id<>{number}" for number in range(2, MANY)), [1, 200_000, 300_000]),
-        (" or ".join(f"id={number} and region='n'" for number in range(2, MANY // 2 + 100)), [2]),
     ],
-    ids=["in", "or", "not in", "and", "pairs"],
+    ids=["in", "or"],
 )
 def test_very_many_values_are_no_failure_of_the_catalog(
     engine: Engine, new_table: NewTable, where: str, expected: list[int]
 ) -> None:
+    check_long(engine, new_table, where, expected)
+
+
+@in_process
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (f"id not in ({', '.join(map(str, range(2, MANY)))})", [1, 200_000, 300_000]),
+        (" and ".join(f"id<>{number}" for number in range(2, MANY)), [1, 200_000, 300_000]),
+        (" or ".join(f"id={number} and region='n'" for number in range(2, MANY // 2 + 100)), [2]),
+    ],
+    ids=["not in", "and", "pairs"],
+)
+def test_very_many_conditions_are_no_failure_of_the_catalog(
+    engine: Engine, new_table: NewTable, where: str, expected: list[int]
+) -> None:
+    check_long(engine, new_table, where, expected)
+
+
+def check_long(engine: Engine, new_table: NewTable, where: str, expected: list[int]) -> None:
     table = new_table(SCHEMA, primary_key=["id"], partition_by=["region"])
     engine.write(table, "upsert", data(SCHEMA, (1, "n", 1), (2, "n", 2), (200_000, "s", 3), (300_000, "s", None)))
     assert rows_of(engine, table.scan(columns=["id"], where=where)) == [(number,) for number in expected]

@@ -111,7 +111,6 @@ def _finish(run_job: RunJob, shop: Shop) -> Ran:
     [
         ("before", "insert_commit", False),
         ("after", "insert_commit", True),
-        ("before", "insert_verdict", True),
         ("after", "insert_verdict", True),
     ],
 )
