@@ -181,6 +181,8 @@ _DEFAULTS = {
     # Else a task whose process was killed is noticed after five minutes.
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    # Else a worker may need five seconds to tell that its task is at an end, or waits.
+    "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
     # Else Spark's drivers and their pages listen on this machine's other addresses.
     "SPARK_LOCAL_IP": HOST,
 }
