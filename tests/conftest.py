@@ -33,6 +33,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+import lakelib
+from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 
@@ -135,6 +137,14 @@ def module_catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
     url = make_database()
     yield url
     drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """A lake on local files for the tests of one module, with the namespace `shop`."""
+    with lakelib.connect(warehouse=tmp_path_factory.mktemp("lake"), catalog=module_catalog_url) as lake:
+        lake.create_namespace("shop")
+        yield lake
 
 
 def drop_database(url: str) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 from uuid import UUID
 
 from lakelib.catalog import publishing, verdicts
-from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.errors import NotFoundError
 from lakelib.gates.report import report_html
 from lakelib.ops.runtime import Runtime
+from lakelib.storage.local_file import write_local_file
 
 
 def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str]) -> Path:
@@ -20,14 +21,4 @@ def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str]) -
             kind="verdict_not_found",
             remedy="Judge it with staged.judge(gate).",
         )
-    target = Path(path).absolute()
-    page = report_html(verdict, table=commit["table_name"], state=commit["state"])
-    try:
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(
-            f"The report cannot be written to {target}: {error.strerror}.",
-            kind="unwritable_file",
-            remedy="Give a path in a folder that is there.",
-        ) from error
-    return target
+    return write_local_file(path, report_html(verdict, table=commit["table_name"], state=commit["state"]))

@@ -67,10 +67,7 @@ def _watching(spark_type: type) -> Any:
             partitionBy: Any = None,  # noqa: N803 - Spark's name
             **options: Any,
         ) -> None:
-            self._note(format, mode, partitionBy, options)
-            if self._notes.is_ours:
-                save_frame(lake_of(self._frame.sparkSession), self._frame, path, self._notes)
-            else:
+            if not self._saved(path, format, mode, partitionBy, options):
                 super().save(path)
 
         def saveAsTable(  # noqa: N802 - Spark's name
@@ -81,17 +78,20 @@ def _watching(spark_type: type) -> Any:
             partitionBy: Any = None,  # noqa: N803 - Spark's name
             **options: Any,
         ) -> None:
-            self._note(format, mode, partitionBy, options)
-            if self._notes.is_ours:
-                save_frame(lake_of(self._frame.sparkSession), self._frame, name, self._notes)
-            else:
+            if not self._saved(name, format, mode, partitionBy, options):
                 super().saveAsTable(name)
 
-        def _note(self, format: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
+        def _saved(
+            self, target: str | None, format: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]
+        ) -> bool:
+            """Whether the frame was the lake's to save."""
             self.mode(mode).options(**options)
             if partition_by is not None:
                 self.partitionBy(partition_by)
             if format is not None:
                 self.format(format)
+            if self._notes.is_ours:
+                save_frame(lake_of(self._frame.sparkSession), self._frame, target, self._notes)
+            return self._notes.is_ours
 
     return LakeDataFrameWriter

@@ -154,6 +154,14 @@ def _mark_done(spec: "TableSpec") -> Iterator[Problem]:
     for place, kind in enumerate(kinds):
         if kind != "http_report" and kind in kinds[:place]:
             yield Problem(place=("publish", "mark_done", place), found=f"{kind} again", expected="each way once")
+    named = (spec.partition.column or "").casefold()
+    others = [name for name in spec.partition_by if name.casefold() != named]
+    if kinds and others:
+        yield Problem(
+            place=("publish", "mark_done"),
+            found=f"a table that is partitioned by {', '.join(others)} as well",
+            expected="partitions that a run's key names alone: leave mark_done out, or that out of partition_by",
+        )
 
 
 def _tag(spec: "TableSpec") -> Iterator[Problem]:
@@ -187,7 +195,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("source", "transform", "reads"), _rows),
     (("transform", "gate"), _files),
     (("table", "schedule"), _schedule),
-    (("publish",), _mark_done),
+    (("publish", "partition_by", "partition"), _mark_done),
     (("publish", "partition"), _tag),
     (("spark",), _master),
 )

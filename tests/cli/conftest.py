@@ -7,7 +7,7 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,7 +21,6 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-import lakelib
 from lakelib import Lake, Table
 from lakelib.cli.main import app
 
@@ -46,13 +45,6 @@ class Ran:
 
 
 Run = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    with lakelib.connect(warehouse=tmp_path_factory.mktemp("lake"), catalog=module_catalog_url) as lake:
-        lake.create_namespace("shop")
-        yield lake
 
 
 _NUMBERS = count()

@@ -163,12 +163,7 @@ def test_the_retry_of_a_killed_task_goes_on_with_its_job(
     open_lab: Callable[..., Lab], probes: dict[str, str], tmp_path: Path
 ) -> None:
     job = Job(tmp_path).held()
-    killed = _opened(open_lab, probes)
-    run_id = killed("start", dag_id="probe", conf=job.conf)
-    killed.begin("go", dag_id="probe", run_id=run_id)
-    job.wait_for_start()
-    killed.process.kill()
-    killed.process.wait()
+    run_id = _killed_at_work(open_lab, probes, job)
     retry = _opened(open_lab, probes)
     retry("forget", dag_id="probe", run_id=run_id, task_id="job")
     retry.begin("go", dag_id="probe", run_id=run_id)
@@ -183,12 +178,7 @@ def test_the_retry_of_a_task_whose_job_ended_meanwhile_takes_its_result(
     open_lab: Callable[..., Lab], probes: dict[str, str], tmp_path: Path
 ) -> None:
     job = Job(tmp_path).held()
-    killed = _opened(open_lab, probes)
-    run_id = killed("start", dag_id="probe", conf=job.conf)
-    killed.begin("go", dag_id="probe", run_id=run_id)
-    job.wait_for_start()
-    killed.process.kill()
-    killed.process.wait()
+    run_id = _killed_at_work(open_lab, probes, job)
     job.release.touch()
     _wait(lambda: not _is_alive(job.starts[0][0]) and not _is_alive(job.starts[0][1]))
     retry = _opened(open_lab, probes)
@@ -226,3 +216,14 @@ def test_a_cleared_task_does_its_work_anew(lab: Lab, tmp_path: Path) -> None:
     lab("clear", dag_id="probe", run_id=run_id)
     ran = lab("go", dag_id="probe", run_id=run_id)
     assert (ran["state"], ran["xcom"], len(job.starts)) == ("success", {"job": {"answer": 2}}, 2)
+
+
+def _killed_at_work(open_lab: Callable[..., Lab], probes: dict[str, str], job: Job) -> str:
+    """The id of a run whose task process was killed while its job was at work."""
+    killed = _opened(open_lab, probes)
+    run_id: str = killed("start", dag_id="probe", conf=job.conf)
+    killed.begin("go", dag_id="probe", run_id=run_id)
+    job.wait_for_start()
+    killed.process.kill()
+    killed.process.wait()
+    return run_id

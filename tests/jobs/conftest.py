@@ -3,7 +3,7 @@
 import importlib
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import lakelib
 from lakelib import Lake, Table
 
 SCHEMA = "id BIGINT NOT NULL, dt DATE, amount DECIMAL(10,2), name STRING, at TIMESTAMP"
@@ -32,13 +31,6 @@ class Ran:
 
 
 RunJob = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    with lakelib.connect(warehouse=tmp_path_factory.mktemp("lake"), catalog=module_catalog_url) as lake:
-        lake.create_namespace("shop")
-        yield lake
 
 
 _NUMBERS = count()

@@ -200,6 +200,10 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"publish": "{mark_done: [{http_report: {}}]}"}, "field publish.mark_done.0.http_report.url: found nothing;"),
         ({"publish": "{mark_done: [{http_report: {url: x}}]}"}, "found 'x'; expected an address that begins with http"),
         ({"publish": "{mark_done: [success_file, success_file]}"}, "found success_file again; expected each way once."),
+        (
+            {"partition_by": "[dt, month]", "publish": "{mark_done: [success_file]}"},
+            "field publish.mark_done: found a table that is partitioned by month as well; expected partitions that",
+        ),
         ({"review": "{timeout: soon}"}, "field review.timeout: found 'soon'; expected a length of time such as"),
         ({"maintenance": "{expire: {keep_last: 0}}"}, "field maintenance.expire.keep_last: found 0; expected at least"),
         ({"maintenance": "{compact: true}"}, "field maintenance.compact: found true; expected a mapping."),
