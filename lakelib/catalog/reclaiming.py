@@ -68,6 +68,16 @@ def count_waiting(catalog: Catalog) -> int:
     return 0 if row is None else int(row["files"])
 
 
+def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
+    """From now on no commit is staged whose files may be older than this. What was being staged, is."""
+
+    def work(db: Connection) -> None:
+        db.execute(query("await_long_writes"), {"table_id": table_id})
+        db.execute(query("mark_orphans"), {"table_id": table_id, "before": before})
+
+    catalog.run(work)
+
+
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
     """Those of the paths that are neither a file of a commit, whatever its state, nor in the queue."""
     parameters = {"table_id": table_id, "paths": list(paths)}

@@ -40,6 +40,7 @@ def table_from_row(row: Row) -> TableInfo:
         merge=row["merge"],
         options=parse_options(row["options"]),
         head_id=row["head_id"],
+        loaded_at=row["loaded_at"].astimezone(UTC),
     )
 
 

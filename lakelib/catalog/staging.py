@@ -39,8 +39,7 @@ def withdraw(
 
 def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
     _lock_attempts(db, proposal)
-    if db.execute(query("find_head"), {"table_id": proposal.table_id}).fetchone() is None:
-        raise table_missing(table_name)
+    is_reclaimed = _is_reclaimed(db, proposal, table_name)
     if proposal.new_schema is not None:
         columns = columns_to_json(proposal.new_schema)
         db.execute(
@@ -49,6 +48,8 @@ def _stage(db: Connection, proposal: Proposal, table_name: str) -> None:
         )
     if db.execute(query("insert_commit"), _commit_row(proposal)).fetchone() is None:
         return  # the reply was lost: whatever became of the commit and of its past since, its files are the catalog's
+    if is_reclaimed:
+        raise _files_reclaimed(proposal, table_name)
     _check_past(db, proposal, table_name)
     _take_over(db, proposal)
     own_partition_ids = _insert_files(db, proposal)
@@ -61,6 +62,27 @@ def _lock_attempts(db: Connection, proposal: Proposal) -> None:
     key = proposal.idempotency_key
     if key is not None:
         db.execute(query("lock_attempts"), {"table_id": proposal.table_id, "application": key.application})
+
+
+def _is_reclaimed(db: Connection, proposal: Proposal, table_name: str) -> bool:
+    """Whether a vacuum may have taken files of the proposal for orphans. If not, none will."""
+    work = {"table_id": proposal.table_id, "began_at": proposal.began_at}
+    found = db.execute(query("find_reclaimed"), work).fetchone()
+    if found is not None and found["is_long"]:
+        db.execute(query("hold_orphans"), work)
+        found = db.execute(query("find_reclaimed"), work).fetchone()
+    if found is None:
+        raise table_missing(table_name)
+    return bool(proposal.files) and bool(found["is_reclaimed"])
+
+
+def _files_reclaimed(proposal: Proposal, table_name: str) -> ConflictError:
+    return ConflictError(
+        f"A commit to {table_name} cannot be staged: the write began at {proposal.began_at:%Y-%m-%d %H:%M:%S} UTC, and"
+        " a vacuum has deleted files since that are older and were in no commit. Its own may be among them.",
+        kind="files_reclaimed",
+        remedy="Do it again, and give vacuum a grace that is longer than the longest write.",
+    )
 
 
 def _check_past(db: Connection, proposal: Proposal, table_name: str) -> None:

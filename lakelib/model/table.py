@@ -59,6 +59,8 @@ class TableInfo:
     options: TableOptions
     head_id: int
     """0 for a table without a snapshot."""
+    loaded_at: datetime = field(compare=False)
+    """The catalog's time when it was so."""
 
     @property
     def full_name(self) -> str:
@@ -127,6 +129,8 @@ class Proposal:
     kind: CommitKind
     base_snapshot_id: int
     """The head that the proposal was made from; 0 for none."""
+    began_at: datetime
+    """No file is older, by the catalog's clock."""
     schema: TableSchema
     new_schema: TableSchema | None = None
     """What the table's schema becomes, if the commit changes it; `schema` is then what it was made from."""

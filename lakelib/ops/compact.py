@@ -331,6 +331,7 @@ def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten]
         table_id=table.id,
         kind=CommitKind.COMPACT,
         base_snapshot_id=table.head_id,
+        began_at=table.loaded_at,
         schema=table.schema,
         files=tuple(file for each in rewritten for file in each.files),
         removed_file_ids=tuple(file.id for each in rewritten for file in each.unit.files),

@@ -6,7 +6,8 @@ looks like a file of lakelib's, is old enough and is unknown to the catalog is d
 finished are given up.
 
 Listings come before questions: a file that was staged between the two is known. What a running writer has written and
-not staged yet is protected by its age alone.
+not staged yet is protected by its age alone: a search for orphans is announced, and whoever wrote for longer than the
+grace is refused when it stages.
 """
 
 from collections.abc import Callable, Sequence
@@ -121,6 +122,8 @@ def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], acc
 
 
 def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, account: _Account) -> None:
+    if not account.dry_run:
+        reclaiming.announce_search(runtime.catalog, place.id, older_than)
     storage = runtime.storage.at(place.location)
     own = (entry for entry in storage.list_files() if _is_own(entry.path, place))
     found = 0

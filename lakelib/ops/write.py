@@ -210,6 +210,7 @@ def stage_commit(
         table_id=table.id,
         kind=kind,
         base_snapshot_id=table.head_id,
+        began_at=table.loaded_at,
         schema=table.schema,
         new_schema=written.new_schema,
         files=written.files,

@@ -9,7 +9,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from lakelib import InvalidInputError, Lake, NotFoundError, Table
+from lakelib import ConflictError, InvalidInputError, Lake, NotFoundError, Table
+from lakelib.catalog import staging
+from lakelib.catalog.connect import Catalog
+from lakelib.model.table import Proposal
 from lakelib.ops import vacuum
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
@@ -185,6 +188,49 @@ def test_files_of_staged_and_rejected_commits_are_no_orphans(table: Table, lake:
     lake.vacuum(grace=NOW)
     assert [commit.scan(scope="staged").count() for commit in (staged, rejected)] == [1, 1]
     staged.publish()
+    assert content(table) == [5, 7]
+
+
+def vacuum_before_staging(lake: Lake, patch: pytest.MonkeyPatch) -> None:
+    """A vacuum for which everything is old comes once files are written, before they are staged."""
+    stage = staging.stage
+
+    def stage_later(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
+        assert lake.vacuum(grace=NOW).orphans
+        stage(catalog, proposal, table_name)
+
+    patch.setattr(staging, "stage", stage_later)
+
+
+def test_a_write_that_takes_longer_than_the_grace_is_refused_and_can_be_done_again(
+    table: Table, lake: Lake, storage: StorageSettings
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        vacuum_before_staging(lake, patch)
+        with pytest.raises(ConflictError, match="longer than the longest") as caught:
+            table.upsert(data(SCHEMA, (7, "tue")))
+    assert caught.value.kind == "files_reclaimed"
+    assert content(table) == [5]
+    assert stored_files(table, storage) >= live_files(table)
+    table.upsert(data(SCHEMA, (7, "tue")))
+    assert content(table) == [5, 7]
+
+
+def test_a_compaction_that_takes_longer_than_the_grace_leaves_the_table_as_it_is(table: Table, lake: Lake) -> None:
+    table.upsert(data(SCHEMA, (6, "mon")))
+    with pytest.MonkeyPatch.context() as patch:
+        vacuum_before_staging(lake, patch)
+        assert table.compact(full=True).snapshots == ()
+    assert content(table) == [5, 6]
+    assert len(table.compact(full=True).snapshots) == 1
+    assert content(table) == [5, 6]
+
+
+def test_a_vacuum_with_a_grace_leaves_a_write_alone(table: Table, lake: Lake) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        stage = staging.stage
+        patch.setattr(staging, "stage", lambda *given: (lake.vacuum(grace=timedelta(minutes=1)), stage(*given)))
+        table.upsert(data(SCHEMA, (7, "tue")))
     assert content(table) == [5, 7]
 
 

@@ -32,6 +32,7 @@ create table lake."table" (
     head_id bigint not null default 0,
     created_at timestamptz not null default clock_timestamp(),
     dropped_at timestamptz,
+    orphans_before timestamptz,
     check ((bucket_mode = 'fixed') = (bucket_depth is not null)),
     check ((bucket_mode = 'none') = (cardinality(primary_key) = 0))
 ) with (fillfactor = 50);

@@ -320,6 +320,7 @@ def _publish_files(catalog: Catalog, new: list[NewFile]) -> int:
         table_id=table.id,
         kind=CommitKind.APPEND,
         base_snapshot_id=0,
+        began_at=table.loaded_at,
         schema=schema,
         files=tuple(new),
         read_scope=NO_READ,

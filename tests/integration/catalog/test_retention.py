@@ -4,7 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -288,6 +289,54 @@ def test_a_commit_that_is_staged_again_after_a_lost_reply_keeps_its_files_though
 
     monkeypatch.setattr(staging, "stage", stage_again_later)
     assert table.stage_overwrite(rows({1: ("mon", 9)})).state == "published"
+    assert read(table) == {1: ("mon", 9)}
+
+
+@pytest.fixture
+def slow_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is staged began two minutes ago."""
+    stage = staging.stage
+
+    def stage_as_if_slow(catalog: Any, proposal: Any, table_name: str) -> None:
+        stage(catalog, replace(proposal, began_at=proposal.began_at - timedelta(minutes=2)), table_name)
+
+    monkeypatch.setattr(staging, "stage", stage_as_if_slow)
+
+
+@pytest.mark.usefixtures("slow_writes")
+def test_what_took_long_waits_for_a_search_for_orphans_that_is_being_announced_and_is_refused(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    with transaction(catalog_url) as announcing:
+        target = {"table_id": table._info.id, "before": datetime.now(UTC)}
+        announcing.execute(query("await_long_writes"), target)
+        writing = Beside(lambda: table.upsert(rows({1: ("mon", 9)})), connection)
+        announcing.execute(query("mark_orphans"), target)
+
+    refused = writing.outcome()
+    assert (type(refused), refused.kind) == (lakelib.ConflictError, "files_reclaimed")
+    assert read(table) == {1: ("mon", 3)}
+
+
+@pytest.mark.usefixtures("slow_writes")
+def test_a_search_for_orphans_waits_for_what_took_long_and_is_being_staged(
+    lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    staged = table.stage_upsert(rows({1: ("mon", 9)}))
+    with transaction(catalog_url) as going_on:
+        going_on.execute(query("hold_orphans"), {"table_id": table._info.id})
+        vacuum = Beside(lambda: lake.vacuum(grace=NOW), connection)
+
+    assert vacuum.outcome().orphans == 0
+    staged.publish()
+    assert read(table) == {1: ("mon", 9)}
+
+
+@pytest.mark.usefixtures("slow_writes")
+def test_a_search_that_leaves_young_files_alone_hinders_nobody(lake: lakelib.Lake, table: lakelib.Table) -> None:
+    lake.vacuum(grace=timedelta(minutes=3))
+    lake.vacuum(grace=NOW, dry_run=True)
+    table.upsert(rows({1: ("mon", 9)}))
     assert read(table) == {1: ("mon", 9)}
 
 

@@ -9,9 +9,16 @@ set state = 'expired', decided_at = clock_timestamp(), reason = 'a newer attempt
 where table_id = %(table_id)s and application = %(application)s and version = %(version)s and state = 'staged'
   and id <> %(commit_id)s;
 
--- The table's head as it is now, if the table is still there.
--- name: find_head
-select head_id, schema_id from lake."table" where id = %(table_id)s and dropped_at is null;
+-- The table, if it is still there: whether a write that began at a time is so long that a vacuum may be looking for
+-- orphans meanwhile, and whether one has, which has deleted the oldest of its files.
+-- name: find_reclaimed
+select clock_timestamp() - %(began_at)s > interval '1 minute' as is_long,
+       coalesce(orphans_before > %(began_at)s, false) as is_reclaimed
+from lake."table" where id = %(table_id)s and dropped_at is null;
+
+-- A vacuum that is about to look for orphans waits until the transaction's end.
+-- name: hold_orphans
+select pg_advisory_xact_lock_shared(hashtextextended(%(table_id)s::text || ' orphans', 0));
 
 -- Partitions that are not there yet.
 -- name: insert_partition

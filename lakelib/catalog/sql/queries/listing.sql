@@ -1,6 +1,6 @@
 -- The tables of all namespaces or of one, each with its head.
 -- name: list_table_heads
-select t.*, s.columns, h.committed_at as head_committed_at
+select t.*, s.columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at
 from lake."table" t
 join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
 left join lake.snapshot h on h.table_id = t.id and h.id = t.head_id

@@ -30,12 +30,14 @@ on conflict do nothing;
 
 -- A table at its head, by name.
 -- name: load_table_by_name
-select t.*, s.columns from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+select t.*, s.columns, clock_timestamp() as loaded_at
+from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
 where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
 
 -- A table at its head, by id.
 -- name: load_table_by_id
-select t.*, s.columns from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+select t.*, s.columns, clock_timestamp() as loaded_at
+from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
 where t.id = %(table_id)s and t.dropped_at is null;
 
 -- Schema versions of a table.
