@@ -2,6 +2,8 @@
 
     python -m infra.airflow up | down | status [--home FOLDER] [--port PORT]
 
+`keep` is what `up` leaves running to start again what ends.
+
 Everything lies in one folder, `.lake` by default, and stays there: the lake's catalog and warehouse where
 `lakelib.connect()` finds them, the landing folder, and under `airflow` logs, secrets and passwords (mode 0600).
 """
@@ -13,8 +15,9 @@ from pathlib import Path
 
 from infra.airflow.api import health
 from infra.airflow.instance import DEFAULT_HOME, Home, State, read_passwords, read_state
+from infra.airflow.keeper import find_missing, keep
 from infra.airflow.lifecycle import PARTS, StartError, down, running_parts, up
-from infra.airflow.postgres import is_ready
+from infra.airflow.postgres import SERVER, is_ready
 
 
 def main() -> int:
@@ -25,12 +28,15 @@ def main() -> int:
             return _up(home, arguments.port)
         case "down":
             return _down(home)
+        case "keep":
+            keep(home)
+            return 0
         case _:
             return _status(home)
 
 
 def _up(home: Home, port: int | None) -> int:
-    if len(running_parts(home)) == len(PARTS) and is_ready(home.catalog):
+    if not find_missing(home):
         print("Airflow is running already.")
     else:
         print("Starting PostgreSQL and Airflow …", flush=True)
@@ -55,7 +61,7 @@ def _status(home: Home) -> int:
     state = read_state(home)
     running = running_parts(home)
     told = health(state.url) if state is not None and running else {}
-    print(f"postgresql      {'running' if is_ready(home.catalog) else 'not running'}")
+    print(f"{SERVER:<15} {'running' if is_ready(home.catalog) else 'not running'}")
     for part in PARTS:
         print(f"{part:<15} {f'running, pid {running[part].pid}' if part in running else 'not running'}")
     if state is not None and running:
@@ -87,7 +93,7 @@ def _how_to_use(home: Home, state: State) -> str:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.airflow", description=__doc__.partition("\n")[0])
-    parser.add_argument("action", choices=("up", "down", "status"))
+    parser.add_argument("action", choices=("up", "down", "status", "keep"))
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="the folder of it all")
     parser.add_argument("--port", type=int, help="of Airflow; any free one if it is taken. 8080, if not given")
     return parser.parse_args()

@@ -1,4 +1,5 @@
-"""Starting an instance and ending it: PostgreSQL, then the four parts of Airflow, each a process of its own.
+"""Starting an instance and ending it: PostgreSQL, then the four parts of Airflow and what keeps them running, each a
+process of its own.
 
 `airflow standalone` would leave its parts behind when it is told to end, so each part is started here.
 """
@@ -30,6 +31,7 @@ from infra.airflow.instance import (
     write_state,
 )
 from infra.airflow.postgres import (
+    SERVER,
     airflow_url,
     catalog_url,
     is_ready,
@@ -42,13 +44,15 @@ from infra.airflow.postgres import (
 )
 from infra.airflow.processes import Started, end, is_running, start_detached
 
+KEEPER = "keeper"
 # Task logs are read from disk: the log servers would listen on every address of this machine.
-PARTS = {
+_OF_AIRFLOW = {
     "api-server": ("api-server",),
     "scheduler": ("scheduler", "--skip-serve-logs"),
     "dag-processor": ("dag-processor",),
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
+PARTS = (*_OF_AIRFLOW, KEEPER)
 HEALTHY_SECONDS = 180
 _END_SECONDS = 20
 _POLL_SECONDS = 0.5
@@ -89,15 +93,19 @@ def down(home: Home) -> list[str]:
     """Ends what `up` started and the jobs of its tasks, and returns the names of the parts; data and secrets stay."""
     if not home.airflow.exists():
         return []
+    parts = running_parts(home)
+    # The keeper first, without waiting: it may hold the lock, for it is starting something.
+    end([parts[KEEPER]] if KEEPER in parts else (), seconds=_END_SECONDS)
     with _locked(home):
-        parts, state = running_parts(home), read_state(home)
+        parts, state = {**parts, **running_parts(home)}, read_state(home)
         end(state.parts.values() if state else (), seconds=_END_SECONDS)
         _end_jobs(home)
         had_server = is_ready(home.catalog)
         stopped = release_server(home.catalog, [part.pid for part in state.parts.values()] if state else [])
         if state is not None:
             write_state(home, State(port=state.port, parts={}))
-        return [*parts, *(["postgresql"] if had_server and stopped else [])]
+        ended = [part for part in PARTS if part in parts]
+        return [*ended, *([SERVER] if had_server and stopped else [])]
 
 
 def restart_postgresql(home: Home, *, mode: str = "fast") -> None:
@@ -145,10 +153,9 @@ def _migrate(home: Home, server: Any, settings: Mapping[str, str]) -> None:
 def _start_missing(home: Home, server: Any, settings: Mapping[str, str], running: State) -> State:
     begun: list[Started] = []
     try:
-        for name, arguments in PARTS.items():
+        for name in PARTS:
             if name not in running.parts:
-                command = [*_AIRFLOW, *arguments]
-                begun.append(start_detached(name, command, settings, PROJECT, home.log_of(name)))
+                begun.append(start_detached(name, _command(home, name), settings, PROJECT, home.log_of(name)))
                 state = State(port=running.port, parts={**running.parts, **{part.name: part for part in begun}})
                 write_state(home, state)
                 register_users(server, [begun[-1].pid])
@@ -161,13 +168,19 @@ def _start_missing(home: Home, server: Any, settings: Mapping[str, str], running
     return state
 
 
+def _command(home: Home, part: str) -> list[str]:
+    if part == KEEPER:
+        return [sys.executable, "-m", "infra.airflow", "keep", "--home", str(home.folder)]
+    return [*_AIRFLOW, *_OF_AIRFLOW[part]]
+
+
 def _wait_until_healthy(home: Home, state: State) -> None:
     deadline = time.monotonic() + HEALTHY_SECONDS
     found: dict[str, str] = {}
     while time.monotonic() < deadline:
         for name, part in state.parts.items():
             if not is_running(part):
-                raise StartError(f"Airflow's {name} has ended.\n{_tail(home, name)}")
+                raise StartError(f"The {name} has ended.\n{_tail(home, name)}")
         found = health(state.url)
         if found and all(status == "healthy" for status in found.values()):
             return

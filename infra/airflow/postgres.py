@@ -15,6 +15,7 @@ import psycopg
 from lakelib.catalog.embedded import EmbeddedServer
 
 AIRFLOW_DATABASE = "airflow"
+SERVER = "postgresql"
 
 
 def start_server(folder: Path) -> Any:
@@ -62,6 +63,13 @@ def release_server(folder: Path, pids: Iterable[int]) -> bool:
 
 def restart_server(folder: Path, *, mode: str) -> None:
     """Stops the server in a mode of pg_ctl's, and starts it again."""
+    server = stop_server(folder, mode=mode)
+    with server._lock:
+        server.ensure_postgres_running()
+
+
+def stop_server(folder: Path, *, mode: str = "immediate") -> Any:
+    """Ends the server in a mode of pg_ctl's, whoever uses it."""
     EmbeddedServer(folder)
     server = _server_of(folder)
     with server._lock:
@@ -71,7 +79,7 @@ def restart_server(folder: Path, *, mode: str) -> None:
             bin_path=server.bin_path,
             user=server.system_user,
         )
-        server.ensure_postgres_running()
+    return server
 
 
 def catalog_url(server: Any) -> str:

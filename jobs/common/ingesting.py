@@ -20,7 +20,7 @@ from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import find_attempt, stage_partition
+from lakelib.ops.ingest import check_not_appended, find_attempt, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import provide_table
 from lakelib.ops.request import WriteRequest, parse_request
@@ -134,6 +134,8 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
 
 
 def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
+    if found is None:
+        check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
     arrival = _arrived(lake, work) if found is None else None
     if arrival is not None and arrival.is_empty and not _may_be_empty(work.spec):
         return _without_rows(work)

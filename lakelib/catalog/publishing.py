@@ -113,6 +113,13 @@ def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Att
     return None if row is None else attempt_from_row(row)
 
 
+def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:
+    """The snapshot in which an earlier version of this work has appended the rows of the partition."""
+    parameters = {"table_id": table.id, "application": key.application, "version": key.version, "partition": partition}
+    row = catalog.run(lambda db: db.execute(query("find_appended"), parameters).fetchone())
+    return None if row is None else int(row["snapshot_id"])
+
+
 def refresh_overwrite(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> None:
     """A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to
     take out; with `over_changes` whatever was added since. Anything else is left for publishing to tell."""

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import publishing, tables
+from lakelib.errors import InvalidInputError
 from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, TableInfo
 from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
@@ -23,6 +24,24 @@ def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Att
     """What has become of this work so far: a published commit, or the newest of those that are not; None for nothing
     that counts, which is nothing but commits that have expired."""
     return publishing.find_attempt(runtime.catalog, table, key)
+
+
+def check_not_appended(
+    runtime: Runtime, table: TableInfo, spec: TableSpec, partition: str, key: IdempotencyKey
+) -> None:
+    """Raises InvalidInputError where an earlier version of the work has appended the partition's rows already: they
+    would be there twice."""
+    if spec.write.mode != "append":
+        return
+    snapshot_id = publishing.find_appended(runtime.catalog, table, key, partition)
+    if snapshot_id is not None:
+        raise InvalidInputError(
+            f"The rows of partition {partition} are in {table.full_name} already: an earlier version of"
+            f" {key.application!r} has appended them in snapshot {snapshot_id}.",
+            kind="appended_already",
+            remedy="Delete them first, and ingest the partition under another key (in Airflow: by a new run). Or let"
+            " the spec say write.mode: overwrite, which replaces them.",
+        )
 
 
 def stage_partition(

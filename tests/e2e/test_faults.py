@@ -2,24 +2,22 @@
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
 import psutil
-import psycopg
 import pytest
 
 from dags.lake_dags.detached import JobState, state_of
 from infra.airflow.api import ApiError, wait_for
-from infra.airflow.lifecycle import StartError, restart_postgresql, running_parts, up
+from infra.airflow.lifecycle import restart_postgresql, running_parts
 from infra.demo.runs import Run, returned, trigger
 from infra.demo.shop import ORDERS_A_DAY, write_day
-from lakelib.errors import NotFoundError, RetryableError
+from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitState
 from lakelib.ops.inspect import list_commits
 from tests.e2e.support import ORDERS, Live, check_follow_ups, green, rows_of
@@ -30,7 +28,6 @@ STAGES = ("wait_for_source", "stage_and_judge", "decide", "publish", "tag", "mar
 JOB_STAGES = ("stage_and_judge", "publish")
 _BEGIN_SECONDS = 300
 _RUN_SECONDS = 600
-_OPERATOR_SECONDS = 3
 _DAYS: Iterator[date] = (date(2026, 9, day) for day in range(1, 31))
 
 
@@ -69,27 +66,7 @@ def test_postgresql_crashes_at_every_stage(live: Live) -> None:
             wait_for_pid(live, run_id, stage)
             restart_postgresql(live.home, mode="immediate")
 
-    with somebody_calls_up(live):
-        check_that_it_recovers(live, strike)
-
-
-@contextmanager
-def somebody_calls_up(live: Live) -> Iterator[None]:
-    """As an operator does, or what keeps services running: a scheduler that has lost its database ends itself."""
-    done = threading.Event()
-
-    def look() -> None:
-        while not done.wait(_OPERATOR_SECONDS):
-            with suppress(StartError, RetryableError, psycopg.OperationalError):
-                up(live.home, live.environment)
-
-    operator = threading.Thread(target=look)
-    operator.start()
-    try:
-        yield
-    finally:
-        done.set()
-        operator.join()
+    check_that_it_recovers(live, strike)
 
 
 def check_that_it_recovers(live: Live, strike: Callable[[str], None]) -> None:

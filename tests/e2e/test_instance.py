@@ -15,7 +15,7 @@ import pytest
 from infra.airflow.api import ApiError, health, log_in, wait_for
 from infra.airflow.instance import PROJECT, Home, State, choose_port, read_passwords, read_state, write_state
 from infra.airflow.lifecycle import PARTS, down, running_parts, up
-from infra.airflow.postgres import is_ready
+from infra.airflow.postgres import is_ready, stop_server
 from infra.airflow.processes import Started, is_running
 
 
@@ -33,6 +33,7 @@ def test_life_of_an_instance(empty_home: Home) -> None:
     check_users(home)
     check_lake(home)
     check_that_what_was_killed_is_started_again(home)
+    check_that_the_keeper_starts_what_ends(home)
     parts = running_parts(home)
     assert down(home) == [*PARTS, "postgresql"]
     assert not any(is_running(part) for part in parts.values())
@@ -53,6 +54,13 @@ def test_a_process_of_an_earlier_boot_is_not_taken_for_a_part(empty_home: Home) 
     finally:
         program.kill()
         program.wait()
+
+
+def test_the_keeper_of_an_instance_that_is_gone_leaves(empty_home: Home) -> None:
+    """It does not make again what somebody has removed."""
+    command = [sys.executable, "-m", "infra.airflow", "keep", "--home", str(empty_home.folder)]
+    subprocess.run(command, cwd=PROJECT, check=True, timeout=60)
+    assert not empty_home.folder.exists()
 
 
 def check_only_loopback(parts: Iterable[Started]) -> None:
@@ -108,6 +116,29 @@ def check_that_what_was_killed_is_started_again(home: Home) -> None:
     assert {name: part for name, part in after.items() if name != "triggerer"} == {
         name: part for name, part in before.items() if name != "triggerer"
     }
+
+
+def check_that_the_keeper_starts_what_ends(home: Home) -> None:
+    """Nobody has to call `up`, but for the keeper itself."""
+    before = running_parts(home)
+    os.kill(before["scheduler"].pid, signal.SIGKILL)
+    stop_server(home.catalog)
+
+    def all_new() -> bool | None:
+        running = running_parts(home)
+        is_back = set(running) == set(PARTS) and running["scheduler"] != before["scheduler"] and is_ready(home.catalog)
+        return True if is_back and set(health(state_of(home).url).values()) == {"healthy"} else None
+
+    wait_for(all_new, seconds=120, what="the keeper's work")
+    os.kill(before["keeper"].pid, signal.SIGKILL)
+    wait_for(lambda: None if is_running(before["keeper"]) else True, seconds=10, what="the end of the keeper")
+    assert up(home).parts["keeper"] != before["keeper"]
+
+
+def state_of(home: Home) -> State:
+    state = read_state(home)
+    assert state is not None
+    return state
 
 
 def family(part: Started) -> list[psutil.Process]:

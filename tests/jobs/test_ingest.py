@@ -371,6 +371,22 @@ def test_a_commit_that_was_discarded_stays_so_for_its_key(shop: Shop, run_job: R
     assert _ingest(run_job, shop, 2).facts["state"] == "staged"
 
 
+def test_a_run_that_is_cleared_does_not_append_its_rows_twice(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec(write="{mode: append}")
+    shop.deliver([order(1)])
+    discarded = _ingest(run_job, shop, 1)
+    lake.staged(UUID(discarded.facts["commit"])).reject("wrong day")
+    snapshot = _publish(lake, shop, _ingest(run_job, shop, 2))
+    refused = _ingest(run_job, shop, 3)
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "appended_already")
+    assert f"in snapshot {snapshot}" in refused.err
+    assert lake.table(shop.table).scan().count() == 1
+    other_day = "2026-11-19"
+    shop.deliver([order(2, dt=other_day)], key=other_day)
+    _publish(lake, shop, _ingest(run_job, shop, 3, key=other_day))
+    assert lake.table(shop.table).scan().count() == 2
+
+
 def test_of_two_runs_of_the_same_work_at_once_one_is_published(shop: Shop, lake: Lake, spark: SparkSession) -> None:
     """The later takes over; or it takes up what the other has staged. Either may be told so."""
     shop.write_spec()

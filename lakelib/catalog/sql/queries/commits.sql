@@ -249,6 +249,13 @@ select s.* from lake.commit c join lake.snapshot s on s.commit_id = c.id
 where c.table_id = %(table_id)s and c.application = %(application)s and c.version >= %(version)s and c.state = 'published'
 order by c.version limit 1;
 
+-- The snapshot in which an earlier version of a piece of work has appended the rows of a partition.
+-- name: find_appended
+select c.snapshot_id from lake.commit c
+where c.table_id = %(table_id)s and c.application = %(application)s and c.version < %(version)s
+  and c.state = 'published' and c.kind = 'append' and c.properties ->> 'partition' = %(partition)s
+order by c.version desc limit 1;
+
 -- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it
 -- obsolete), else the newest that has not expired.
 -- name: find_attempt
