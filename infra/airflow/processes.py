@@ -1,6 +1,7 @@
 """Processes that outlive the command that starts them: begun in a session of their own, recognised by pid and start
 time, ended with their descendants. Needs /proc (Linux)."""
 
+import atexit
 import os
 import subprocess
 import time
@@ -13,7 +14,7 @@ import psutil
 
 _POLL_SECONDS = 0.05
 _KEPT: list[subprocess.Popen[bytes]] = []
-"""What was started here: an object that is dropped while its process runs would warn."""
+"""What was started here: an object that is dropped while its process runs, for all it knows, would warn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,12 @@ class Started:
     name: str
     pid: int
     start: str
+
+
+@atexit.register
+def _note_ends() -> None:
+    for process in _KEPT:
+        process.poll()
 
 
 def start_detached(
