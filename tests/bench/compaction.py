@@ -91,7 +91,7 @@ class _Tables:
         for _ in range(_ROUNDS):
             table = self._new_table()
             paths = _paths(table)
-            folder = self._lab.folder / "plain"
+            folder = self._lab.folder / "compacted"
             folder.mkdir()
             plain.append(seconds_of(lambda: rewrite_plainly(paths, folder), settle_disk=True))  # noqa: B023 - called here
             shutil.rmtree(folder)
