@@ -13,10 +13,18 @@ from pyspark.sql import functions as sf
 import lakelib
 import lakelib.spark
 from lakelib import Lake, Table
+from lakelib.model.verdict import Scope
 from lakelib.settings import StorageSettings
+from lakelib.specs.suite import parse_suite
 from tests.conftest import BUCKET
 
 TABLE = "shop.orders"
+GATE = """
+name: versions
+expectations:
+  - {type: expect_column_values_to_be_between, kwargs: {column: version, min_value: 2}, scope: staged}
+  - {type: expect_column_values_to_be_between, kwargs: {column: version, min_value: 2}, scope: merged}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +93,25 @@ def test_the_format_writes_and_overwrites(s3_lake: Lake, table: Table, spark: Sp
     rows(spark, 50, 60, 2).write.format("lake").mode("overwrite").save(TABLE)
     assert versions(spark.read.format("lake").load(TABLE)) == dict.fromkeys(range(50, 60), 2)
     assert versions(spark.read.format("lake").option("at", "1").load(TABLE)) == dict.fromkeys(range(100), 1)
+
+
+def test_tasks_compact_what_is_on_s3(table: Table, spark: SparkSession) -> None:
+    table.upsert(rows(spark, 0, 1000, 1), distribution="none")
+    table.upsert(rows(spark, 900, 1100, 2), distribution="none")
+    table.delete_keys(rows(spark, 0, 10, 0).select("id", "day"))
+    done = table.compact(full=True, session=spark)
+    assert (done.files_before, done.files_after, done.rows_after) == (12, len(table.files()), 1090)
+    assert done.files_after < done.files_before
+    assert versions(table.scan().to_spark(spark)) == dict.fromkeys(range(10, 900), 1) | dict.fromkeys(
+        range(900, 1100), 2
+    )
+
+
+def test_a_gate_judges_rows_on_s3(table: Table, spark: SparkSession) -> None:
+    table.upsert(rows(spark, 0, 100, 1))
+    staged = table.stage_upsert(rows(spark, 90, 110, 2))
+    verdict = staged.judge(parse_suite(GATE), spark)
+    assert [(each.scope, each.row_count, each.unexpected_count) for each in verdict.checks] == [
+        (Scope.STAGED, 20, 0),
+        (Scope.MERGED, 110, 90),
+    ]
