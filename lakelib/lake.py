@@ -16,7 +16,7 @@ from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, judge, publish, vacuum
+from lakelib.ops import create, inspect, judge, publish, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.storage.filesystem import open_storage
@@ -77,8 +77,10 @@ class Lake:
     def namespaces(self) -> list[str]:
         return tables.list_namespaces(self._runtime.catalog)
 
-    def tables(self, namespace: str) -> list[str]:
-        """The names of the namespace's tables."""
+    def tables(self, namespace: str | None = None) -> list[str]:
+        """The names of the namespace's tables; without one those of all tables, as `namespace.table`."""
+        if namespace is None:
+            return [each.table.full_name for each in inspect.list_tables(self._runtime, None)]
         return tables.list_tables(self._runtime.catalog, namespace)
 
     def create_table(

@@ -16,6 +16,8 @@ from lakelib import LakeError, Snapshot
 from lakelib.errors import OTHER_EXIT_CODE, exit_code_of
 
 _TOLD_IN_TASK = re.compile(r"lakelib\.errors\.(\w+): (.*)")
+_TOLD_BY_JAVA = re.compile(r"(\[(DATA_SOURCE_NOT_FOUND)\] .*)")
+"""What is wrong with a request and comes without a class of PySpark's own."""
 _NOT_THERE = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -130,7 +132,8 @@ def _from_spark(error: Exception) -> LakeError | None:
         is_missing = condition.startswith(_NOT_THERE)
         family = lakelib.NotFoundError if is_missing else lakelib.InvalidInputError
         return family(str(error).partition("\n\nJVM stacktrace")[0].strip(), kind=kind)
-    return None
+    refused = _TOLD_BY_JAVA.search(str(error))
+    return lakelib.InvalidInputError(refused[1].strip(), kind=f"spark_{refused[2].lower()}") if refused else None
 
 
 def run_told(job: str, table: str | None, result: Path | None, work: Callable[[], Outcome]) -> int:

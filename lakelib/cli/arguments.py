@@ -41,7 +41,12 @@ Columns = Annotated[
 ]
 CommitIds = Annotated[list[str], typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
 CommitId = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of a commit.", show_default=False)]
-Really = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without this it is only told what would be done.")]
+Really = Annotated[
+    bool,
+    typer.Option(
+        "--yes/--dry-run", "-y", help="Do it, rather than only tell what would be done.", show_default="--dry-run"
+    ),
+]
 
 
 def read_at(text: str | None) -> int | str | datetime | None:

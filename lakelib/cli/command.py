@@ -136,14 +136,19 @@ class Session:
         remedy = error.remedy if isinstance(error, LakeError) else "Run it again with --debug to see where it arose."
         if self.json:
             family = type(error).__name__ if known else "other"
-            told = {"family": family, "kind": kind, "message": message, "remedy": remedy}
-            print(json.dumps({"ok": False, "exit_code": code, "error": told}), file=sys.stderr)
+            print_failure(code, family, kind, message, remedy)
             return code
         self.err.print("error: ", style="bold red", end="", highlight=False)
         self.err.print(message, markup=False, highlight=False, soft_wrap=True)
         if remedy:
             self.err.print(remedy, style="dim", markup=False, highlight=False, soft_wrap=True)
         return code
+
+
+def print_failure(code: int, family: str, kind: str, message: str, remedy: str) -> None:
+    """For programs: a line of JSON on stderr."""
+    told = {"family": family, "kind": kind, "message": message, "remedy": remedy}
+    print(json.dumps({"ok": False, "exit_code": code, "error": told}), file=sys.stderr)
 
 
 def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callable[[Callable[..., None]], Any]:

@@ -81,11 +81,18 @@ def commits(
             readable_count(each.summary.get("rows_in", 0)),
             each.kind,
             "" if each.application is None else f"{escaped(each.application)}:{each.version}",
-            escaped(each.reason or ""),
+            escaped(_why(each)),
         )
         for each in found
     ]
     return show_table(session, columns, rows, empty=f"No commit is {' or '.join(each.value for each in states)}.")
+
+
+def _why(commit: "CommitSummary") -> str:
+    """What the gate or a person has said, and who published it all the same."""
+    if commit.approved_by is None:
+        return commit.reason or ""
+    return f"published by {commit.approved_by}: {commit.approval_reason}"
 
 
 def publish(

@@ -1,12 +1,14 @@
 """The command `lake`: looks into a lake, decides about commits, and looks after tables."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from lakelib.cli import decide, done, look, maintain, rows, tags
-from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse
+from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse, print_failure
 
 _EPILOG = (
     "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME), else the one in ./.lake."
@@ -28,11 +30,23 @@ for part in (look, rows, decide, done, maintain, tags):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
+    if "--json" in (sys.argv if arguments is None else arguments):
+        return _main_for_programs(arguments)
     try:
         app(arguments, prog_name="lake")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
+
+
+def _main_for_programs(arguments: Sequence[str] | None) -> int:
+    """Wrong usage, too, is told in JSON."""
+    try:
+        ended = app(arguments, prog_name="lake", standalone_mode=False)
+    except TyperException as error:
+        print_failure(error.exit_code, "UsageError", "wrong_usage", error.format_message(), "`lake --help` tells more.")
+        return error.exit_code
+    return ended if isinstance(ended, int) else 0
 
 
 def _tell_version(asked: bool) -> None:

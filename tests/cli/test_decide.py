@@ -98,6 +98,7 @@ def test_a_rejected_commit_is_published_by_a_person_who_says_why(run: Run, order
     (found,) = (
         each for each in run("commits", orders.name, "-s", "published", "--json").document if each["approved_by"]
     )
+    assert "published by ann: It was the sale." in run("commits", orders.name, "-s", "published").out
     assert (found["commit"], found["approved_by"], found["approval_reason"]) == (
         str(staged.id),
         "ann",

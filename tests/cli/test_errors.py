@@ -127,6 +127,15 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == f"lakelib {lakelib.__version__}\n"
 
 
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["expire", "shop.orders", "--nosuch"], ["scan"]])
+def test_wrong_usage_is_told_to_programs_in_json(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(["--json", *arguments]) == 2
+    told = capsys.readouterr()
+    error = json.loads(told.err)
+    assert (told.out, error["exit_code"], error["error"]["kind"]) == ("", 2, "wrong_usage")
+    assert error["error"]["message"]
+
+
 def test_every_command_has_help(run: Run) -> None:
     commands = run("--help").out
     for name in ("namespaces", "tables", "describe", "history", "partitions", "files", "scan", "explain", "commits"):

@@ -20,6 +20,7 @@ def test_namespaces_are_listed_with_their_tables(run: Run, lake: Lake, orders: T
 def test_tables_are_listed_with_their_definition_and_head(run: Run, lake: Lake, orders: Table) -> None:
     found = run("tables", "shop", "--json").document
     assert [each["table"] for each in found] == sorted(f"shop.{name}" for name in lake.tables("shop"))
+    assert [each["table"] for each in run("tables", "--json").document] == lake.tables()
     (entry,) = (each for each in found if each["table"] == orders.name)
     assert orders.head is not None
     assert entry == {

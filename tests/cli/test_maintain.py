@@ -29,6 +29,7 @@ def test_snapshots_expire_when_it_is_meant(run: Run, orders: Table) -> None:
     dry = run("expire", orders.name, "--keep-last", 1, "--json").document
     assert (dry["table"], dry["dry_run"], dry["snapshots"]) == (orders.name, True, [1, 2])
     told = run("expire", orders.name, "--keep-last", 1)
+    assert told == run("expire", orders.name, "--keep-last", 1, "--dry-run")
     assert "Nothing was changed" in told.err
     assert "would be forgotten" in told.out
     assert len(orders.history()) == 3

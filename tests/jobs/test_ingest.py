@@ -443,6 +443,15 @@ def test_a_wrong_spec_or_key_ends_with_3(shop: Shop, run_job: RunJob) -> None:
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "invalid_partition_key")
 
 
+def test_a_format_that_nobody_reads_is_named_without_a_trace(shop: Shop, run_job: RunJob) -> None:
+    shop.write_spec(source=f"{{format: jsn, path: '{shop.landing}/{{partition}}/*.json'}}")
+    shop.deliver([order(1)])
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.code, ran.facts["error"]["kind"]) == (3, "spark_data_source_not_found")
+    assert "jsn" in ran.facts["error"]["message"]
+    assert len(ran.err.splitlines()) < 6
+
+
 def test_a_variable_that_is_not_set_is_named(shop: Shop, run_job: RunJob) -> None:
     shop.write_spec(source="{path: '${NOWHERE_TO_LAND}/{partition}/'}")
     ran = _ingest(run_job, shop, 1)
