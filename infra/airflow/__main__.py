@@ -9,6 +9,7 @@ Everything lies in one folder, `.lake` by default, and stays there: the lake's c
 """
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,8 @@ from infra.airflow.postgres import SERVER, is_ready
 
 def main() -> int:
     arguments = _parse_arguments()
+    # Whoever is ended while it starts something ends that, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     home = Home(arguments.home.resolve())
     match arguments.action:
         case "up":

@@ -1,21 +1,18 @@
 """The keeper of an instance: starts again what has ended, as a scheduler does that has lost its database.
 
-`make up` starts one, `make down` ends it first. What keeps ending is tried at longer and longer intervals.
+`make up` starts one, `make down` ends it first. What keeps ending is tried at longer and longer intervals. Each try is
+a process of its own, `up`, that inherits nothing from the one before.
 """
 
 import os
-import signal
+import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from types import FrameType
 
-import psycopg
-
-from infra.airflow.instance import Home, read_state
-from infra.airflow.lifecycle import KEEPER, PARTS, StartError, running_parts, up
-from infra.airflow.postgres import SERVER, is_ready
-from lakelib.errors import LakeError
+from infra.airflow.instance import PROJECT, Home, read_state
+from infra.airflow.lifecycle import KEEPER, PARTS, running_parts
+from infra.airflow.postgres import SERVER, has_data, is_ready
 
 _PAUSE_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -24,18 +21,19 @@ _CALM_SECONDS = 120.0
 
 
 def keep(home: Home) -> None:
-    """Goes on until it is ended, or the instance has another keeper, or none."""
-    signal.signal(signal.SIGTERM, _leave)
+    """Goes on until it is ended, or the instance has another keeper, or none, or no data."""
     _say("watching")
     pause, started_at = _PAUSE_SECONDS, time.monotonic()
     while True:
         time.sleep(pause)
         if not _is_keeper(home):
             return _say("not the keeper any more")
+        if not has_data(home.catalog):
+            return _say(f"there is no catalog in {home.catalog} any more; `up` would make an empty one")
         missing = find_missing(home)
         if missing:
             _say(f"not running: {', '.join(missing)}")
-            _try_to_start(home)
+            _say("all of it runs" if _start(home) else "not started")
             pause, started_at = min(pause * 2, _LONGEST_PAUSE_SECONDS), time.monotonic()
         elif time.monotonic() - started_at > _CALM_SECONDS:
             pause = _PAUSE_SECONDS
@@ -52,19 +50,11 @@ def _is_keeper(home: Home) -> bool:
     return state is not None and KEEPER in state.parts and state.parts[KEEPER].pid == os.getpid()
 
 
-def _try_to_start(home: Home) -> None:
-    try:
-        up(home)
-    except (StartError, LakeError, psycopg.Error, OSError) as error:
-        _say(f"not started: {error}")
-    else:
-        _say("all of it runs")
+def _start(home: Home) -> bool:
+    """Why it has failed goes to the log; what it says of passwords does not."""
+    command = [sys.executable, "-m", "infra.airflow", "up", "--home", str(home.folder)]
+    return subprocess.run(command, cwd=PROJECT, stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def _say(words: str) -> None:
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {words}", flush=True)
-
-
-def _leave(signal_number: int, frame: FrameType | None) -> None:
-    """What is being started ends with it."""
-    sys.exit(0)

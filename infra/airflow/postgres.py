@@ -114,8 +114,16 @@ def url_of_running(folder: Path) -> str | None:
     """The catalog's URL, if a server runs on the folder."""
     if not (folder / "postmaster.pid").exists():
         return None
-    found = _load_module().utils.PostmasterInfo.read_from_pgdata(folder)
-    return str(found.get_uri()) if found is not None and found.is_running() else None
+    try:
+        found = _load_module().utils.PostmasterInfo.read_from_pgdata(folder)
+        return str(found.get_uri()) if found is not None and found.is_running() else None
+    except (AssertionError, IndexError, ValueError):  # it is being written
+        return None
+
+
+def has_data(folder: Path) -> bool:
+    """Whether there is a server's data, running or not."""
+    return (folder / "PG_VERSION").exists()
 
 
 def _server_of(folder: Path) -> Any:

@@ -120,6 +120,12 @@ def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, parti
     return None if row is None else int(row["snapshot_id"])
 
 
+def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
+    """No earlier version of this work appends rows of the partition from now on; those that have done so have."""
+    parameters = {"table_id": table.id, "application": key.application, "version": key.version, "partition": partition}
+    catalog.run(lambda db: db.execute(query("overtake_appends"), parameters))
+
+
 def refresh_overwrite(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> None:
     """A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to
     take out; with `over_changes` whatever was added since. Anything else is left for publishing to tell."""

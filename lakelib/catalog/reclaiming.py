@@ -69,13 +69,14 @@ def count_waiting(catalog: Catalog) -> int:
 
 
 def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
-    """From now on no commit is staged whose files may be older than this. What was being staged, is."""
+    """From now on no commit is staged whose files may be older than this. What was being staged, is.
 
-    def work(db: Connection) -> None:
-        db.execute(query("await_long_writes"), {"table_id": table_id})
-        db.execute(query("mark_orphans"), {"table_id": table_id, "before": before})
-
-    catalog.run(work)
+    Whoever stages waits for the second transaction and then sees the first. They are two, lest publishers wait for
+    whoever stages.
+    """
+    mark = {"table_id": table_id, "before": before}
+    catalog.run(lambda db: db.execute(query("mark_orphans"), mark))
+    catalog.run(lambda db: db.execute(query("await_stagings"), mark))
 
 
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:

@@ -65,12 +65,12 @@ def _lock_attempts(db: Connection, proposal: Proposal) -> None:
 
 
 def _is_reclaimed(db: Connection, proposal: Proposal, table_name: str) -> bool:
-    """Whether a vacuum may have taken files of the proposal for orphans. If not, none will."""
+    """Whether a vacuum may have taken files of the proposal for orphans. If not, none will. Raises NotFoundError if the
+    table is gone."""
     work = {"table_id": proposal.table_id, "began_at": proposal.began_at}
-    found = db.execute(query("find_reclaimed"), work).fetchone()
-    if found is not None and found["is_long"]:
+    if proposal.files:
         db.execute(query("hold_orphans"), work)
-        found = db.execute(query("find_reclaimed"), work).fetchone()
+    found = db.execute(query("find_reclaimed"), work).fetchone()
     if found is None:
         raise table_missing(table_name)
     return bool(proposal.files) and bool(found["is_reclaimed"])

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from lakelib.catalog import files, publishing, staging, tables
+from lakelib.catalog import files, publishing, reclaiming, staging, tables
 from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
@@ -166,8 +166,9 @@ def _compact_units(
     waves = list(_waves(table, units))
     with Held(runtime, waves[0]):
         for wave in waves:
+            began_at = reclaiming.load_now(runtime.catalog)
             rewritten = _rewrite(runtime, wave, schemas, session, progress)
-            lost += len(rewritten) - _publish(runtime, table, rewritten, tally)
+            lost += len(rewritten) - _publish(runtime, replace(table, loaded_at=began_at), rewritten, tally)
     return lost
 
 

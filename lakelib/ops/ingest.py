@@ -54,6 +54,9 @@ def stage_partition(
     """
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     target = _target(table, spec.partition_value(key))
+    if spec.write.mode == "append" and request.idempotency_key is not None:
+        publishing.overtake_appends(runtime.catalog, table, request.idempotency_key, key)
+        check_not_appended(runtime, table, spec, key, request.idempotency_key)
     source = open_source(rows).with_constants(target.constants)
     if spec.write.mode == "overwrite":
         return stage_overwrite(runtime, table, source, _replaced(spec, key), request)

@@ -26,6 +26,9 @@ from lakelib.ops.runtime import Runtime
 from lakelib.storage.paths import is_own_file, join_uri, leads_back
 
 DEFAULT_GRACE = timedelta(days=1)
+_LARGEST_LAG = timedelta(minutes=5)
+"""The storage's clock may be so far behind the catalog's (with a short grace, a tenth of it): its files look older than
+they are."""
 _ASKED_AT_ONCE = 1000
 _SAMPLE_SIZE = 1000
 
@@ -73,7 +76,9 @@ def vacuum(
     if not isinstance(dry_run, bool):
         raise InvalidInputError(f"dry_run is {dry_run!r}.", kind="invalid_retention", remedy="Give True or False.")
     account = _Account(dry_run=dry_run, tell=tell)
-    older_than = min(datetime.now(UTC), reclaiming.load_now(runtime.catalog)) - grace  # one of them may run ahead
+    now = reclaiming.load_now(runtime.catalog)
+    older_than = min(datetime.now(UTC), now) - grace  # one of them may run ahead
+    refused_before = now - grace + min(_LARGEST_LAG, grace / 10)
     places = reclaiming.load_places(runtime.catalog, older_than)
     for place in places:
         if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
@@ -83,6 +88,8 @@ def vacuum(
         done_files.sweep(runtime)
     for place in places if orphans else ():
         if place.dropped_at is None or place.is_due:
+            if not dry_run:
+                reclaiming.announce_search(runtime.catalog, place.id, refused_before)
             _delete_orphans(runtime, place, older_than, account)
     return _result(runtime, account)
 
@@ -122,8 +129,6 @@ def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], acc
 
 
 def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, account: _Account) -> None:
-    if not account.dry_run:
-        reclaiming.announce_search(runtime.catalog, place.id, older_than)
     storage = runtime.storage.at(place.location)
     own = (entry for entry in storage.list_files() if _is_own(entry.path, place))
     found = 0

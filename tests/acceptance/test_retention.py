@@ -229,7 +229,7 @@ def test_a_compaction_that_takes_longer_than_the_grace_leaves_the_table_as_it_is
 def test_a_vacuum_with_a_grace_leaves_a_write_alone(table: Table, lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         stage = staging.stage
-        patch.setattr(staging, "stage", lambda *given: (lake.vacuum(grace=timedelta(minutes=1)), stage(*given)))
+        patch.setattr(staging, "stage", lambda *given: (lake.vacuum(grace=timedelta(minutes=6)), stage(*given)))
         table.upsert(data(SCHEMA, (7, "tue")))
     assert content(table) == [5, 7]
 

@@ -34,6 +34,7 @@ def test_life_of_an_instance(empty_home: Home) -> None:
     check_lake(home)
     check_that_what_was_killed_is_started_again(home)
     check_that_the_keeper_starts_what_ends(home)
+    check_that_the_keeper_leaves_where_the_catalog_is_gone(home)
     parts = running_parts(home)
     assert down(home) == [*PARTS, "postgresql"]
     assert not any(is_running(part) for part in parts.values())
@@ -61,6 +62,17 @@ def test_the_keeper_of_an_instance_that_is_gone_leaves(empty_home: Home) -> None
     command = [sys.executable, "-m", "infra.airflow", "keep", "--home", str(empty_home.folder)]
     subprocess.run(command, cwd=PROJECT, check=True, timeout=60)
     assert not empty_home.folder.exists()
+
+
+def check_that_the_keeper_leaves_where_the_catalog_is_gone(home: Home) -> None:
+    """An empty one in its place would hide the loss."""
+    keeper = running_parts(home)["keeper"]
+    stop_server(home.catalog)
+    home.catalog.rename(home.folder / "lost")
+    wait_for(lambda: None if is_running(keeper) else True, seconds=120, what="the end of the keeper")
+    assert not home.catalog.exists()
+    (home.folder / "lost").rename(home.catalog)
+    assert up(home).parts["keeper"] != keeper
 
 
 def check_only_loopback(parts: Iterable[Started]) -> None:

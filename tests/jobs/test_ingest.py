@@ -387,6 +387,25 @@ def test_a_run_that_is_cleared_does_not_append_its_rows_twice(shop: Shop, run_jo
     assert lake.table(shop.table).scan().count() == 2
 
 
+def test_a_commit_that_still_waits_is_given_up_for_that_of_the_cleared_run(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    source = f"{{format: json, path: '{shop.landing}/{{partition}}/*.json', when_empty: publish}}"
+    shop.write_spec(write="{mode: append}", source=source)
+    shop.deliver([])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    shop.deliver([order(1)])
+    waiting = lake.staged(UUID(_ingest(run_job, shop, 2).facts["commit"]))
+    rejected = lake.staged(UUID(_ingest(run_job, shop, 3).facts["commit"]))
+    assert waiting.state == "expired"
+    rejected.reject("looks wrong")
+    cleared = _ingest(run_job, shop, 4)
+    with pytest.raises(ConflictError, match="expired"):
+        rejected.publish(by="ann", reason="It was right.")
+    _publish(lake, shop, cleared)
+    assert lake.table(shop.table).scan().count() == 1
+
+
 def test_of_two_runs_of_the_same_work_at_once_one_is_published(shop: Shop, lake: Lake, spark: SparkSession) -> None:
     """The later takes over; or it takes up what the other has staged. Either may be told so."""
     shop.write_spec()

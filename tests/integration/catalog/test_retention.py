@@ -17,6 +17,7 @@ import lakelib
 from lakelib.catalog import leases, retention, snapshots, staging, tables
 from lakelib.catalog.queries import query
 from lakelib.model.maintenance import ExpireResult
+from lakelib.ops import delete
 from lakelib.ops.inspect import reload
 from tests.integration.faults.jobs import SCHEMA, read, rows
 
@@ -292,34 +293,21 @@ def test_a_commit_that_is_staged_again_after_a_lost_reply_keeps_its_files_though
     assert read(table) == {1: ("mon", 9)}
 
 
-@pytest.fixture
-def slow_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is staged began two minutes ago."""
-    stage = staging.stage
-
-    def stage_as_if_slow(catalog: Any, proposal: Any, table_name: str) -> None:
-        stage(catalog, replace(proposal, began_at=proposal.began_at - timedelta(minutes=2)), table_name)
-
-    monkeypatch.setattr(staging, "stage", stage_as_if_slow)
-
-
-@pytest.mark.usefixtures("slow_writes")
-def test_what_took_long_waits_for_a_search_for_orphans_that_is_being_announced_and_is_refused(
+def test_what_is_staged_beside_an_announcement_of_a_search_for_orphans_waits_and_is_refused(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as announcing:
-        target = {"table_id": table._info.id, "before": datetime.now(UTC)}
-        announcing.execute(query("await_long_writes"), target)
+        target = {"table_id": table._info.id}
+        announcing.execute(query("await_stagings"), target)
         writing = Beside(lambda: table.upsert(rows({1: ("mon", 9)})), connection)
-        announcing.execute(query("mark_orphans"), target)
+        connection.execute(query("mark_orphans"), target | {"before": datetime.now(UTC)})
 
     refused = writing.outcome()
     assert (type(refused), refused.kind) == (lakelib.ConflictError, "files_reclaimed")
     assert read(table) == {1: ("mon", 3)}
 
 
-@pytest.mark.usefixtures("slow_writes")
-def test_a_search_for_orphans_waits_for_what_took_long_and_is_being_staged(
+def test_a_search_for_orphans_waits_for_what_is_being_staged(
     lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     staged = table.stage_upsert(rows({1: ("mon", 9)}))
@@ -332,12 +320,50 @@ def test_a_search_for_orphans_waits_for_what_took_long_and_is_being_staged(
     assert read(table) == {1: ("mon", 9)}
 
 
-@pytest.mark.usefixtures("slow_writes")
+def test_a_vacuum_and_a_delete_that_publishes_alone_do_not_wait_for_each_other(
+    lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The delete holds the table for its publish, and stages over another connection meanwhile."""
+    stage = staging.stage
+    vacuums: list[Beside] = []
+
+    def stage_beside_a_vacuum(*given: Any) -> None:
+        vacuums.append(Beside(lambda: lake.vacuum(grace=timedelta(days=1)), connection))
+        stage(*given)
+
+    monkeypatch.setattr(delete, "_FREE_TRIES", 0)
+    monkeypatch.setattr(staging, "stage", stage_beside_a_vacuum)
+    table.delete("value = 3")
+    assert [vacuum.outcome().orphans for vacuum in vacuums] == [0]
+    assert read(table) == {}
+
+
 def test_a_search_that_leaves_young_files_alone_hinders_nobody(lake: lakelib.Lake, table: lakelib.Table) -> None:
-    lake.vacuum(grace=timedelta(minutes=3))
-    lake.vacuum(grace=NOW, dry_run=True)
-    table.upsert(rows({1: ("mon", 9)}))
+    def write_beside(vacuum: Callable[[], object]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            stage = staging.stage
+            patch.setattr(staging, "stage", lambda *given: (vacuum(), stage(*given)))
+            table.upsert(rows({1: ("mon", 9)}))
+
+    write_beside(lambda: lake.vacuum(grace=timedelta(minutes=6)))
+    write_beside(lambda: lake.vacuum(grace=NOW, dry_run=True))
+    write_beside(lambda: lake.vacuum(grace=NOW, orphans=False))
     assert read(table) == {1: ("mon", 9)}
+
+
+def test_what_began_within_minutes_of_the_grace_is_refused_for_clocks_may_disagree(
+    lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = staging.stage
+
+    def stage_late(catalog: Any, proposal: Any, table_name: str) -> None:
+        lake.vacuum(grace=timedelta(hours=1))
+        stage(catalog, replace(proposal, began_at=proposal.began_at - timedelta(minutes=57)), table_name)
+
+    monkeypatch.setattr(staging, "stage", stage_late)
+    with pytest.raises(lakelib.ConflictError) as caught:
+        table.upsert(rows({1: ("mon", 9)}))
+    assert caught.value.kind == "files_reclaimed"
 
 
 def test_an_expiry_waits_for_what_is_being_staged_and_keeps_what_it_depends_on(

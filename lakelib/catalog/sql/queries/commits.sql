@@ -9,16 +9,15 @@ set state = 'expired', decided_at = clock_timestamp(), reason = 'a newer attempt
 where table_id = %(table_id)s and application = %(application)s and version = %(version)s and state = 'staged'
   and id <> %(commit_id)s;
 
--- The table, if it is still there: whether a write that began at a time is so long that a vacuum may be looking for
--- orphans meanwhile, and whether one has, which has deleted the oldest of its files.
--- name: find_reclaimed
-select clock_timestamp() - %(began_at)s > interval '1 minute' as is_long,
-       coalesce(orphans_before > %(began_at)s, false) as is_reclaimed
-from lake."table" where id = %(table_id)s and dropped_at is null;
-
 -- A vacuum that is about to look for orphans waits until the transaction's end.
 -- name: hold_orphans
 select pg_advisory_xact_lock_shared(hashtextextended(%(table_id)s::text || ' orphans', 0));
+
+-- The table, if it is still there: whether a vacuum has announced that it deletes files which no commit names, and which
+-- may be as old as a write that began at a time.
+-- name: find_reclaimed
+select coalesce(orphans_before > %(began_at)s, false) as is_reclaimed
+from lake."table" where id = %(table_id)s and dropped_at is null;
 
 -- Partitions that are not there yet.
 -- name: insert_partition
@@ -249,11 +248,19 @@ select s.* from lake.commit c join lake.snapshot s on s.commit_id = c.id
 where c.table_id = %(table_id)s and c.application = %(application)s and c.version >= %(version)s and c.state = 'published'
 order by c.version limit 1;
 
--- The snapshot in which an earlier version of a piece of work has appended the rows of a partition.
+-- Earlier versions of a piece of work that have not appended the rows of a partition yet never will.
+-- name: overtake_appends
+update lake.commit c
+set state = 'expired', decided_at = clock_timestamp(), reason = 'a later version took over'
+where c.table_id = %(table_id)s and c.application = %(application)s and c.version < %(version)s
+  and c.state in ('staged', 'rejected') and c.kind = 'append' and c.properties ->> 'partition' = %(partition)s;
+
+-- The snapshot in which an earlier version of a piece of work has appended rows of a partition.
 -- name: find_appended
 select c.snapshot_id from lake.commit c
 where c.table_id = %(table_id)s and c.application = %(application)s and c.version < %(version)s
   and c.state = 'published' and c.kind = 'append' and c.properties ->> 'partition' = %(partition)s
+  and (c.summary ->> 'rows_written')::bigint > 0
 order by c.version desc limit 1;
 
 -- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it

@@ -17,13 +17,13 @@ select count(*) as files from lake.deletion_queue where not_before > clock_times
 select id, namespace || '.' || name as name, location, dropped_at, dropped_at <= %(dropped_before)s as is_due
 from lake."table" order by id;
 
--- Whoever is staging what took long has staged it.
--- name: await_long_writes
-select pg_advisory_xact_lock(hashtextextended(%(table_id)s::text || ' orphans', 0));
-
 -- Writes that began before this time, and are not staged yet, may lose files from now on.
 -- name: mark_orphans
 update lake."table" set orphans_before = greatest(orphans_before, %(before)s) where id = %(table_id)s;
+
+-- Whoever is staging files has staged them.
+-- name: await_stagings
+select pg_advisory_xact_lock(hashtextextended(%(table_id)s::text || ' orphans', 0));
 
 -- Which of these files does the catalog not know? Neither live, nor staged, nor to be deleted later.
 -- name: find_unknown_files
