@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -168,7 +169,7 @@ def _compact_units(
         for wave in waves:
             began_at = reclaiming.load_now(runtime.catalog)
             rewritten = _rewrite(runtime, wave, schemas, session, progress)
-            lost += len(rewritten) - _publish(runtime, replace(table, loaded_at=began_at), rewritten, tally)
+            lost += len(rewritten) - _publish(runtime, table, rewritten, began_at, tally)
     return lost
 
 
@@ -268,14 +269,16 @@ def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> 
 # Publishing
 
 
-def _publish(runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], tally: "_Tally") -> int:
+def _publish(
+    runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], began_at: datetime, tally: "_Tally"
+) -> int:
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
     commit_id = uuid4()
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     try:
-        staging.stage(runtime.catalog, _proposal(table, commit_id, left), table.full_name)
+        staging.stage(runtime.catalog, _proposal(table, commit_id, left, began_at), table.full_name)
         while left:
             match publishing.publish(runtime.catalog, [commit_id]):
                 case Conflict() as conflict:
@@ -326,13 +329,13 @@ def _without_spoilt(
     return [], left
 
 
-def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten]) -> Proposal:
+def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten], began_at: datetime) -> Proposal:
     return Proposal(
         commit_id=commit_id,
         table_id=table.id,
         kind=CommitKind.COMPACT,
         base_snapshot_id=table.head_id,
-        began_at=table.loaded_at,
+        began_at=began_at,
         schema=table.schema,
         files=tuple(file for each in rewritten for file in each.files),
         removed_file_ids=tuple(file.id for each in rewritten for file in each.unit.files),
