@@ -29,6 +29,12 @@ class NotFoundError(LakeError):
     default_kind = "not_found"
 
 
+class ExpiredError(NotFoundError):
+    """A snapshot was there and has expired. Whoever meant the head finds a newer one by looking again."""
+
+    default_kind = "snapshot_expired"
+
+
 class ConflictError(LakeError):
     """Somebody else's commit made this one impossible. Nothing was published; look at the new state and decide."""
 

@@ -39,11 +39,11 @@ def mark_partition(catalog: Catalog, table: TableInfo, key: PartitionKey, path: 
     """
 
     def work(db: Connection) -> Mark:
+        place = {"table_id": table.id, "key": list(key), "path": path}
+        db.execute(query("insert_partition"), place)  # before the lock: who publishes has entered his before, too
         head = db.execute(query("lock_head"), {"table_id": table.id}).fetchone()
         if head is None:
             raise table_missing(table.full_name)
-        place = {"table_id": table.id, "key": list(key), "path": path}
-        db.execute(query("insert_partition"), place)
         db.execute(
             query("mark_partition"),
             {

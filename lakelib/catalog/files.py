@@ -21,6 +21,10 @@ _PLAN_COLUMNS = (
     " f.schema_id, f.sequence, f.added_snapshot, f.removed_snapshot"
 )
 _BOUNDS_COLUMNS = _PLAN_COLUMNS + ", f.lower_bounds, f.upper_bounds, f.null_counts"
+_SEQUENCE_ON_TOP = (
+    "coalesce(f.sequence, %(snapshot_id)s + array_position(%(beneath)s::uuid[], f.commit_id)) as sequence"
+)
+"""Files of commits that are taken for published count as of the snapshots that these would be."""
 _STREAM_ROWS = 5000
 
 
@@ -32,6 +36,10 @@ class FileQuery:
     snapshot_id: int
     commit_id: UUID | None = None
     staged_only: bool = False
+    beneath: tuple[UUID, ...] = ()
+    """Other staged commits that are taken for published, in this order."""
+    after_sequence: int | None = None
+    """Only files with rows of later commits."""
     partition_by: tuple[Column, ...] = ()
     partition_predicate: Predicate | None = None
     """Judged by partition columns alone."""
@@ -117,17 +125,23 @@ def _statement(wanted: FileQuery, in_partitions: str, columns: str) -> tuple[sql
         Condition(text=in_partitions, parameters={}),
         file_condition(wanted.file_predicate, wanted.usable_ids),
         prefix_condition(wanted.hash_prefixes),
+        Condition(text=YES if wanted.after_sequence is None else "f.sequence > %(after_sequence)s", parameters={}),
     )
     if wanted.commit_id is None:
         name = "load_files"
     else:
         name = "load_commit_files" if wanted.staged_only else "load_merged_files"
     condition = " and ".join(f"({part.text})" for part in conditions if part.text != YES) or YES
+    if wanted.beneath:
+        columns = columns.replace("f.sequence", _SEQUENCE_ON_TOP)
     text = query_text(name).replace("{columns}", columns).replace("{condition}", condition)
     parameters: dict[str, Any] = {
         "table_id": wanted.table_id,
         "snapshot_id": wanted.snapshot_id,
         "commit_id": wanted.commit_id,
+        "commit_ids": [*wanted.beneath, wanted.commit_id],
+        "beneath": list(wanted.beneath),
+        "after_sequence": wanted.after_sequence,
     }
     for part in conditions:
         parameters |= part.parameters

@@ -13,6 +13,7 @@ from lakelib.errors import CorruptionError, InvalidInputError
 
 _LOCK_ID = 0x6C616B65
 _FILE_NAME = re.compile(r"^(\d{4})_(\w+)\.sql$")
+_INCLUDE = re.compile(r"^-- include: (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +73,20 @@ def load_migrations() -> tuple[Migration, ...]:
     for file in folder.iterdir():
         parts = _FILE_NAME.match(file.name)
         if parts:
-            found.append(Migration(version=int(parts[1]), name=parts[2], text=file.read_text()))
+            found.append(Migration(version=int(parts[1]), name=parts[2], text=_with_included(file.read_text())))
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
 def load_schema() -> str:
     """The present schema."""
-    return (resources.files("lakelib.catalog") / "sql" / "schema.sql").read_text()
+    return _with_included((resources.files("lakelib.catalog") / "sql" / "schema.sql").read_text())
+
+
+def _with_included(text: str) -> str:
+    """The text with the files that it includes in their places. A migration's checksum covers them: a function that has
+    been part of one never changes, its successor has another version in its name."""
+    folder = resources.files("lakelib.catalog") / "sql"
+    return _INCLUDE.sub(lambda line: (folder / line[1]).read_text(), text)
 
 
 def _is_current(connection: Connection) -> bool:

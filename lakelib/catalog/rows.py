@@ -1,7 +1,7 @@
 """Catalog rows to frozen values and back. Nothing here talks to the database."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -18,12 +18,14 @@ def schema_from_columns(schema_id: int, columns: list[dict[str, Any]]) -> TableS
 
 
 def columns_to_json(schema: TableSchema) -> str:
-    return json.dumps(
-        [
-            {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
-            for column in schema.columns
-        ]
-    )
+    return json.dumps(columns_to_list(schema))
+
+
+def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
+    return [
+        {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
+        for column in schema.columns
+    ]
 
 
 def table_from_row(row: Row) -> TableInfo:
@@ -44,7 +46,7 @@ def table_from_row(row: Row) -> TableInfo:
     )
 
 
-def snapshot_from_row(row: Row) -> Snapshot:
+def snapshot_from_row(row: Row, *, replayed: bool = False) -> Snapshot:
     return Snapshot(
         id=row["id"],
         kind=row["kind"],
@@ -53,6 +55,7 @@ def snapshot_from_row(row: Row) -> Snapshot:
         commit_id=row["commit_id"],
         summary=row["summary"],
         properties=row["properties"],
+        replayed=replayed,
     )
 
 
@@ -97,12 +100,18 @@ def file_from_row(row: Row) -> DataFile:
     )
 
 
-def file_to_row(file: NewFile, *, table_id: int, partition_id: int, commit_id: Any, schema_id: int) -> dict[str, Any]:
+def files_to_json(files: Sequence[NewFile]) -> dict[str, Any]:
+    """The files, and their partitions once each, as the protocol's functions take them."""
+    places = {key: place for place, key in enumerate(dict.fromkeys(file.partition_key for file in files))}
+    paths = {file.partition_key: file.partition_path for file in files}
+    partitions = [{"place": place, "key": _hexes(key), "path": paths[key]} for key, place in places.items()]
+    return {"partitions": partitions, "files": [_file_to_json(file, places[file.partition_key]) for file in files]}
+
+
+def _file_to_json(file: NewFile, partition: int) -> dict[str, Any]:
     return {
-        "table_id": table_id,
-        "commit_id": commit_id,
-        "partition_id": partition_id,
         "path": file.path,
+        "partition": partition,
         "depth": file.depth,
         "prefix": file.prefix,
         "run": file.run,
@@ -110,9 +119,13 @@ def file_to_row(file: NewFile, *, table_id: int, partition_id: int, commit_id: A
         "row_count": file.row_count,
         "delete_count": file.delete_count,
         "size_bytes": file.size_bytes,
-        "schema_id": schema_id,
         "sequence": file.sequence,
-        "lower_bounds": list(file.bounds.lower),
-        "upper_bounds": list(file.bounds.upper),
+        "lower_bounds": _hexes(file.bounds.lower),
+        "upper_bounds": _hexes(file.bounds.upper),
         "null_counts": list(file.bounds.null_counts),
     }
+
+
+def _hexes(values: Sequence[bytes | None]) -> list[str | None]:
+    """As PostgreSQL writes bytes."""
+    return [None if value is None else "\\x" + value.hex() for value in values]

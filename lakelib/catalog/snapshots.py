@@ -5,8 +5,11 @@ from datetime import datetime
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, snapshot_from_row
-from lakelib.errors import NotFoundError
+from lakelib.errors import ExpiredError, NotFoundError
 from lakelib.model.table import Snapshot, TableInfo
+
+_LOCK_PATIENCE_MS = 5000
+"""How long a reader of this very moment waits for those who are publishing."""
 
 
 def find_snapshot(catalog: Catalog, table_id: int, snapshot_id: int) -> Snapshot | None:
@@ -28,7 +31,7 @@ def check_kept(catalog: Catalog, table: TableInfo, snapshot_id: int) -> None:
 def find_snapshot_at(catalog: Catalog, table_id: int, moment: datetime) -> Snapshot | None:
     """The newest snapshot committed at the moment or before. If that has expired there is none: an older one that is
     left is not what a reader of that moment has seen."""
-    return _kept(_one(catalog, "find_snapshot_at", {"table_id": table_id, "moment": moment}))
+    return _kept(_at_moment(catalog, table_id, moment))
 
 
 def find_oldest_snapshot(catalog: Catalog, table_id: int) -> Snapshot | None:
@@ -63,7 +66,7 @@ def missing_moment(catalog: Catalog, table: TableInfo, moment: datetime) -> NotF
     """What to raise for a moment without a snapshot: it says whether there ever was one."""
     oldest = find_oldest_snapshot(catalog, table.id)
     what = f"Table {table.full_name} has no snapshot at {moment.isoformat()}"
-    if _one(catalog, "find_snapshot_at", {"table_id": table.id, "moment": moment}) is not None:
+    if _at_moment(catalog, table.id, moment) is not None:
         return _expired(f"{what}: that of the moment has expired", oldest)
     since = f"its oldest is of {oldest.committed_at.isoformat()}" if oldest else "it has none yet"
     return NotFoundError(f"{what}: {since}.", kind="snapshot_not_found", remedy="Ask for a later moment.")
@@ -71,11 +74,15 @@ def missing_moment(catalog: Catalog, table: TableInfo, moment: datetime) -> NotF
 
 def _expired(what: str, oldest: Snapshot | None) -> NotFoundError:
     left = f"; the oldest that is left is {oldest.id}, of {oldest.committed_at.isoformat()}" if oldest else ""
-    return NotFoundError(
+    return ExpiredError(
         f"{what}{left}.",
-        kind="snapshot_expired",
         remedy="history() lists the snapshots; a tag keeps one from expiring.",
     )
+
+
+def _at_moment(catalog: Catalog, table_id: int, moment: datetime) -> Row | None:
+    parameters = {"table_id": table_id, "moment": moment, "patience_ms": str(_LOCK_PATIENCE_MS)}
+    return _one(catalog, "find_snapshot_at", parameters)
 
 
 def _one(catalog: Catalog, name: str, parameters: dict[str, object]) -> Row | None:

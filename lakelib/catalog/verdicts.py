@@ -6,8 +6,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.publishing import commit_missing
+from lakelib.catalog.commits import commit_missing
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 from lakelib.errors import ConflictError
@@ -23,7 +23,14 @@ def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
     The newest verdict of a gate counts. A commit that was rejected stays so, whatever a later verdict says. Raises
     ConflictError for a commit that is published or expired.
     """
-    catalog.run(lambda db: _store(db, verdict, rejection))
+    parameters = {"verdict": Jsonb(_verdict_to_row(verdict)), "rejection": rejection}
+    row = catalog.run(lambda db: db.execute(query("judge"), parameters).fetchone())
+    assert row is not None
+    match row["answer"]["outcome"]:
+        case "commit_missing":
+            raise commit_missing(verdict.commit_id)
+        case "decided":
+            raise _decided(verdict.commit_id, row["answer"]["state"])
 
 
 def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
@@ -35,38 +42,33 @@ def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
 def check_judgeable(commit: Row) -> None:
     """Raises ConflictError for a commit that is published or expired."""
     if commit["state"] not in _JUDGEABLE:
-        raise ConflictError(
-            f"Commit {commit['id']} of {commit['table_name']} is {commit['state']}; it cannot be judged.",
-            kind="commit_decided",
-            remedy="Judge a commit before it is published; what is published is undone by a new commit.",
-        )
+        raise _decided(commit["id"], commit["state"])
 
 
-def _store(db: Connection, verdict: Verdict, rejection: str) -> None:
-    commit = db.execute(query("lock_commit"), {"commit_id": verdict.commit_id}).fetchone()
-    if commit is None:
-        raise commit_missing(verdict.commit_id)
-    check_judgeable(commit)
-    db.execute(query("insert_verdict"), _verdict_to_row(verdict))
-    if verdict.outcome is Outcome.REJECT:
-        decision = {"commit_id": verdict.commit_id, "state": CommitState.REJECTED.value, "reason": rejection}
-        db.execute(query("decide_commit"), decision)
+def _decided(commit_id: UUID, state: str) -> ConflictError:
+    return ConflictError(
+        f"Commit {commit_id} is {state}; it cannot be judged.",
+        kind="commit_decided",
+        remedy="Judge a commit before it is published; what is published is undone by a new commit.",
+    )
 
 
 def _verdict_to_row(verdict: Verdict) -> dict[str, Any]:
     scopes = {check.scope for check in verdict.checks}
     return {
-        "commit_id": verdict.commit_id,
+        "commit_id": str(verdict.commit_id),
         "gate": verdict.gate,
         "outcome": verdict.outcome.value,
         "base_snapshot_id": verdict.base_snapshot_id,
-        "evidence": Jsonb({"checks": [_check_to_json(check) for check in verdict.checks]}),
-        "judged_at": verdict.judged_at,
+        "evidence": {"checks": [_check_to_json(check) for check in verdict.checks]},
+        "judged_at": verdict.judged_at.isoformat(),
         "suite_hash": verdict.suite_hash,
         "engine": verdict.engine,
         "seconds": verdict.seconds,
         "judges_partitions": Scope.MERGED in scopes,
         "judges_table": Scope.TABLE in scopes,
+        "amendment": verdict.amendment,
+        "beneath": [str(commit_id) for commit_id in verdict.beneath],
     }
 
 
@@ -81,6 +83,8 @@ def verdict_from_row(row: Row) -> Verdict:
         seconds=row["seconds"],
         judged_at=row["judged_at"].astimezone(UTC),
         checks=tuple(_check_from_json(check) for check in row["evidence"].get("checks", ())),
+        amendment=row["amendment"],
+        beneath=tuple(row["beneath"]),
     )
 
 

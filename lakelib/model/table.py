@@ -90,12 +90,16 @@ class Snapshot:
     commit_id: UUID
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    replayed: bool = field(default=False, compare=False)
+    """Whether it was published before, for the same work or for what made that obsolete: the rows that were given now
+    are not in it."""
 
     def __repr__(self) -> str:
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
         written = f"{rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
         moment = self.committed_at.isoformat(sep=" ", timespec="seconds")
-        return f"<Snapshot {self.id}: {self.kind} of {written} at {moment}>"
+        again = ", replayed" if self.replayed else ""
+        return f"<Snapshot {self.id}: {self.kind} of {written} at {moment}{again}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,28 +164,8 @@ WHOLE_TABLE = ReadScope(whole_table=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """Publishing succeeded, now or earlier."""
-
-    snapshot: Snapshot
-    table_id: int
-    leaves_files: bool = False
-    """Partitions that were marked done got other rows now, and their `_SUCCESS` files are still to be deleted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """A person's decision to publish a commit whatever its gate says."""
 
     by: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Publishing changed nothing: `reason` is a stable word, `detail` a sentence."""
-
-    commit_id: UUID
-    head_id: int
-    reason: str
-    detail: str

@@ -75,6 +75,10 @@ class Verdict:
     seconds: float
     judged_at: datetime
     checks: tuple[CheckResult, ...] = field(default=())
+    amendment: int = 0
+    """How often the commit had been amended by then: a verdict on what it was before counts no more."""
+    beneath: tuple[UUID, ...] = ()
+    """The commits that were taken for published: those that come before it in one transaction."""
 
     @property
     def passed(self) -> bool:

@@ -15,15 +15,17 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from lakelib.catalog import files, publishing, reclaiming, staging, tables
-from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError
+from lakelib.catalog import commits, files, reclaiming, tables
+from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
+from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Conflict, Proposal, Published, Snapshot, TableInfo
-from lakelib.ops.publish import abandon
+from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
+from lakelib.ops.patience import Patience
+from lakelib.ops.publish import abandon, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -88,7 +90,7 @@ def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate
         row_bytes=estimate_row_bytes(table.schema.columns),
     )
     live = (file for file in found.files if file.partition_id in chosen)
-    claimed = publishing.find_claims(runtime.catalog, table.id)
+    claimed = commits.find_claims(runtime.catalog, table.id)
     return plan_compaction(live, found.partitions, rules, full=full, claimed=claimed)
 
 
@@ -152,9 +154,7 @@ def _try_units(
     """How many units were lost: all of them if the head that they were planned for had expired before it was held."""
     try:
         return _compact_units(runtime, table, units, session, tally, progress)
-    except NotFoundError as missing:
-        if missing.kind != "snapshot_expired":
-            raise
+    except ExpiredError:
         return len(units)
 
 
@@ -274,23 +274,27 @@ def _publish(
 ) -> int:
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
-    commit_id = uuid4()
+    proposal = _proposal(table, uuid4(), rewritten, began_at)
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
-    try:
-        staging.stage(runtime.catalog, _proposal(table, commit_id, left, began_at), table.full_name)
-        while left:
-            match publishing.publish(runtime.catalog, [commit_id]):
-                case Conflict() as conflict:
-                    left, spoilt = _without_spoilt(runtime, table, commit_id, left, conflict)
-                    discard([file for each in spoilt for file in each.files])
-                case [Published() as published]:
-                    tally.add(left, published.snapshot)
-                    return len(left)
-    except (ConflictError, NotFoundError):  # the commit has ended, or its table
-        if _is_given_up(runtime, commit_id):
-            discard([file for each in left for file in each.files])
-        tables.load_table(runtime.catalog, table.id, table.full_name)
+    patience = Patience(f"Compacting {table.full_name}")
+    outcome: CommitOutcome = while_busy(patience, lambda: commits.commit(runtime.catalog, proposal))
+    while left:
+        match outcome:
+            case Done(commits=(became,)):
+                tally.add(left, became.snapshot)
+                return len(left)
+            case Conflict():
+                left, spoilt = _without_spoilt(runtime, table, proposal, left, outcome)
+                discard([file for each in spoilt for file in each.files])
+                patience.pause()
+                if left:
+                    outcome = while_busy(patience, lambda: commits.publish(runtime.catalog, [proposal.commit_id]))
+            case _:  # the commit has ended, or its table, or nothing was staged
+                if _is_given_up(runtime, proposal.commit_id):
+                    discard([file for each in left for file in each.files])
+                tables.load_table(runtime.catalog, table.id, table.full_name)
+                return 0
     return 0
 
 
@@ -298,35 +302,39 @@ def _is_given_up(runtime: Runtime, commit_id: UUID) -> bool:
     """Whether it is certain that the commit is no snapshot and never will be. A staged commit is for everybody to see:
     others may have published it, or rejected it, which leaves it to be published by name and reason."""
     try:
-        abandon(runtime, commit_id, "the compaction was overtaken")
+        return abandon(runtime, commit_id, "the compaction was overtaken")
     except NotFoundError:
         return True
     except LakeError:
         return False
-    return True
 
 
 def _without_spoilt(
-    runtime: Runtime, table: TableInfo, commit_id: UUID, left: list[_Rewritten], conflict: Conflict
+    runtime: Runtime, table: TableInfo, proposal: Proposal, left: list[_Rewritten], conflict: Conflict
 ) -> tuple[list[_Rewritten], list[_Rewritten]]:
     """The units that can be published still, staged as the same commit, and those that cannot."""
-    gone = publishing.find_spoilt(runtime.catalog, commit_id)
+    gone = commits.find_spoilt(runtime.catalog, proposal.commit_id)
     spoilt = [each for each in left if any(file.id in gone for file in each.unit.files)]
     kept = [each for each in left if each not in spoilt]
-    if spoilt and kept:
-        is_staged = staging.withdraw(
-            runtime.catalog,
-            commit_id,
-            paths=[file.path for each in spoilt for file in each.files],
-            file_ids=[file.id for each in spoilt for file in each.unit.files],
-            summary=_summary(kept),
-        )
-        if is_staged:
-            return kept, spoilt
-    elif kept and conflict.reason == "input_claimed":
+    if kept and not spoilt and Reason.INPUT_CLAIMED in conflict.reasons:
         return kept, []  # who was in the way has given up: it is tried again
-    abandon(runtime, commit_id, conflict.reason)
-    return [], left
+    if kept and spoilt and _withdraw(runtime, proposal, conflict, spoilt):
+        return kept, spoilt
+    given_up = abandon(runtime, proposal.commit_id, conflict.reasons[0].value)
+    return [], left if given_up else []
+
+
+def _withdraw(runtime: Runtime, proposal: Proposal, conflict: Conflict, spoilt: Sequence[_Rewritten]) -> bool:
+    amendment = Amendment(
+        commit_id=proposal.commit_id,
+        number=conflict.about.amendment + 1,
+        began_at=proposal.began_at,
+        withdrawn_paths=tuple(file.path for each in spoilt for file in each.files),
+        withdrawn_file_ids=tuple(file.id for each in spoilt for file in each.unit.files),
+        read_scope=NO_READ,
+    )
+    patience = Patience(f"Amending commit {proposal.commit_id}")
+    return isinstance(while_busy(patience, lambda: commits.amend(runtime.catalog, amendment)), Amended)
 
 
 def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten], began_at: datetime) -> Proposal:

@@ -5,16 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from lakelib.catalog import tables
-from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.errors import InvalidInputError
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import CommitKind, Snapshot, TableInfo
-from lakelib.ops.publish import abandon, publish_staged
+from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
+from lakelib.ops.commit import Work, publish_work, schema_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, find_done, stage_commit
+from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.evolve import evolve_schema
-
-_MOST_TRIES = 10
 
 
 def evolve(
@@ -32,21 +30,13 @@ def evolve(
         raise InvalidInputError(
             "A change of the schema brings no rows to judge.", kind="invalid_gate", remedy="Leave the gate out."
         )
-    for tries_left in reversed(range(_MOST_TRIES)):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-        done = find_done(runtime, table, request)
-        if done is not None:
-            return done
+
+    def prepare(table: TableInfo) -> Proposal:
         changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen)
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
-        commit_id = stage_commit(runtime, table, CommitKind.EVOLVE, request, written)
-        try:
-            return publish_staged(runtime, [commit_id])[0]
-        except ConflictError as conflict:
-            if not tries_left or conflict.kind != "schema_changed":
-                raise
-        abandon(runtime, commit_id, "the schema changed meanwhile")
-    raise AssertionError("the last try returns or raises")
+        return propose(table, CommitKind.EVOLVE, request, written)
+
+    return publish_work(runtime, handle, request, Work(prepare=prepare, redo=schema_again(True)))
 
 
 def _change(

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import publishing, tables
+from lakelib.catalog import commits, tables
 from lakelib.errors import InvalidInputError
-from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, TableInfo
+from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, TableInfo
+from lakelib.ops.commit import Work, stage_work
 from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import open_source
-from lakelib.ops.write import stage_commit, write_rows
+from lakelib.ops.write import propose, write_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.specs.table_spec import TableSpec
 
@@ -23,7 +24,7 @@ from lakelib.specs.table_spec import TableSpec
 def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
     """What has become of this work so far: a published commit, or the newest of those that are not; None for nothing
     that counts, which is nothing but commits that have expired."""
-    return publishing.find_attempt(runtime.catalog, table, key)
+    return commits.find_attempt(runtime.catalog, table, key)
 
 
 def check_not_appended(
@@ -33,7 +34,7 @@ def check_not_appended(
     would be there twice."""
     if spec.write.mode != "append":
         return
-    snapshot_id = publishing.find_appended(runtime.catalog, table, key, partition)
+    snapshot_id = commits.find_appended(runtime.catalog, table, key, partition)
     if snapshot_id is not None:
         raise InvalidInputError(
             f"The rows of partition {partition} are in {table.full_name} already: an earlier version of"
@@ -55,15 +56,19 @@ def stage_partition(
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     target = _target(table, spec.partition_value(key))
     if spec.write.mode == "append" and request.idempotency_key is not None:
-        publishing.overtake_appends(runtime.catalog, table, request.idempotency_key, key)
+        commits.overtake_appends(runtime.catalog, table, request.idempotency_key, key)
         check_not_appended(runtime, table, spec, key, request.idempotency_key)
     source = open_source(rows).with_constants(target.constants)
     if spec.write.mode == "overwrite":
         return stage_overwrite(runtime, table, source, _replaced(spec, key), request)
     kind = CommitKind.UPSERT if spec.write.mode == "upsert" else CommitKind.APPEND
     inside = InsideCheck(partition_by=table.partition_by, values=target.values) if spec.partition.strict else None
-    written = write_rows(runtime, table, source, request, file_kind=kind.value, inside=inside)
-    return stage_commit(runtime, table, kind, request, written)
+
+    def prepare(now: TableInfo) -> Proposal:
+        written = write_rows(runtime, now, source, request, file_kind=kind.value, inside=inside)
+        return propose(now, kind, request, written)
+
+    return stage_work(runtime, table, Work(prepare=prepare))
 
 
 def _target(table: TableInfo, values: Mapping[str, str]) -> StaticTarget:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import files, publishing, snapshots, tables
+from lakelib.catalog import commits, files, snapshots, tables
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey
 from lakelib.model.table import CommitState, Snapshot, TableInfo
@@ -194,7 +194,7 @@ def list_commits(
             summary=row["summary"],
             properties=row["properties"],
         )
-        for row in publishing.list_commits(runtime.catalog, None if table is None else table.id, names, limit)
+        for row in commits.list_commits(runtime.catalog, None if table is None else table.id, names, limit)
     ]
 
 

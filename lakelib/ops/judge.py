@@ -13,21 +13,19 @@ from os import PathLike
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import files, publishing, tables, verdicts
+from lakelib.catalog import commits, files, tables, verdicts
 from lakelib.catalog.rows import Row
-from lakelib.errors import ConflictError, InvalidInputError, RejectedError, RetryableError
+from lakelib.errors import InvalidInputError, RejectedError, RetryableError
+from lakelib.model.commit import Done, Stale
 from lakelib.model.schema import Column
-from lakelib.model.table import CommitKind, Snapshot, TableInfo
+from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
-from lakelib.ops.publish import publish_staged
+from lakelib.ops.patience import Patience
+from lakelib.ops.publish import error_of, parse_approval, settle_done, try_publish, while_busy
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.outcome import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite
-
-_MOST_TRIES = 5
-_OVERTAKEN = (publishing.STALE, "rows_added", "rows_removed", "input_gone")
-"""The conflicts of an overwrite that is to replace whatever is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,21 +48,23 @@ def open_gate(gate: str | PathLike[str] | Suite) -> Suite:
     )
 
 
-def judge(runtime: Runtime, commit_id: UUID, judging: Judging) -> Verdict:
-    """The verdict, which is kept with the commit; one that rejects also rejects the commit.
+def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence[UUID] = ()) -> Verdict:
+    """The verdict, which is kept with the commit; one that rejects also rejects the commit. Commits `beneath` are taken
+    for published, in this order: it is judged on top of them.
 
     Raises InvalidInputError that names all that is wrong in the suite, ConflictError for a commit that is published or
     expired. A check that cannot be carried out is part of the verdict.
     """
     started, judged_at = time.monotonic(), datetime.now(UTC)
-    commit = publishing.load_commit(runtime.catalog, commit_id)
+    commit = commits.load_commit(runtime.catalog, commit_id)
     verdicts.check_judgeable(commit)
     if commit["kind"] == CommitKind.OVERWRITE.value:
-        publishing.refresh_overwrite(runtime.catalog, commit_id, over_changes=False)
+        patience = Patience(f"Judging commit {commit_id}")
+        while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
     table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
     columns = schema_of_staged(runtime, table, commit).columns
     check_suite(judging.suite, columns)
-    checks = _run_checks(runtime, table, commit, columns, judging)
+    checks = _run_checks(runtime, table, commit, columns, judging, tuple(beneath))
     verdict = Verdict(
         commit_id=commit_id,
         gate=judging.suite.name,
@@ -75,6 +75,8 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging) -> Verdict:
         seconds=time.monotonic() - started,
         judged_at=judged_at,
         checks=checks,
+        amendment=commit["amendment"],
+        beneath=tuple(beneath),
     )
     verdicts.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
     return verdict
@@ -94,29 +96,35 @@ def find_verdict(runtime: Runtime, commit_id: UUID) -> Verdict | None:
 
 def describe(runtime: Runtime, commit_id: UUID) -> str:
     """ "rejected, gate orders: reject"."""
-    state = publishing.load_commit(runtime.catalog, commit_id)["state"]
+    state = commits.load_commit(runtime.catalog, commit_id)["state"]
     verdict = find_verdict(runtime, commit_id)
     return f"{state}, gate {verdict.gate}: {verdict.outcome.value}" if verdict else f"{state}, not judged"
 
 
 def _run_checks(
-    runtime: Runtime, table: TableInfo, commit: Row, columns: Sequence[Column], judging: Judging
+    runtime: Runtime,
+    table: TableInfo,
+    commit: Row,
+    columns: Sequence[Column],
+    judging: Judging,
+    beneath: tuple[UUID, ...],
 ) -> tuple[CheckResult, ...]:
     """The results in the order of the suite."""
     found: dict[int, CheckResult] = {}
     for scope in judging.suite.scopes:
         chosen = {place: check for place, check in enumerate(judging.suite.checks) if check.scope is scope}
-        request = _scope_request(runtime, commit, scope)
+        request = _scope_request(runtime, commit, scope, beneath)
         results = _run_scope(runtime, table, request, list(chosen.values()), columns, judging.session)
         found |= dict(zip(chosen, results, strict=True))
     return tuple(found[place] for place in range(len(judging.suite.checks)))
 
 
-def _scope_request(runtime: Runtime, commit: Row, scope: Scope) -> ScanRequest:
+def _scope_request(runtime: Runtime, commit: Row, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
     if scope is Scope.STAGED:
         return ScanRequest(staged=staged_view(commit["id"], "staged"))
     touched = files.find_touched_partitions(runtime.catalog, commit["id"]) if scope is Scope.MERGED else None
-    return ScanRequest(staged=staged_view(commit["id"], "merged"), partition_ids=touched)
+    view = replace(staged_view(commit["id"], "merged"), beneath=beneath)
+    return ScanRequest(staged=view, partition_ids=touched)
 
 
 def _run_scope(
@@ -157,57 +165,46 @@ def publish_judged(
     by: str | None = None,
     reason: str | None = None,
 ) -> list[Snapshot]:
-    """As `publish_staged`. Where rows have changed that a verdict rests on, the commit is judged again, if it is known
-    how it is judged; else the stale verdict is a ConflictError. Raises as `require_passed` does for a verdict that has
-    turned.
+    """As `publish_staged`. Where rows have changed that a verdict rests on, the commits are judged again, each on top
+    of those before it, if it is known how they are judged; else the stale verdict is a ConflictError. Raises as
+    `require_passed` does for a verdict that has turned.
     """
-    again = [
-        (commit_id, judging)
-        for commit_id in commit_ids
-        for judging in judgings.get(commit_id, ())
-        if _may_be_stale(runtime, commit_id, judging.suite)
-    ]
-    for _ in range(_MOST_TRIES - 1):
-        try:
-            return publish_staged(runtime, commit_ids, by=by, reason=reason)
-        except ConflictError as conflict:
-            if conflict.kind != publishing.STALE or not again:
-                raise
-        for commit_id, judging in again:
-            _judge_again(runtime, commit_id, judging)
-    return publish_staged(runtime, commit_ids, by=by, reason=reason)
+    approval = parse_approval(by, reason)
+    patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
+    while True:
+        match try_publish(runtime, commit_ids, approval=approval):
+            case Done() as done:
+                return settle_done(runtime, done)
+            case Stale(about=about) as stale:
+                if not judgings.get(about.commit_id):
+                    raise error_of(stale)
+                _judge_again(runtime, commit_ids, judgings)
+            case outcome:
+                raise error_of(outcome)
+        patience.pause()
+
+
+def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping[UUID, Sequence[Judging]]) -> None:
+    """What has been decided of a commit meanwhile is for publishing to tell: someone else may have published it."""
+    found = {commit_id: commits.load_commit(runtime.catalog, commit_id) for commit_id in commit_ids}
+    for place, commit_id in enumerate(commit_ids):
+        if found[commit_id]["state"] != CommitState.STAGED.value:
+            continue
+        before = [
+            other
+            for other in commit_ids[:place]
+            if found[other]["table_id"] == found[commit_id]["table_id"]
+            and found[other]["state"] == CommitState.STAGED.value
+        ]
+        for judging in judgings.get(commit_id, ()):
+            if _may_be_stale(runtime, commit_id, judging.suite):
+                require_passed(judge(runtime, commit_id, judging, before))
 
 
 def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
     """Whether the verdict may rest on rows of others: also one of the suite as it was before it was changed."""
     verdict = find_verdict(runtime, commit_id)
     return suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash
-
-
-def _judge_again(runtime: Runtime, commit_id: UUID, judging: Judging) -> None:
-    """What has been decided of the commit meanwhile is for publishing to tell: someone else may have published it."""
-    try:
-        require_passed(judge(runtime, commit_id, judging))
-    except ConflictError as conflict:
-        if conflict.kind != "commit_decided":
-            raise
-
-
-def publish_gated(runtime: Runtime, commit_id: UUID, judging: Judging, *, rebase_overwrites: bool = False) -> Snapshot:
-    """Judges a commit and publishes it if it has passed. With `rebase_overwrites` an overwrite replaces what is in its
-    target at this moment, and is judged so. Raises as `require_passed` does."""
-    if not rebase_overwrites:
-        require_passed(judge(runtime, commit_id, judging))
-        return publish_judged(runtime, [commit_id], {commit_id: [judging]})[0]
-    for tries_left in reversed(range(_MOST_TRIES)):
-        publishing.refresh_overwrite(runtime.catalog, commit_id, over_changes=True)
-        require_passed(judge(runtime, commit_id, judging))
-        try:
-            return publish_staged(runtime, [commit_id])[0]
-        except ConflictError as conflict:
-            if conflict.kind not in _OVERTAKEN or not tries_left:
-                raise
-    raise AssertionError("the last try returns or raises")
 
 
 def require_passed(verdict: Verdict) -> None:

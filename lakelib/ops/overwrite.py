@@ -12,15 +12,17 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import files, tables
+from lakelib.catalog import files
 from lakelib.errors import InvalidInputError
+from lakelib.model.commit import Conflict, Reason
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
-from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.ops.commit import Redo, Work, publish_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
-from lakelib.ops.write import WrittenRows, publish_work, retry_schema_conflict, stage_commit, write_rows
+from lakelib.ops.write import WrittenRows, propose, write_rows
 from lakelib.plan.partitions import all_equal, in_any_partition
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
@@ -31,30 +33,35 @@ def overwrite(
     runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> Snapshot:
     """Replaces the target's rows and publishes."""
-    source = open_source(data)
-    stage = _staging(runtime, source, partitions, request)
-    return retry_schema_conflict(
-        request, source, lambda: publish_work(runtime, handle, request, stage, rebase_overwrites=True)
-    )
+    return publish_work(runtime, handle, request, _work(runtime, open_source(data), partitions, request))
 
 
 def stage_overwrite(
     runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> UUID:
     """The replacement as a staged commit."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    return _staging(runtime, open_source(data), partitions, request)(table)
+    return stage_work(runtime, handle, _work(runtime, open_source(data), partitions, request))
 
 
-def _staging(
-    runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
-) -> Callable[[TableInfo], UUID]:
-    def stage(table: TableInfo) -> UUID:
+def _work(runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest) -> Work:
+    def prepare(table: TableInfo) -> Proposal:
         if partitions == "dynamic":
-            return _stage_dynamic(runtime, table, source, request)
-        return _stage_static(runtime, table, source, parse_target(table, partitions), request)
+            return _prepare_dynamic(runtime, table, source, request)
+        return _prepare_static(runtime, table, source, parse_target(table, partitions), request)
 
-    return stage
+    return Work(prepare=prepare, redo=_redo(source.rereadable), replaces=True)
+
+
+def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
+    """Whatever was added to its target since, or is gone, it replaces by what was published last."""
+    after_schema = schema_again(is_repeatable)
+
+    def redo(conflict: Conflict, proposal: Proposal) -> Redo:
+        if set(conflict.reasons) <= {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}:
+            return Redo.SAME
+        return after_schema(conflict, proposal)
+
+    return redo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +116,9 @@ def _parse_value(column: Column, value: Any) -> Raw:
         ) from None
 
 
-def _stage_static(
+def _prepare_static(
     runtime: Runtime, table: TableInfo, source: RowSource, target: StaticTarget, request: WriteRequest
-) -> UUID:
+) -> Proposal:
     written = write_rows(
         runtime,
         table,
@@ -127,10 +134,10 @@ def _stage_static(
         where=target.predicate,
         own_partitions=True,
     )
-    return _stage(runtime, table, request, written, found, scope)
+    return _propose(table, request, written, found, scope)
 
 
-def _stage_dynamic(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> UUID:
+def _prepare_dynamic(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> Proposal:
     written = write_rows(runtime, table, source, request, file_kind=CommitKind.OVERWRITE.value)
     keys = {file.partition_key for file in written.files}
     found = _find_files(runtime, table, in_any_partition(table.partition_by, keys))
@@ -138,21 +145,14 @@ def _stage_dynamic(runtime: Runtime, table: TableInfo, source: RowSource, reques
     found = files.FoundFiles(
         files=tuple(file for file in found.files if file.partition_id in kept), partitions=found.partitions
     )
-    return _stage(runtime, table, request, written, found, ReadScope(own_partitions=True))
+    return _propose(table, request, written, found, ReadScope(own_partitions=True))
 
 
-def _stage(
-    runtime: Runtime,
-    table: TableInfo,
-    request: WriteRequest,
-    written: WrittenRows,
-    found: files.FoundFiles,
-    scope: ReadScope,
-) -> UUID:
+def _propose(
+    table: TableInfo, request: WriteRequest, written: WrittenRows, found: files.FoundFiles, scope: ReadScope
+) -> Proposal:
     removed = tuple(file.id for file in found.files)
-    return stage_commit(
-        runtime, table, CommitKind.OVERWRITE, request, written, removed_file_ids=removed, read_scope=scope
-    )
+    return propose(table, CommitKind.OVERWRITE, request, written, removed_file_ids=removed, read_scope=scope)
 
 
 def _find_files(runtime: Runtime, table: TableInfo, predicate: Predicate | None) -> files.FoundFiles:

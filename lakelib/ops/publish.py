@@ -1,51 +1,76 @@
 """Use case: a staged commit becomes a snapshot, or ends.
 
-Publishing is retried while the catalog is out of reach, and is safe to repeat. Files of a commit are never deleted
-here: while a commit's outcome is unknown they may be live.
+Publishing is retried while the catalog is out of reach or the table busy, and is safe to repeat. Files of a commit are
+never deleted here: while a commit's outcome is unknown they may be live. This is where outcomes become exceptions.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 from uuid import UUID
 
-from lakelib.catalog import publishing, tables
-from lakelib.errors import ConflictError, InvalidInputError
-from lakelib.model.table import Approval, CommitState, Conflict, Snapshot, TableInfo
+from lakelib.catalog import commits, tables
+from lakelib.errors import ConflictError, InvalidInputError, LakeError, RejectedError
+from lakelib.model.commit import (
+    Busy,
+    CommitMissing,
+    Conflict,
+    Done,
+    Fence,
+    Fenced,
+    FilesReclaimed,
+    InputGone,
+    NotPublished,
+    NotStaged,
+    PastExpired,
+    Published,
+    PublishOutcome,
+    Reason,
+    Refusal,
+    Rejected,
+    Stale,
+    TableMissing,
+)
+from lakelib.model.table import Approval, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_storable
 from lakelib.ops.done_files import after_reset
+from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
+
+Outcome = TypeVar("Outcome")
 
 
 def publish_staged(
-    runtime: Runtime,
-    commit_ids: Sequence[UUID],
-    *,
-    rebase_overwrites: bool = False,
-    by: str | None = None,
-    reason: str | None = None,
+    runtime: Runtime, commit_ids: Sequence[UUID], *, by: str | None = None, reason: str | None = None
 ) -> list[Snapshot]:
     """All commits become snapshots in one instant, or none does. Raises ConflictError naming what stood in the way,
     RejectedError for a commit that only a person may publish: `by` says who, `reason` why."""
-    approval = _parse_approval(by, reason)
-    match publishing.publish(runtime.catalog, commit_ids, rebase_overwrites=rebase_overwrites, approval=approval):
-        case Conflict() as conflict:
-            raise conflict_error(conflict)
-        case published:
-            after_reset(runtime, {each.table_id for each in published if each.leaves_files})
-            return [each.snapshot for each in published]
+    match try_publish(runtime, commit_ids, approval=parse_approval(by, reason)):
+        case Done() as done:
+            return settle_done(runtime, done)
+        case outcome:
+            raise error_of(outcome)
 
 
-def publish_alone(runtime: Runtime, table_id: int, stage: Callable[[], UUID]) -> Snapshot:
-    """Stages a commit and publishes it while other publishes to the table wait: what it looks at stays as it is."""
-    match publishing.publish_alone(runtime.catalog, table_id, stage):
-        case Conflict() as conflict:
-            abandon(runtime, conflict.commit_id, conflict.reason)
-            raise conflict_error(conflict)
-        case published:
-            after_reset(runtime, {published.table_id} if published.leaves_files else ())
-            return published.snapshot
+def try_publish(runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None) -> PublishOutcome:
+    """What comes of it, once the tables are not busy."""
+    patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
+    return while_busy(patience, lambda: commits.publish(runtime.catalog, commit_ids, approval=approval))
 
 
-def _parse_approval(by: str | None, reason: str | None) -> Approval | None:
+def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
+    """The first outcome that is not that a table is busy. Raises RetryableError if that lasts."""
+    while isinstance(outcome := attempt(), Busy):
+        patience.pause()
+    return outcome
+
+
+def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
+    """The snapshots, once what follows from them is done."""
+    after_reset(runtime, {each.table_id for each in done.commits if isinstance(each, Published) and each.leaves_files})
+    return [each.snapshot for each in done.commits]
+
+
+def parse_approval(by: str | None, reason: str | None) -> Approval | None:
     """None if nobody approves. Raises InvalidInputError for a name without a reason, and the other way round."""
     if by is None and reason is None:
         return None
@@ -70,34 +95,139 @@ def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUI
         raise InvalidInputError(
             f"{commit_id!r} is no id of a commit.", kind="invalid_commit_id", remedy="Take it from StagedCommit.id."
         ) from None
-    commit = publishing.load_commit(runtime.catalog, wanted)
+    commit = commits.load_commit(runtime.catalog, wanted)
     return tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"]), wanted
 
 
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
     """The commit is rejected and stays inspectable: nobody publishes it but a person by name and reason. Raises
-    InvalidInputError for a reason that is no text, or blank."""
+    InvalidInputError for a reason that is no text, or blank, ConflictError if it was decided otherwise."""
     if not _is_said(reason):
         raise InvalidInputError(
             f"The reason to reject commit {commit_id} is {reason!r}.",
             kind="invalid_reason",
             remedy="Say why in text, without NUL characters and lone surrogates.",
         )
-    publishing.decide(runtime.catalog, commit_id, CommitState.REJECTED, reason)
+    state = commits.end(runtime.catalog, commit_id, CommitState.REJECTED, reason)
+    if state is not CommitState.REJECTED:
+        raise ConflictError(
+            f"Commit {commit_id} is {state.value}; it cannot be rejected.",
+            kind="commit_decided",
+            remedy="A commit is decided once; undo a published one with a new commit.",
+        )
 
 
-def abandon(runtime: Runtime, commit_id: UUID, reason: str) -> None:
-    """The commit's files are free to be reclaimed."""
-    publishing.decide(runtime.catalog, commit_id, CommitState.EXPIRED, reason)
+def abandon(runtime: Runtime, commit_id: UUID, reason: str) -> bool:
+    """Whether the commit's files are free to be reclaimed: not if it was decided otherwise before."""
+    return commits.end(runtime.catalog, commit_id, CommitState.EXPIRED, reason) is CommitState.EXPIRED
 
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:
     """ "staged", "published", "rejected" or "expired"."""
-    return str(publishing.load_commit(runtime.catalog, commit_id)["state"])
+    return str(commits.load_commit(runtime.catalog, commit_id)["state"])
 
 
-def conflict_error(conflict: Conflict) -> ConflictError:
-    again = "judge the commit again" if conflict.reason == publishing.STALE else "look at it and stage the work again"
+# Outcomes as exceptions
+
+
+def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeError:
+    """What to raise for an outcome that nobody handles; `table_name` is for messages."""
+    match outcome:
+        case Conflict():
+            return _conflict_error(outcome)
+        case Stale(about=about, gate=gate, judged_at=judged_at):
+            return ConflictError(
+                f"Commit {about.commit_id} of {about.table_name} cannot be published: rows that gate {gate!r} has"
+                f" judged with it have changed since snapshot {judged_at}.",
+                kind="verdict_stale",
+                remedy=f"The table's head is snapshot {about.head_id}; judge the commit again.",
+            )
+        case Rejected():
+            return _rejected_error(outcome)
+        case Fenced():
+            return _fenced_error(outcome)
+        case CommitMissing(commit_id=commit_id):
+            return commits.commit_missing(commit_id)
+        case TableMissing(name=name):
+            return tables.table_missing(name or table_name)
+        case FilesReclaimed():
+            return ConflictError(
+                f"A commit to {table_name} cannot be staged: a vacuum has deleted files, since the write began, that"
+                " are older than it and were in no commit. Its own may be among them.",
+                kind="files_reclaimed",
+                remedy="Do it again, and give vacuum a grace that is longer than the longest write.",
+            )
+        case PastExpired():
+            return ConflictError(
+                f"A commit to {table_name} cannot be staged: what it has to be compared with has expired since it was"
+                " begun.",
+                kind="input_gone",
+                remedy="Do it again: it is then made from the present head. Keep snapshots for longer than a commit"
+                " takes.",
+            )
+        case InputGone():
+            return ConflictError(
+                f"Files of {table_name} that the commit replaces were removed while it was made.",
+                kind="input_gone",
+                remedy="Do the work again.",
+            )
+        case Busy():
+            raise AssertionError("whoever publishes waits while a table is busy")
+
+
+_WHY = {
+    Reason.SCHEMA_CHANGED: "another commit changed the table's schema",
+    Reason.INPUT_CLAIMED: "a staged commit is to remove files that it replaces",
+    Reason.INPUT_GONE: "files that it replaces were removed since snapshot {base}",
+    Reason.ROWS_ADDED: "rows were added where it read since snapshot {base}",
+    Reason.ROWS_REMOVED: "rows were removed where it read since snapshot {base}",
+    Reason.VERSION_ORDER: "version {version} of {application!r} comes after version {other_version} in one"
+    " transaction; add the commits of an application in rising order",
+}
+
+
+def _conflict_error(conflict: Conflict) -> ConflictError:
+    about = conflict.about
+    why = "; ".join(_WHY[reason].format(**conflict.facts) for reason in conflict.reasons)
     return ConflictError(
-        conflict.detail, kind=conflict.reason, remedy=f"The table's head is snapshot {conflict.head_id}; {again}."
+        f"Commit {about.commit_id} of {about.table_name} cannot be published: {why}.",
+        kind=conflict.reasons[0].value,
+        remedy=f"The table's head is snapshot {about.head_id}; look at it and stage the work again.",
+    )
+
+
+def _rejected_error(rejected: Rejected) -> RejectedError:
+    about, gate = rejected.about, rejected.gate
+    match rejected.refusal:
+        case Refusal.REJECTED:
+            what = f"Commit {about.commit_id} of {about.table_name} is rejected ({about.reason})."
+            remedy = "Stage the corrected data as a new commit, or publish this one by name and reason."
+        case Refusal.VERDICT_MISSING:
+            what = (
+                f"Table {about.table_name} requires that gate {gate!r} has passed commit {about.commit_id}; it has no"
+                " verdict."
+            )
+            remedy = "Judge the commit first."
+        case Refusal.VERDICT_NOT_PASSED:
+            what = (
+                f"Commit {about.commit_id} of {about.table_name} has not passed gate {gate!r}: its verdict is"
+                f" {rejected.verdict}."
+            )
+            remedy = "Judge the commit again, or publish it by name and reason."
+    return RejectedError(what, kind=rejected.refusal.value, remedy=remedy)
+
+
+def _fenced_error(fenced: Fenced) -> ConflictError:
+    about = fenced.about
+    match fenced.fence:
+        case Fence.ENDED:
+            why = f"it is {about.state.value} ({about.reason})"
+        case Fence.PUBLISHED:
+            why = "another attempt has published the same work"
+        case Fence.NEWER:
+            why = f"a newer attempt at the same work stands, commit {fenced.newer_id}"
+    return ConflictError(
+        f"Commit {about.commit_id} of {about.table_name} cannot be published: {why}.",
+        kind="fenced",
+        remedy="Look for the newer attempt's snapshot, or stage the work again.",
     )

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import files, leases, publishing, snapshots, tables
+from lakelib.catalog import commits, files, leases, snapshots, tables
 from lakelib.catalog.rows import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
@@ -42,6 +42,8 @@ class StagedView:
 
     commit_id: UUID
     scope: str
+    beneath: tuple[UUID, ...] = ()
+    """Other staged commits that are taken for published, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class ScanRequest:
     staged: StagedView | None = None
     partition_ids: tuple[int, ...] | None = None
     """Only these partitions, if any are named."""
+    after_sequence: int | None = None
+    """Only files with rows of later commits, merged with each other alone."""
+    with_commits: bool = False
+    """All columns, and the commit of each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +80,12 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     """Decides what to read; the head is that of `table`. Raises InvalidInputError for wrong columns or a wrong
     predicate, NotFoundError for a snapshot that is not there."""
     snapshot_id, schema = _resolve(runtime, table, request)
-    columns = _choose_columns(schema, request.columns)
+    columns = _choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
     predicate = bind_where(request.where, schema)
     query = replace(
-        _file_query(table, schema, snapshot_id, predicate, request.staged), partition_ids=request.partition_ids
+        _file_query(table, schema, snapshot_id, predicate, request.staged),
+        partition_ids=request.partition_ids,
+        after_sequence=request.after_sequence,
     )
     found = files.load_files(runtime.catalog, query)
     merges = bool(table.primary_key_ids)
@@ -279,7 +287,7 @@ def _wrong_at(at: object) -> InvalidInputError:
 def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:
     """The snapshot to read and the schema to read it in: that of its own time."""
     if request.staged is not None:
-        commit = publishing.load_commit(runtime.catalog, request.staged.commit_id)
+        commit = commits.load_commit(runtime.catalog, request.staged.commit_id)
         _check_readable(runtime, table, commit, request.staged.scope)
         return table.head_id, schema_of_staged(runtime, table, commit)
     if request.at is None:
@@ -360,6 +368,7 @@ def _file_query(
         snapshot_id=snapshot_id,
         commit_id=staged.commit_id if staged else None,
         staged_only=staged is not None and staged.scope == "staged",
+        beneath=staged.beneath if staged else (),
         partition_by=schema.select(table.partition_ids),
         partition_predicate=predicate if asked & set(table.partition_ids) else None,
         file_predicate=predicate if not merges or asked & shared else None,

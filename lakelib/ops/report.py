@@ -4,7 +4,7 @@ from os import PathLike
 from pathlib import Path
 from uuid import UUID
 
-from lakelib.catalog import publishing, verdicts
+from lakelib.catalog import commits, verdicts
 from lakelib.errors import NotFoundError
 from lakelib.gates.report import report_html
 from lakelib.ops.runtime import Runtime
@@ -13,7 +13,7 @@ from lakelib.storage.local_file import write_local_file
 
 def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str]) -> Path:
     """The newest verdict on a commit as one file of HTML; its absolute path. Raises NotFoundError if there is none."""
-    commit = publishing.load_commit(runtime.catalog, commit_id)
+    commit = commits.load_commit(runtime.catalog, commit_id)
     verdict = verdicts.find_verdict(runtime.catalog, commit_id)
     if verdict is None:
         raise NotFoundError(

@@ -1,24 +1,23 @@
 """Use cases: append and upsert, and what every write has in common.
 
-An upsert step by step: the table as it is now; was this work published already?; align the rows to the schema; write
-runs; stage the commit; publish it.
+What is an upsert's own: align the rows to the schema, write runs, and say that they are for the table. The way to a
+snapshot is that of every commit (`ops.commit`).
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
 
-from lakelib.catalog import publishing, staging, tables
-from lakelib.errors import ConflictError, InvalidInputError
+from lakelib.catalog import tables
+from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
-from lakelib.ops.judge import check_suite, publish_gated
-from lakelib.ops.publish import abandon, publish_staged
+from lakelib.ops.commit import Work, publish_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -28,71 +27,19 @@ from lakelib.rows.types import type_text
 from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget
 from lakelib.storage.write_work import WriteWork
 
-_MOST_SCHEMA_TRIES = 5
-
 
 def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    source = open_source(data)
-    return retry_schema_conflict(
-        request, source, lambda: publish_work(runtime, handle, request, _staging(runtime, kind, source, request))
-    )
+    return publish_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
 
 
 def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return _staging(runtime, kind, open_source(data), request)(
-        tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    )
+    return stage_work(runtime, handle, _work(runtime, kind, open_source(data), request))
 
 
-def publish_work(
-    runtime: Runtime,
-    handle: TableInfo,
-    request: WriteRequest,
-    stage: Callable[[TableInfo], UUID],
-    *,
-    rebase_overwrites: bool = False,
-) -> Snapshot:
-    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    done = find_done(runtime, table, request)
-    if done is not None:
-        return done
-    if request.judging is not None:
-        check_suite(request.judging.suite)
-    commit_id = stage(table)
-    try:
-        if request.judging is not None:
-            return publish_gated(runtime, commit_id, request.judging, rebase_overwrites=rebase_overwrites)
-        return publish_staged(runtime, [commit_id], rebase_overwrites=rebase_overwrites)[0]
-    except (ConflictError, InvalidInputError) as error:
-        abandon(runtime, commit_id, error.kind)
-        raise
-
-
-def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:
-    """The snapshot that did the requested work already, whoever else has committed since."""
-    if request.idempotency_key is None:
-        return None
-    return publishing.find_published(runtime.catalog, table, request.idempotency_key)
-
-
-def retry_schema_conflict(request: WriteRequest, source: RowSource, work: Callable[[], Snapshot]) -> Snapshot:
-    """Does the work again when another commit changed the schema as well, if the rows can be read again."""
-    for _ in range(_MOST_SCHEMA_TRIES - 1):
-        try:
-            return work()
-        except ConflictError as conflict:
-            if conflict.kind != "schema_changed" or not source.rereadable:
-                raise
-    return work()
-
-
-def _staging(
-    runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest
-) -> Callable[[TableInfo], UUID]:
-    def stage(table: TableInfo) -> UUID:
+def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:
+    def prepare(table: TableInfo) -> Proposal:
         if kind is CommitKind.UPSERT and not table.primary_key_ids:
             raise InvalidInputError(
                 f"Table {table.full_name} has no primary key to upsert by.",
@@ -100,9 +47,9 @@ def _staging(
                 remedy="Use append, or create the table with a primary_key.",
             )
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
-        return stage_commit(runtime, table, kind, request, written)
+        return propose(table, kind, request, written)
 
-    return stage
+    return Work(prepare=prepare, redo=schema_again(source.rereadable))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,8 +136,7 @@ def run_target(
     )
 
 
-def stage_commit(
-    runtime: Runtime,
+def propose(
     table: TableInfo,
     kind: CommitKind,
     request: WriteRequest,
@@ -198,15 +144,10 @@ def stage_commit(
     *,
     removed_file_ids: tuple[int, ...] = (),
     read_scope: ReadScope = NO_READ,
-) -> UUID:
-    """Enters the files into the catalog as a staged commit.
-
-    Files are not deleted if this fails: whether the catalog took them in may be unknown. It is known,
-    and they are, when files to be removed are gone: that is a ConflictError.
-    """
-    commit_id = uuid4()
-    proposal = Proposal(
-        commit_id=commit_id,
+) -> Proposal:
+    """What the files are for."""
+    return Proposal(
+        commit_id=uuid4(),
         table_id=table.id,
         kind=kind,
         base_snapshot_id=table.head_id,
@@ -218,26 +159,21 @@ def stage_commit(
         read_scope=read_scope,
         partition_column_ids=table.partition_ids,
         idempotency_key=request.idempotency_key,
-        summary=_summary(written, removed_file_ids),
+        summary=summarise(written.files, written.rows_in, len(removed_file_ids)),
         properties=request.properties,
     )
-    try:
-        staging.stage(runtime.catalog, proposal, table.full_name)
-    except ConflictError:
-        runtime.storage.at(table.location).delete_files(file.path for file in written.files)
-        raise
-    return commit_id
 
 
-def _summary(written: WrittenRows, removed_file_ids: tuple[int, ...]) -> dict[str, int]:
+def summarise(files: Sequence[NewFile], rows_in: int, files_removed: int) -> dict[str, int]:
+    """What a commit tells of itself."""
     return {
-        "rows_in": written.rows_in,
-        "rows_written": sum(file.row_count - file.delete_count for file in written.files),
-        "deletes_written": sum(file.delete_count for file in written.files),
-        "files_added": len(written.files),
-        "files_removed": len(removed_file_ids),
-        "bytes_added": sum(file.size_bytes for file in written.files),
-        "partitions": len({file.partition_key for file in written.files}),
+        "rows_in": rows_in,
+        "rows_written": sum(file.row_count - file.delete_count for file in files),
+        "deletes_written": sum(file.delete_count for file in files),
+        "files_added": len(files),
+        "files_removed": files_removed,
+        "bytes_added": sum(file.size_bytes for file in files),
+        "partitions": len({file.partition_key for file in files}),
     }
 
 

@@ -82,6 +82,17 @@ def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[p
                 yield from _finish(plan, rows, None)
 
 
+def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """The newest row of each key, marks too, with `_op` where there may be any. No predicate is asked."""
+    plan = _SplitPlan(replace(target, predicate=None, asked_columns=()), split)
+    runs = [_read_file(storage, plan, file) for file in split.files]
+    names = [column.name for column in target.primary_key]
+    order_names = [column.name for column in target.sequence_by]
+    for parts in merge_windows(runs, names, order_names):
+        for rows, mask in parts:
+            yield rows if mask is None else rows.filter(pa.array(mask))
+
+
 def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: int) -> list[Predicate | None]:
     """Ranges of the first key column, about equally full, that together are the split: at most so many.
 

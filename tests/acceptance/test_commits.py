@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -11,6 +11,8 @@ import pytest
 import lakelib.ops.delete as delete_module
 import lakelib.ops.overwrite as overwrite_module
 from lakelib import ConflictError, InvalidInputError, Lake, RejectedError, StagedCommit, Table
+from lakelib.catalog import commits
+from lakelib.model.table import Proposal
 from lakelib.settings import StorageSettings
 from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
 
@@ -387,11 +389,11 @@ def test_a_delete_gets_through_beside_writers_that_never_pause(
     writers: list[threading.Thread] = []
 
     def write_beside() -> None:
-        """A writer publishes between staging and publishing of each try, unless it is held off."""
+        """A writer publishes between looking and publishing of each try, unless it is held off."""
         writer = threading.Thread(target=lambda: engine.write(table, "append", row(len(writers), value=2)))
         writers.append(writer)
         writer.start()
-        writer.join(timeout=2)
+        writer.join(timeout=0.7)
 
     _do_after_staging(monkeypatch, write_beside)
     table.delete("v = 1")
@@ -401,17 +403,18 @@ def test_a_delete_gets_through_beside_writers_that_never_pause(
 
 
 def _do_after_staging(monkeypatch: pytest.MonkeyPatch, work: Callable[[], None]) -> None:
-    """Whenever a delete has staged its commit, and before it publishes, `work` happens."""
-    stage = delete_module.stage_commit
+    """Whenever a delete has looked at the table, and before it publishes, `work` happens."""
+    propose, amend = delete_module.propose, commits.amend
 
-    def stage_and_work(*args: Any, **options: Any) -> UUID:
-        commit_id = stage(*args, **options)
-        monkeypatch.setattr(delete_module, "stage_commit", stage)
-        work()
-        monkeypatch.setattr(delete_module, "stage_commit", stage_and_work)
-        return commit_id
+    def look_and_work(look: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        found = look(*args, **options)
+        with pytest.MonkeyPatch.context() as undone:
+            undone.setattr(delete_module, "propose", propose)
+            work()
+        return found
 
-    monkeypatch.setattr(delete_module, "stage_commit", stage_and_work)
+    monkeypatch.setattr(delete_module, "propose", partial(look_and_work, propose))
+    monkeypatch.setattr(commits, "amend", partial(look_and_work, amend))
 
 
 def test_a_transaction_publishes_in_the_order_of_adding(engine: Engine, lake: Lake, table: Table) -> None:
@@ -467,16 +470,15 @@ def test_a_published_commit_shows_the_table_as_it_is_now(engine: Engine, table: 
 def test_a_rebased_overwrite_counts_the_files_that_it_took_out(
     engine: Engine, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage = overwrite_module.stage_commit
+    propose = overwrite_module.propose
 
-    def stage_late(*args: Any, **options: Any) -> UUID:
-        commit_id = stage(*args, **options)
-        monkeypatch.setattr(overwrite_module, "stage_commit", stage)
+    def propose_early(*args: Any, **options: Any) -> Proposal:
+        proposal = propose(*args, **options)
         engine.write(table, "upsert", row(1))
         engine.write(table, "upsert", row(2))
-        return commit_id
+        return proposal
 
-    monkeypatch.setattr(overwrite_module, "stage_commit", stage_late)
+    monkeypatch.setattr(overwrite_module, "propose", propose_early)
     snapshot = table.overwrite(row(3))
     assert snapshot.summary["files_removed"] == 2
     assert rows_of(engine, table.scan(columns=["id"])) == [(3,)]

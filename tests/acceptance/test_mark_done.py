@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import InvalidInputError, Lake, NotFoundError, Table
-from lakelib.catalog import publishing
+from lakelib.catalog import commits
 from lakelib.ops import done_files
 from lakelib.ops import mark_done as mark_done_module
 from lakelib.ops.done_files import sweep
@@ -248,7 +248,7 @@ def test_a_dropped_table_cannot_be_marked_and_its_files_go(lake: Lake, table: Ta
 
 def publish_and_die(lake: Lake, staged_id: UUID) -> None:
     """The publish transaction ends, and with it the process."""
-    publishing.publish(lake.runtime.catalog, [staged_id])
+    commits.publish(lake.runtime.catalog, [staged_id])
 
 
 def test_the_file_of_a_publisher_that_died_is_deleted_by_the_next_one(
@@ -365,23 +365,6 @@ def test_a_file_that_cannot_be_deleted_fails_no_publish(
         file.rmdir()
     lake.vacuum()
     assert success_file(table, storage) is None
-
-
-def test_publishing_asks_nothing_more_where_nothing_is_done(table: Table, lake: Lake) -> None:
-    statements: list[str] = []
-    staged = table.stage_upsert(rows(2))
-
-    def counted(db: Any) -> Any:
-        execute = db.execute
-        db.execute = lambda query, *rest: (statements.append(query.as_string(None)), execute(query, *rest))[1]
-        try:
-            return publishing._publish_all(db, [staged.id], False)
-        finally:
-            del db.execute
-
-    lake.runtime.catalog.run(counted)
-    assert statements
-    assert not [text for text in statements if "update lake.done_partition" in text]
 
 
 def test_reading_is_not_disturbed_by_the_file(table: Table, lake: Lake) -> None:

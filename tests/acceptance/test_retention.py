@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, NotFoundError, Table
-from lakelib.catalog import staging
 from lakelib.catalog.connect import Catalog
 from lakelib.model.table import Proposal
 from lakelib.ops import vacuum
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 from tests.acceptance.support import NewTable, data, stored_files
+from tests.staging_hooks import before_staging
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 NOW = timedelta(0)
@@ -193,13 +193,11 @@ def test_files_of_staged_and_rejected_commits_are_no_orphans(table: Table, lake:
 
 def vacuum_before_staging(lake: Lake, patch: pytest.MonkeyPatch) -> None:
     """A vacuum for which everything is old comes once files are written, before they are staged."""
-    stage = staging.stage
 
-    def stage_later(catalog: Catalog, proposal: Proposal, table_name: str) -> None:
+    def vacuum(catalog: Catalog, proposal: Proposal) -> None:
         assert lake.vacuum(grace=NOW).orphans
-        stage(catalog, proposal, table_name)
 
-    patch.setattr(staging, "stage", stage_later)
+    before_staging(patch, vacuum)
 
 
 def test_a_write_that_takes_longer_than_the_grace_is_refused_and_can_be_done_again(
@@ -228,8 +226,7 @@ def test_a_compaction_that_takes_longer_than_the_grace_leaves_the_table_as_it_is
 
 def test_a_vacuum_with_a_grace_leaves_a_write_alone(table: Table, lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        stage = staging.stage
-        patch.setattr(staging, "stage", lambda *given: (lake.vacuum(grace=timedelta(minutes=6)), stage(*given)))
+        before_staging(patch, lambda *_: lake.vacuum(grace=timedelta(minutes=6)) and None)
         table.upsert(data(SCHEMA, (7, "tue")))
     assert content(table) == [5, 7]
 

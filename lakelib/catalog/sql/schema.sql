@@ -33,6 +33,8 @@ create table lake."table" (
     created_at timestamptz not null default clock_timestamp(),
     dropped_at timestamptz,
     orphans_before timestamptz,
+    turn_of uuid,
+    turn_until timestamptz,
     check ((bucket_mode = 'fixed') = (bucket_depth is not null)),
     check ((bucket_mode = 'none') = (cardinality(primary_key) = 0))
 ) with (fillfactor = 50);
@@ -81,6 +83,7 @@ create table lake.commit (
     snapshot_id bigint,
     approved_by text,
     approval_reason text,
+    amendment integer not null default 0,
     check ((application is null) = (version is null)),
     check ((state = 'published') = (snapshot_id is not null)),
     check ((state = 'staged') = (decided_at is null)),
@@ -93,7 +96,7 @@ create unique index commit_published_once on lake.commit (table_id, application,
 create index commit_staged on lake.commit (table_id, application, version) where state = 'staged';
 create index commit_not_published on lake.commit (table_id, state) where state <> 'published';
 
--- An expired snapshot cannot be read any more. It stays: rows and applications' progress refer to it.
+-- All that is published together is committed at one moment. An expired snapshot cannot be read any more. It stays: rows and applications' progress refer to it.
 create table lake.snapshot (
     table_id bigint not null references lake."table" (id),
     id bigint not null check (id > 0),
@@ -105,7 +108,6 @@ create table lake.snapshot (
     properties jsonb not null,
     expired_at timestamptz,
     primary key (table_id, id),
-    unique (table_id, committed_at),
     foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
 );
 
@@ -170,8 +172,8 @@ create table lake.writer_progress (
     foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
 );
 
--- What a gate found in a commit. It rests on rows of other commits as far as `judges_partitions` (those that the commit
--- touches) and `judges_table` say.
+-- What a gate found in a commit, as it was after so many amendments. It rests on rows of other commits as far as
+-- `judges_partitions` (those that the commit touches) and `judges_table` say; those `beneath` were taken for published.
 create table lake.verdict (
     id bigint generated always as identity primary key,
     commit_id uuid not null references lake.commit (id),
@@ -184,7 +186,9 @@ create table lake.verdict (
     engine text not null,
     seconds double precision not null,
     judges_partitions boolean not null,
-    judges_table boolean not null
+    judges_table boolean not null,
+    amendment integer not null default 0,
+    beneath uuid[] not null default '{}'
 );
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
@@ -232,3 +236,9 @@ create table lake.done_partition (
     reset_at timestamptz,
     primary key (table_id, partition_id)
 );
+
+-- include: functions/stage_v1.sql
+-- include: functions/publish_v1.sql
+-- include: functions/amend_v1.sql
+-- include: functions/judge_v1.sql
+-- include: functions/end_v1.sql

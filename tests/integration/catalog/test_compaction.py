@@ -10,10 +10,15 @@ import psycopg
 import pytest
 
 import lakelib
-from lakelib.catalog import publishing, staging
+from lakelib.catalog import commits
+from lakelib.catalog.connect import Catalog
+from lakelib.catalog.queries import query
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
+from lakelib.model.commit import Reason, Staged
+from lakelib.model.table import CommitKind, Proposal
 from lakelib.ops import compact
 from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
+from tests.staging_hooks import after_staging, before_staging
 
 OLD: Rows = {1: ("mon", 1), 2: ("tue", 2)}
 
@@ -48,14 +53,12 @@ def live(table: lakelib.Table) -> set[str]:
 def before_publishing(monkeypatch: pytest.MonkeyPatch, *changes: Callable[[], object]) -> list[object]:
     """Each publish of a compaction is overtaken by the next of the changes. What is left of them."""
     left = list(changes)
-    stage = staging.stage
 
-    def stage_and_be_overtaken(catalog: Any, proposal: Any, table_name: str) -> None:
-        stage(catalog, proposal, table_name)
-        if proposal.kind.value == "compact" and left:
+    def be_overtaken(catalog: Any, proposal: Proposal) -> None:
+        if proposal.kind is CommitKind.COMPACT and left:
             left.pop(0)()
 
-    monkeypatch.setattr(staging, "stage", stage_and_be_overtaken)
+    after_staging(monkeypatch, be_overtaken)
     return left
 
 
@@ -134,13 +137,13 @@ def test_after_some_rounds_that_were_lost_a_compaction_gives_up_and_says_so(
 def test_files_stay_while_it_is_unknown_whether_they_were_published(
     table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = publishing.publish
+    commit = commits.commit
 
-    def publish_and_lose_the_reply(*arguments: Any, **options: Any) -> Any:
-        publish(*arguments, **options)
+    def commit_and_lose_the_reply(*arguments: Any, **options: Any) -> Any:
+        commit(*arguments, **options)
         raise RetryableError("The catalog is out of reach.", kind="catalog_unreachable", remedy="Try again.")
 
-    monkeypatch.setattr(publishing, "publish", publish_and_lose_the_reply)
+    monkeypatch.setattr(commits, "commit", commit_and_lose_the_reply)
     with pytest.raises(RetryableError):
         table.compact(full=True)
 
@@ -156,17 +159,17 @@ def decided_by_somebody_else(
 ) -> None:
     """A staged delete stands in the compaction's way. The next moment somebody who has found the two among the staged
     commits decides them."""
-    publish = publishing.publish
+    commit = commits.commit
 
-    def publish_in_vain(catalog: Any, commit_ids: Any, **options: Any) -> Any:
-        monkeypatch.setattr(publishing, "publish", publish)
+    def commit_in_vain(catalog: Any, proposal: Proposal, **options: Any) -> Any:
+        monkeypatch.setattr(commits, "commit", commit)
         in_the_way = lake.table("shop.log").stage_delete("value < 2")
-        refused = publish(catalog, commit_ids, **options)
-        assert refused.reason == "input_claimed"
-        decide(lake.staged(commit_ids[0]), in_the_way)
+        refused = commit(catalog, proposal, **options)
+        assert refused.reasons == (Reason.INPUT_CLAIMED,)
+        decide(lake.staged(proposal.commit_id), in_the_way)
         return refused
 
-    monkeypatch.setattr(publishing, "publish", publish_in_vain)
+    monkeypatch.setattr(commits, "commit", commit_in_vain)
 
 
 def test_a_compaction_that_somebody_else_publishes_keeps_its_files(
@@ -262,15 +265,13 @@ def test_what_is_staged_while_a_compaction_publishes_is_published_after_it(
 ) -> None:
     """The compaction comes in after the commit has found its files, and before it is staged."""
     stage, after = STAGED[case]
-    enter = staging.stage
     done: list[int] = []
 
-    def compact_and_stage(catalog: Any, proposal: Any, table_name: str) -> None:
-        if proposal.kind.value != "compact" and not done:
+    def compact(catalog: Any, proposal: Proposal) -> None:
+        if proposal.kind is not CommitKind.COMPACT and not done:
             done.append(table.compact(full=True).units)
-        enter(catalog, proposal, table_name)
 
-    monkeypatch.setattr(staging, "stage", compact_and_stage)
+    before_staging(monkeypatch, compact)
     staged = stage(table)
     seen = {row["id"]: (row["day"], row["value"]) for row in staged.scan().to_arrow().to_pylist()}
     staged.publish()
@@ -301,15 +302,13 @@ def test_a_staged_delete_of_an_append_table_keeps_its_files_from_being_packed(
 def test_a_delete_of_an_append_table_looks_again_when_a_compaction_was_quicker(
     log: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    enter = staging.stage
     done: list[int] = []
 
-    def compact_and_stage(catalog: Any, proposal: Any, table_name: str) -> None:
-        if proposal.kind.value == "delete" and not done:
+    def compact(catalog: Any, proposal: Proposal) -> None:
+        if proposal.kind is CommitKind.DELETE and not done:
             done.append(log.compact(full=True).units)
-        enter(catalog, proposal, table_name)
 
-    monkeypatch.setattr(staging, "stage", compact_and_stage)
+    before_staging(monkeypatch, compact)
     old = stored(log)
     log.stage_delete("value = 1").publish()
 
@@ -322,17 +321,21 @@ def test_a_claim_that_is_not_committed_yet_is_waited_for(
     log: lakelib.Table, monkeypatch: pytest.MonkeyPatch, connection: psycopg.Connection[Any]
 ) -> None:
     """Were the compaction to look before the delete is staged, and publish after it, the delete could never be."""
-    claim = staging._claim_files
+    stage = commits.stage
     compacting = threading.Thread(target=lambda: log.compact(full=True))
 
-    def claim_and_wait(db: Any, proposal: Any, table_name: str) -> None:
-        claim(db, proposal, table_name)
-        if not compacting.ident:
+    def stage_slowly(catalog: Catalog, proposal: Proposal) -> Staged:
+        def enter_and_wait(db: Any) -> None:
+            db.execute(query("stage"), {"proposal": commits._proposal_json(proposal), "publishing": None})
             compacting.start()
             compacting.join(0.5)
 
-    monkeypatch.setattr(staging, "_claim_files", claim_and_wait)
+        catalog.run(enter_and_wait)
+        return Staged(commit_id=proposal.commit_id)
+
+    monkeypatch.setattr(commits, "stage", stage_slowly)
     staged = log.stage_delete("value = 1")
+    monkeypatch.setattr(commits, "stage", stage)
     compacting.join()
     staged.publish()
 

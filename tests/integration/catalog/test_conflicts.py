@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakelib
-from lakelib.catalog import staging
+from lakelib.catalog import commits
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
@@ -18,6 +18,9 @@ from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
 Change = Callable[[lakelib.Table], object]
 Stage = Callable[[lakelib.Table], lakelib.StagedCommit]
 
+LOCK = """
+    select from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s
+    for no key update of t, c"""
 OLD: Rows = {1: ("mon", 1), 2: ("tue", 2)}
 
 
@@ -208,16 +211,16 @@ def test_direct_work_takes_in_a_partition_that_came_into_being_while_it_was_stag
     case: str, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     act, after = DIRECT[case]
-    stage = staging.stage
+    commit = commits.commit
     upserts: list[object] = []
 
-    def stage_and_be_overtaken(*arguments: Any) -> None:
-        stage(*arguments)
+    def be_overtaken_and_commit(*arguments: Any, **options: Any) -> object:
         if not upserts:
             upserts.append(None)
             table.upsert(rows({7: ("wed", 700)}))
+        return commit(*arguments, **options)
 
-    monkeypatch.setattr(staging, "stage", stage_and_be_overtaken)
+    monkeypatch.setattr(commits, "commit", be_overtaken_and_commit)
 
     act(table)
 
@@ -315,7 +318,7 @@ def test_staging_goes_on_while_a_publisher_holds_the_table(
     older = table.stage_upsert(rows({3: ("mon", 3)}), idempotency_key=("loader", 1))
     published = table.stage_upsert(rows({4: ("mon", 4)}))
     with connection.transaction():
-        connection.execute(query("lock_commits"), {"commit_ids": [published.id]})
+        connection.execute(LOCK, {"commit_id": published.id})
         newer = Staging(table, idempotency_key=("loader", 1))
         newer.start()
         newer.join(5)
@@ -343,21 +346,22 @@ def test_staging_again_waits_for_a_first_try_whose_reply_was_lost(
     table: lakelib.Table, monkeypatch: pytest.MonkeyPatch, key: tuple[str, int] | None
 ) -> None:
     """The first try's transaction is still on its way to its end when the second begins."""
-    stage, entered = staging.stage, threading.Event()
+    stage, entered = commits.stage, threading.Event()
 
     def hold(db: Any, proposal: Any) -> None:
-        staging._stage(db, proposal, table.name)
+        db.execute(query("stage"), {"proposal": commits._proposal_json(proposal), "publishing": None})
         entered.set()
         time.sleep(0.3)
 
-    def stage_twice(catalog: Catalog, proposal: Any, table_name: str) -> None:
+    def stage_twice(catalog: Catalog, proposal: Any) -> object:
         first = threading.Thread(target=lambda: catalog.run(lambda db: hold(db, proposal)))
         first.start()
         assert entered.wait(5)
-        stage(catalog, proposal, table_name)
+        outcome = stage(catalog, proposal)
         first.join()
+        return outcome
 
-    monkeypatch.setattr(staging, "stage", stage_twice)
+    monkeypatch.setattr(commits, "stage", stage_twice)
     staged = table.stage_upsert(rows({3: ("mon", 3)}), idempotency_key=key)
 
     assert staged.publish().id == 2

@@ -60,10 +60,6 @@ REFUSED = {
         "update lake.snapshot set commit_id = (select commit_id from lake.snapshot where id = 1) where id = 2",
         psycopg.errors.UniqueViolation,
     ),
-    "two snapshots at one moment": (
-        "update lake.snapshot set committed_at = (select committed_at from lake.snapshot where id = 1) where id = 2",
-        psycopg.errors.UniqueViolation,
-    ),
     "a snapshot 0": ("update lake.snapshot set id = 0 where id = 1", psycopg.errors.Error),
     "a file twice": (
         "update lake.data_file set path = (select min(path) from lake.data_file)",

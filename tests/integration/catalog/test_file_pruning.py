@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.catalog import files, publishing, staging, tables
+from lakelib.catalog import commits, files, tables
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import migrate
 from lakelib.catalog.tables import NewTable
@@ -325,6 +325,5 @@ def _publish_files(catalog: Catalog, new: list[NewFile]) -> int:
         files=tuple(new),
         read_scope=NO_READ,
     )
-    staging.stage(catalog, proposal, "shop.a")
-    publishing.publish(catalog, [proposal.commit_id])
+    commits.commit(catalog, proposal)
     return table.id

@@ -130,7 +130,7 @@ def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
 
         once, done = threading.Lock(), list[bool]()
         monkeypatch.setattr("lakelib.ops.read.read_split", read_split)
-        monkeypatch.setattr("lakelib.ops.delete.read_split", read_split)
+        monkeypatch.setattr("lakelib.ops.rewrite.read_split", read_split)
 
     return arrange
 

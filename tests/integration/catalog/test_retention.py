@@ -14,12 +14,14 @@ import pytest
 from psycopg.rows import dict_row
 
 import lakelib
-from lakelib.catalog import leases, retention, snapshots, staging, tables
+from lakelib.catalog import commits, leases, retention, snapshots, tables
 from lakelib.catalog.queries import query
+from lakelib.model.commit import StageOutcome
 from lakelib.model.maintenance import ExpireResult
-from lakelib.ops import delete
+from lakelib.model.table import CommitKind, Proposal
 from lakelib.ops.inspect import reload
 from tests.integration.faults.jobs import SCHEMA, read, rows
+from tests.staging_hooks import before_staging
 
 NOW = timedelta(0)
 _PATIENCE_SECONDS = 20
@@ -100,7 +102,7 @@ def test_a_tag_waits_for_an_expiry_under_way_and_is_refused(
         tagging = Beside(lambda: table.tag("late", at=1), connection)
 
     refused = tagging.outcome()
-    assert (type(refused), refused.kind) == (lakelib.NotFoundError, "snapshot_expired")
+    assert (type(refused), refused.kind) == (lakelib.errors.ExpiredError, "snapshot_expired")
     assert table.tags() == []
 
 
@@ -138,7 +140,7 @@ def test_a_reader_whose_snapshot_expires_before_it_holds_it_gets_a_clear_error(
         reading = Beside(scan.to_arrow, connection)
 
     refused = reading.outcome()
-    assert (type(refused), refused.kind) == (lakelib.NotFoundError, "snapshot_expired")
+    assert (type(refused), refused.kind) == (lakelib.errors.ExpiredError, "snapshot_expired")
     assert "the oldest that is left is 3" in refused.message
 
 
@@ -280,15 +282,15 @@ def test_a_commit_that_is_staged_again_after_a_lost_reply_keeps_its_files_though
     lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two somebody has found the staged commit and has published it."""
-    stage = staging.stage
+    stage = commits.stage
 
-    def stage_again_later(catalog: Any, proposal: Any, table_name: str) -> None:
-        stage(catalog, proposal, table_name)
+    def stage_again_later(catalog: Any, proposal: Proposal) -> StageOutcome:
+        stage(catalog, proposal)
         lake.staged(proposal.commit_id).publish()
         expire_all_but_the_head(table)
-        stage(catalog, proposal, table_name)
+        return stage(catalog, proposal)
 
-    monkeypatch.setattr(staging, "stage", stage_again_later)
+    monkeypatch.setattr(commits, "stage", stage_again_later)
     assert table.stage_overwrite(rows({1: ("mon", 9)})).state == "published"
     assert read(table) == {1: ("mon", 9)}
 
@@ -312,7 +314,10 @@ def test_a_search_for_orphans_waits_for_what_is_being_staged(
 ) -> None:
     staged = table.stage_upsert(rows({1: ("mon", 9)}))
     with transaction(catalog_url) as going_on:
-        going_on.execute(query("hold_orphans"), {"table_id": table._info.id})
+        going_on.execute(
+            "select pg_advisory_xact_lock_shared(hashtextextended(%(table_id)s::text || ' orphans', 0))",
+            {"table_id": table._info.id},
+        )
         vacuum = Beside(lambda: lake.vacuum(grace=NOW), connection)
 
     assert vacuum.outcome().orphans == 0
@@ -320,29 +325,35 @@ def test_a_search_for_orphans_waits_for_what_is_being_staged(
     assert read(table) == {1: ("mon", 9)}
 
 
-def test_a_vacuum_and_a_delete_that_publishes_alone_do_not_wait_for_each_other(
-    lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+def test_a_vacuum_and_a_delete_that_is_amended_do_not_wait_for_each_other(
+    lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The delete holds the table for its publish, and stages over another connection meanwhile."""
-    stage = staging.stage
-    vacuums: list[Beside] = []
+    amend = commits.amend
+    vacuums: list[threading.Thread] = []
 
-    def stage_beside_a_vacuum(*given: Any) -> None:
-        vacuums.append(Beside(lambda: lake.vacuum(grace=timedelta(days=1)), connection))
-        stage(*given)
+    def amend_beside_a_vacuum(*given: Any) -> object:
+        vacuums.append(threading.Thread(target=lambda: lake.vacuum(grace=timedelta(days=1))))
+        vacuums[-1].start()
+        return amend(*given)
 
-    monkeypatch.setattr(delete, "_FREE_TRIES", 0)
-    monkeypatch.setattr(staging, "stage", stage_beside_a_vacuum)
+    def write_beside(catalog: Any, proposal: Proposal) -> None:
+        if proposal.kind is CommitKind.DELETE:
+            table.upsert(rows({2: ("mon", 3)}))
+
+    monkeypatch.setattr(commits, "amend", amend_beside_a_vacuum)
+    before_staging(monkeypatch, write_beside)
     table.delete("value = 3")
-    assert [vacuum.outcome().orphans for vacuum in vacuums] == [0]
+    for vacuum in vacuums:
+        vacuum.join(_PATIENCE_SECONDS)
+        assert not vacuum.is_alive()
+    assert len(vacuums) == 1
     assert read(table) == {}
 
 
 def test_a_search_that_leaves_young_files_alone_hinders_nobody(lake: lakelib.Lake, table: lakelib.Table) -> None:
     def write_beside(vacuum: Callable[[], object]) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            stage = staging.stage
-            patch.setattr(staging, "stage", lambda *given: (vacuum(), stage(*given)))
+            before_staging(patch, lambda *_: vacuum() and None)
             table.upsert(rows({1: ("mon", 9)}))
 
     write_beside(lambda: lake.vacuum(grace=timedelta(minutes=6)))
@@ -354,13 +365,11 @@ def test_a_search_that_leaves_young_files_alone_hinders_nobody(lake: lakelib.Lak
 def test_what_began_within_minutes_of_the_grace_is_refused_for_clocks_may_disagree(
     lake: lakelib.Lake, table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage = staging.stage
-
-    def stage_late(catalog: Any, proposal: Any, table_name: str) -> None:
+    def stage_late(catalog: Any, proposal: Proposal) -> Proposal:
         lake.vacuum(grace=timedelta(hours=1))
-        stage(catalog, replace(proposal, began_at=proposal.began_at - timedelta(minutes=57)), table_name)
+        return replace(proposal, began_at=proposal.began_at - timedelta(minutes=57))
 
-    monkeypatch.setattr(staging, "stage", stage_late)
+    before_staging(monkeypatch, stage_late)
     with pytest.raises(lakelib.ConflictError) as caught:
         table.upsert(rows({1: ("mon", 9)}))
     assert caught.value.kind == "files_reclaimed"
@@ -370,7 +379,10 @@ def test_an_expiry_waits_for_what_is_being_staged_and_keeps_what_it_depends_on(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as staging:
-        staging.execute(query("hold_past"), {"table_id": table._info.id})
+        staging.execute(
+            "select pg_advisory_xact_lock_shared(hashtextextended('lake.expire ' || %(table_id)s::text, 0))",
+            {"table_id": table._info.id},
+        )
         expiry = Beside(lambda: expire_all_but_the_head(table), connection)
 
     assert expiry.outcome().snapshots == (1, 2)
@@ -404,9 +416,9 @@ def test_an_expiry_leaves_a_commit_alone_that_is_just_being_published(
 ) -> None:
     staged = table.stage_upsert(rows({5: ("mon", 5)}))
     with transaction(catalog_url) as publishing:
-        publishing.execute(query("lock_commits"), {"commit_ids": [staged.id]})
+        publishing.execute("select from lake.commit where id = %s for no key update", [staged.id])
         result = table.expire(keep_last=1, staged_older_than=NOW, grace=NOW)
-        publishing.execute(query("publish_commit"), {"commit_id": staged.id})
+        publishing.execute("select lake.become_snapshot_v1(%s, 4, clock_timestamp())", [staged.id])
 
     assert result.commits == 0
     assert staged.state == "published"

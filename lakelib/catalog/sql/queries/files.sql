@@ -13,15 +13,18 @@ where f.table_id = %(table_id)s and ({condition})
   and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
 order by f.partition_id, f.sequence, f.run, f.prefix, f.id;
 
--- Files of a snapshot as a staged commit would leave it; {columns} and {condition} are made by catalog.files.
+-- Files of a snapshot as staged commits would leave it, one after the other; {columns} and {condition} are made by
+-- catalog.files.
 -- name: load_merged_files
 select {columns} from lake.data_file f
 where f.table_id = %(table_id)s and ({condition})
-  and (f.commit_id = %(commit_id)s and coalesce(f.added_snapshot, 9223372036854775807) > %(snapshot_id)s
+  and (f.commit_id = any(%(commit_ids)s::uuid[]) and coalesce(f.added_snapshot, 9223372036854775807) > %(snapshot_id)s
        or f.added_snapshot <= %(snapshot_id)s
           and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
-          and not exists (select from lake.commit_removal r where r.commit_id = %(commit_id)s and r.file_id = f.id))
-order by f.partition_id, f.sequence nulls last, f.run, f.prefix, f.id;
+          and not exists (select from lake.commit_removal r
+                          where r.commit_id = any(%(commit_ids)s::uuid[]) and r.file_id = f.id))
+order by f.partition_id, f.sequence nulls last, array_position(%(commit_ids)s::uuid[], f.commit_id), f.run, f.prefix,
+         f.id;
 
 -- Files that a commit adds; {columns} and {condition} are made by catalog.files.
 -- name: load_commit_files

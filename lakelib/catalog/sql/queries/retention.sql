@@ -1,17 +1,6 @@
--- Whoever stages what depends on the table's past, until the transaction's end; beside others who do.
--- name: hold_past
-select pg_advisory_xact_lock_shared(hashtextextended('lake.expire ' || %(table_id)s::text, 0));
-
 -- Whoever lets snapshots of the table expire, until the transaction's end: alone.
 -- name: lock_past
 select pg_advisory_xact_lock(hashtextextended('lake.expire ' || %(table_id)s::text, 0));
-
--- Has a snapshot expired that a commit was made from, or one that came after it?
--- name: find_expired_since
-select id from lake.snapshot
-where table_id = %(table_id)s and expired_at is not null
-  and id between %(first_id)s and coalesce(%(last_id)s, 9223372036854775807)
-limit 1;
 
 -- The snapshots that have not expired, oldest first, each with the time at which the next one took its place.
 -- name: list_kept_snapshots

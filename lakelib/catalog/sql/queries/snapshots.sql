@@ -2,10 +2,9 @@
 -- name: load_snapshot
 select * from lake.snapshot where table_id = %(table_id)s and id = %(id)s;
 
--- The snapshot that was the newest at a moment, expired or not.
+-- The snapshot that was the newest at a moment, expired or not: the answer stays the same.
 -- name: find_snapshot_at
-select * from lake.snapshot where table_id = %(table_id)s and committed_at <= %(moment)s
-order by committed_at desc limit 1;
+select * from lake.find_moment_v1(%(table_id)s, %(moment)s, %(patience_ms)s);
 
 -- The oldest snapshot that has not expired.
 -- name: find_oldest_snapshot

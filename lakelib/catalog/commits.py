@@ -1,0 +1,367 @@
+"""Commits: staged, amended, published, ended. The protocol itself lives in the database (`sql/functions`): each step is
+one statement and one transaction, and no client is between its lock and its unlock.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lakelib.catalog.connect import Catalog
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
+from lakelib.errors import NotFoundError
+from lakelib.model.commit import (
+    About,
+    Amended,
+    Amendment,
+    AmendOutcome,
+    Busy,
+    CommitMissing,
+    CommitOutcome,
+    Conflict,
+    Done,
+    Ended,
+    Fence,
+    Fenced,
+    FilesReclaimed,
+    InputGone,
+    PastExpired,
+    Published,
+    PublishOutcome,
+    Reason,
+    Refusal,
+    Rejected,
+    Replayed,
+    Staged,
+    StageOutcome,
+    Stale,
+    TableMissing,
+)
+from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
+from lakelib.model.schema import Column
+from lakelib.model.table import Approval, Attempt, CommitState, IdempotencyKey, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.plan.prune import partition_may_match
+
+_LOCK_PATIENCE_MS = 1000
+"""How long a statement waits for a table that others hold, keeping a connection meanwhile."""
+_TURN_MS = 2000
+"""How long others wait for a commit whose turn it is."""
+
+_Answer = Mapping[str, Any]
+_Settled = dict[str, dict[str, list[int]]]
+
+
+# The steps
+
+
+def stage(catalog: Catalog, proposal: Proposal) -> StageOutcome:
+    """The proposal is staged, and an older attempt at the same work can no longer publish. Safe to repeat."""
+    answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=None)
+    match answer["outcome"]:
+        case "staged":
+            return Staged(commit_id=proposal.commit_id)
+        case "busy":
+            return Busy()
+        case "table_missing":
+            return TableMissing()
+        case "files_reclaimed":
+            return FilesReclaimed()
+        case "past_expired":
+            return PastExpired()
+        case "input_gone":
+            return InputGone()
+    raise AssertionError(answer)
+
+
+def commit(catalog: Catalog, proposal: Proposal, *, rebase: bool = False, turn: UUID | None = None) -> CommitOutcome:
+    """Stages the proposal and publishes it, in one transaction. What cannot be published stays staged. Safe to repeat.
+    `turn` is the one that was taken for it."""
+    publishing = _publishing(rebase=rebase, turn=turn)
+    answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
+    match answer["outcome"]:
+        case "files_reclaimed":
+            return FilesReclaimed()
+        case "past_expired":
+            return PastExpired()
+        case "unsettled":
+            return publish(catalog, [proposal.commit_id], rebase=rebase, turn=turn)
+    return _publish_outcome(answer)
+
+
+def publish(
+    catalog: Catalog,
+    commit_ids: Sequence[UUID],
+    *,
+    rebase: bool = False,
+    approval: Approval | None = None,
+    turn: UUID | None = None,
+) -> PublishOutcome:
+    """All commits become snapshots in one instant, in the order given, or none does.
+
+    Safe to repeat: a commit that was published already gives the snapshot it became. One whose work another attempt has
+    published gives that one's, as replayed. With `rebase` an overwrite replaces what is in its target at this moment;
+    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it.
+    """
+    settled: _Settled = {}
+    while True:
+        publishing = _publishing(rebase=rebase, approval=approval, settled=settled, turn=turn)
+        answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
+        if answer["outcome"] != "unsettled":
+            return _publish_outcome(answer)
+        _settle(settled, answer)
+
+
+def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
+    """The staged commit is what the amendment makes of it. Safe to repeat."""
+    change = {
+        "id": str(amendment.commit_id),
+        "number": amendment.number,
+        "patience_ms": str(_LOCK_PATIENCE_MS),
+        "began_at": amendment.began_at.isoformat(),
+        "base_snapshot_id": amendment.base_snapshot_id,
+        "withdrawn_paths": list(amendment.withdrawn_paths),
+        "withdrawn_file_ids": list(amendment.withdrawn_file_ids),
+        "removed_file_ids": list(amendment.removed_file_ids),
+        **_reads_json(amendment.read_scope),
+        **files_to_json(amendment.files),
+    }
+    answer = _ask(catalog, "amend", change=Jsonb(change))
+    match answer["outcome"]:
+        case "amended":
+            return Amended()
+        case "ended":
+            return Ended()
+        case "busy":
+            return Busy()
+        case "files_reclaimed":
+            return FilesReclaimed()
+        case "past_expired":
+            return PastExpired()
+        case "input_gone":
+            return InputGone()
+    raise AssertionError(answer)
+
+
+def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
+    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time."""
+    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS}
+    catalog.run(lambda db: db.execute(query("take_turn"), parameters))
+
+
+def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:
+    """A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to
+    take out; with `over_changes` whatever was added since. Anything else is left for publishing to tell."""
+    settled: _Settled = {}
+    while True:
+        publishing = _publishing(rebase=over_changes, settled=settled)
+        answer = _ask(catalog, "retarget", commit_id=commit_id, publishing=publishing)
+        match answer["outcome"]:
+            case "retargeted":
+                return Amended()
+            case "busy":
+                return Busy()
+        _settle(settled, answer)
+
+
+def end(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> CommitState:
+    """Ends a staged commit without publishing it. The state that it has afterwards: another one, if it was decided
+    otherwise before. Raises NotFoundError."""
+    answer = _ask(catalog, "end", commit_id=commit_id, state=state.value, reason=reason)
+    match answer["outcome"]:
+        case "ended":
+            return state
+        case "decided":
+            return CommitState(answer["state"])
+    raise commit_missing(commit_id)
+
+
+# What the database is told
+
+
+def _ask(catalog: Catalog, name: str, **parameters: Any) -> _Answer:
+    row = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    assert row is not None
+    answer: _Answer = row["answer"]
+    return answer
+
+
+def _proposal_json(proposal: Proposal) -> Jsonb:
+    key = proposal.idempotency_key
+    schema = proposal.new_schema or proposal.schema
+    where = proposal.read_scope.where
+    return Jsonb(
+        {
+            "id": str(proposal.commit_id),
+            "table_id": proposal.table_id,
+            "kind": proposal.kind.value,
+            "base_snapshot_id": proposal.base_snapshot_id,
+            "base_schema_id": proposal.schema.id,
+            "schema_id": schema.id,
+            "new_columns": columns_to_list(proposal.new_schema) if proposal.new_schema else None,
+            "reads_whole_table": proposal.read_scope.whole_table,
+            "reads_where": None if where is None else reads_where_to_json(where, proposal.partition_column_ids),
+            "application": key.application if key else None,
+            "version": key.version if key else None,
+            "patience_ms": str(_LOCK_PATIENCE_MS),
+            "began_at": proposal.began_at.isoformat(),
+            "removed_file_ids": list(proposal.removed_file_ids),
+            "summary": dict(proposal.summary),
+            "properties": dict(proposal.properties),
+            **_reads_json(proposal.read_scope),
+            **files_to_json(proposal.files),
+        }
+    )
+
+
+def _reads_json(scope: ReadScope) -> dict[str, Any]:
+    return {
+        "has_read": scope.whole_table or scope.own_partitions or bool(scope.partition_ids) or scope.where is not None,
+        "read_partition_ids": list(scope.partition_ids),
+        "reads_own_partitions": scope.own_partitions,
+    }
+
+
+def _publishing(
+    *, rebase: bool, approval: Approval | None = None, settled: _Settled | None = None, turn: UUID | None = None
+) -> Jsonb:
+    return Jsonb(
+        {
+            "patience_ms": str(_LOCK_PATIENCE_MS),
+            "rebase": rebase,
+            "approved_by": approval.by if approval else None,
+            "approval_reason": approval.reason if approval else None,
+            "settled": settled or {},
+            "turn": str(turn) if turn else None,
+        }
+    )
+
+
+def _settle(settled: _Settled, answer: _Answer) -> None:
+    """Notes of which partitions the commit's predicate may be TRUE: of those that came into being since it was made."""
+    predicate = reads_where_from_json(answer["reads_where"])
+    partition_by = [Column(id=column_id, name="", type="") for column_id in answer["partition_by"]]
+    known = settled.setdefault(answer["commit_id"], {"read": [], "unread": []})
+    for partition in answer["partitions"]:
+        key = tuple(None if part is None else bytes.fromhex(part[2:]) for part in partition["key"])
+        is_read = partition_may_match(predicate, partition_by, key)
+        known["read" if is_read else "unread"].append(partition["id"])
+
+
+# What it answers
+
+
+def _publish_outcome(answer: _Answer) -> PublishOutcome:
+    match answer["outcome"]:
+        case "published":
+            return Done(commits=tuple(_became(told) for told in answer["commits"]))
+        case "busy":
+            return Busy()
+        case "commit_missing":
+            return CommitMissing(commit_id=UUID(answer["commit_id"]))
+        case "table_missing":
+            return TableMissing(name=answer.get("table_name"))
+        case "conflict":
+            reasons = tuple(Reason(reason) for reason in answer["reasons"])
+            return Conflict(about=_about(answer), reasons=reasons, facts=answer)
+        case "verdict_stale":
+            return Stale(about=_about(answer), gate=answer["gate"], judged_at=answer["judged_at"])
+        case "fenced":
+            newer = answer.get("newer")
+            return Fenced(about=_about(answer), fence=Fence(answer["why"]), newer_id=UUID(newer) if newer else None)
+        case "rejected":
+            return Rejected(about=_about(answer), refusal=Refusal.REJECTED)
+        case "verdict_missing" | "verdict_not_passed" as refusal:
+            return Rejected(
+                about=_about(answer), refusal=Refusal(refusal), gate=answer["gate"], verdict=answer.get("verdict")
+            )
+    raise AssertionError(answer)
+
+
+def _became(told: Mapping[str, Any]) -> Published | Replayed:
+    row = {**told["snapshot"]}
+    row["commit_id"] = UUID(row["commit_id"])
+    row["committed_at"] = datetime.fromisoformat(row["committed_at"])
+    is_own = row["commit_id"] == UUID(told["commit_id"])
+    snapshot = snapshot_from_row(row, replayed=not is_own)
+    if is_own:
+        return Published(snapshot=snapshot, table_id=told["table_id"], leaves_files=told["leaves_files"])
+    return Replayed(snapshot=snapshot, table_id=told["table_id"])
+
+
+def _about(answer: _Answer) -> About:
+    return About(
+        commit_id=UUID(answer["commit_id"]),
+        table_name=answer["table_name"],
+        state=CommitState(answer["state"]),
+        reason=answer["reason"],
+        base_id=answer["base"],
+        head_id=answer["head"],
+        amendment=answer["amendment"],
+    )
+
+
+# Looking commits up
+
+
+def find_published(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Snapshot | None:
+    """The snapshot that did this work already, if one has."""
+    row = catalog.run(lambda db: db.execute(query("find_published"), _work(table, key)).fetchone())
+    return None if row is None else snapshot_from_row(row, replayed=True)
+
+
+def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
+    """The commit that counts for this work: one that has published it, else the newest that has not expired."""
+    row = catalog.run(lambda db: db.execute(query("find_attempt"), _work(table, key)).fetchone())
+    return None if row is None else attempt_from_row(row)
+
+
+def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:
+    """The snapshot in which an earlier version of this work has appended the rows of the partition."""
+    parameters = _work(table, key) | {"partition": partition}
+    row = catalog.run(lambda db: db.execute(query("find_appended"), parameters).fetchone())
+    return None if row is None else int(row["snapshot_id"])
+
+
+def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
+    """No earlier version of this work appends rows of the partition from now on; those that have done so have."""
+    parameters = _work(table, key) | {"partition": partition}
+    catalog.run(lambda db: db.execute(query("overtake_appends"), parameters))
+
+
+def find_claims(catalog: Catalog, table_id: int) -> frozenset[int]:
+    """The files that staged commits are to take out of the table. Compactions leave them alone."""
+    rows = catalog.run(lambda db: db.execute(query("find_claims"), {"table_id": table_id}).fetchall())
+    return frozenset(row["file_id"] for row in rows)
+
+
+def find_spoilt(catalog: Catalog, commit_id: UUID) -> frozenset[int]:
+    """The files of a staged compaction that others have taken out, or are to."""
+    rows = catalog.run(lambda db: db.execute(query("find_spoilt"), {"commit_id": commit_id}).fetchall())
+    return frozenset(row["file_id"] for row in rows)
+
+
+def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
+    """A commit as it stands. Raises NotFoundError."""
+    row = catalog.run(lambda db: db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone())
+    if row is None:
+        raise commit_missing(commit_id)
+    return row
+
+
+def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:
+    """Commits of a table, or of all, in these states, the newest first, with the outcome of their newest verdict."""
+    parameters = {"table_id": table_id, "states": list(states), "limit": limit}
+    return list(catalog.run(lambda db: db.execute(query("list_commits"), parameters).fetchall()))
+
+
+def commit_missing(commit_id: UUID) -> NotFoundError:
+    return NotFoundError(
+        f"There is no commit {commit_id}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
+    )
+
+
+def _work(table: TableInfo, key: IdempotencyKey) -> dict[str, Any]:
+    return {"table_id": table.id, "application": key.application, "version": key.version}

@@ -1,0 +1,109 @@
+-- A staged commit changes: it adds other files, takes others out, and is made from a later head. Verdicts on what it was
+-- are stale.
+--
+-- The outcome is amended; ended, if it is not staged any more, files_reclaimed, past_expired or input_gone, which change
+-- nothing; or busy.
+create function lake.amend_v1(change jsonb) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own lake.commit;
+    adds constant boolean := jsonb_array_length(change -> 'files') > 0;
+    answer jsonb;
+begin
+    perform set_config('lock_timeout', change ->> 'patience_ms', true);
+    begin
+        select * into own from lake.commit c where c.id = (change ->> 'id')::uuid;
+        if adds then
+            perform pg_advisory_xact_lock_shared(hashtextextended(own.table_id || ' orphans', 0));
+        end if;
+        select * into own from lake.commit c where c.id = own.id and c.state = 'staged' for no key update;
+        if not found then
+            return '{"outcome": "ended"}';
+        end if;
+        if own.amendment >= (change ->> 'number')::integer then
+            return '{"outcome": "amended"}';
+        end if;
+        if adds and exists (select from lake."table" t
+                            where t.id = own.table_id and t.orphans_before > (change ->> 'began_at')::timestamptz) then
+            return '{"outcome": "files_reclaimed"}';
+        end if;
+        delete from lake.data_file f
+        where f.commit_id = own.id
+          and f.path in (select value from jsonb_array_elements_text(change -> 'withdrawn_paths'));
+        delete from lake.commit_removal r
+        where r.commit_id = own.id
+          and r.file_id in (select value::bigint from jsonb_array_elements_text(change -> 'withdrawn_file_ids'));
+        if adds then
+            perform lake.enter_files_v1(own.id, own.table_id, own.schema_id, change);
+        end if;
+        perform lake.check_past_v1(change || jsonb_build_object('table_id', own.table_id));
+        perform lake.enter_dependencies_v1(change || jsonb_build_object('kind', own.kind), true);
+        update lake.commit c
+        set summary = c.summary || lake.summarise_v1(own.id), amendment = c.amendment + 1,
+            base_snapshot_id = coalesce((change ->> 'base_snapshot_id')::bigint, c.base_snapshot_id)
+        where c.id = own.id;
+    exception
+        when sqlstate 'LK001' then
+            get stacked diagnostics answer = pg_exception_detail;
+            return answer;
+        when lock_not_available or deadlock_detected then
+            return '{"outcome": "busy"}';
+    end;
+    return '{"outcome": "amended"}';
+end $$;
+
+-- What a commit does, counted anew.
+create function lake.summarise_v1(own_id uuid) returns jsonb
+language plpgsql as $$
+begin
+    return (select jsonb_build_object(
+                'rows_written', coalesce(sum(f.row_count - f.delete_count), 0),
+                'deletes_written', coalesce(sum(f.delete_count), 0),
+                'files_added', count(*),
+                'files_removed', (select count(*) from lake.commit_removal r where r.commit_id = own_id),
+                'bytes_added', coalesce(sum(f.size_bytes), 0),
+                'partitions', count(distinct f.partition_id))
+            from lake.data_file f where f.commit_id = own_id);
+end $$;
+
+-- Whoever else publishes to a table waits for the one who publishes in this turn, for so long at most.
+create function lake.turn_v1(own_table bigint, turn uuid, turn_ms integer) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update lake."table" t set turn_of = turn, turn_until = clock_timestamp() + turn_ms * interval '1 millisecond'
+    where t.id = own_table and (t.turn_until is null or t.turn_until < clock_timestamp() or t.turn_of = turn);
+end $$;
+
+-- A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to take out;
+-- with `rebase` whatever was added since. Anything else is left for publishing to tell. The outcome is retargeted, busy or
+-- unsettled.
+create function lake.retarget_v1(own_id uuid, publishing jsonb) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own lake.commit;
+    home lake."table";
+    happened record;
+    answer jsonb;
+begin
+    perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
+    begin
+        perform from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id for no key update of t, c;
+        select * into own from lake.commit c where c.id = own_id;
+        select * into home from lake."table" t where t.id = own.table_id;
+        if own.state = 'staged' and own.kind = 'overwrite' and home.dropped_at is null
+           and own.base_snapshot_id < home.head_id then
+            perform lake.settle_reads_v1(own, home, publishing -> 'settled' -> own_id::text);
+            happened := lake.happened_v1(own);
+            if (publishing ->> 'rebase')::boolean or not (happened.rows_added or happened.rows_removed) then
+                perform lake.rebase_v1(own_id, (publishing ->> 'rebase')::boolean);
+            end if;
+        end if;
+        return '{"outcome": "retargeted"}';
+    exception
+        when sqlstate 'LK001' then
+            get stacked diagnostics answer = pg_exception_detail;
+            return answer;
+        when lock_not_available or deadlock_detected then
+            return '{"outcome": "busy"}';
+    end;
+end $$;

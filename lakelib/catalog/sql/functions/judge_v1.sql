@@ -1,0 +1,28 @@
+-- A gate's verdict is kept with its commit, as that was when it was judged; one that rejects also rejects the commit. The
+-- outcome is kept, decided for a commit that is published or expired, or commit_missing.
+create function lake.judge_v1(verdict jsonb, rejection text) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own lake.commit;
+begin
+    select * into own from lake.commit c where c.id = (verdict ->> 'commit_id')::uuid for no key update;
+    if not found then
+        return jsonb_build_object('outcome', 'commit_missing');
+    end if;
+    if own.state not in ('staged', 'rejected') then
+        return jsonb_build_object('outcome', 'decided', 'state', own.state);
+    end if;
+    insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence, judged_at, suite_hash, engine, seconds,
+                              judges_partitions, judges_table, amendment, beneath)
+    select v.commit_id, v.gate, v.outcome, v.base_snapshot_id, v.evidence, v.judged_at, v.suite_hash, v.engine, v.seconds,
+           v.judges_partitions, v.judges_table, v.amendment, v.beneath
+    from jsonb_to_record(verdict) as v (
+        commit_id uuid, gate text, outcome text, base_snapshot_id bigint, evidence jsonb, judged_at timestamptz,
+        suite_hash text, engine text, seconds double precision, judges_partitions boolean, judges_table boolean,
+        amendment integer, beneath uuid[]);
+    if verdict ->> 'outcome' = 'reject' then
+        update lake.commit c set state = 'rejected', decided_at = clock_timestamp(), reason = rejection
+        where c.id = own.id and c.state = 'staged';
+    end if;
+    return jsonb_build_object('outcome', 'kept');
+end $$;

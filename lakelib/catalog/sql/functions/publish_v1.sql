@@ -1,0 +1,427 @@
+-- All commits become snapshots in one instant, in the order given, or none does: lock, check, stamp, with no client in
+-- between. `publishing` says how: patience_ms for which to wait for the tables; rebase, if overwrites replace whatever is in
+-- their target by now; approved_by and approval_reason, if a person overrules verdicts; settled, which partitions the
+-- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken.
+--
+-- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
+-- whether files of done marks are left to delete. All others change nothing: commit_missing, table_missing, rejected,
+-- verdict_missing, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
+-- client has to say of which of these partitions a commit's predicate may be TRUE.
+create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own record;
+    stamp timestamptz;
+    answer jsonb;
+    answers jsonb := '[]';
+    missing uuid;
+begin
+    perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
+    begin
+        if publishing ->> 'approved_by' is not null then
+            perform pg_advisory_xact_lock(hashtextextended(c.table_id || ' ' || c.application, 0))
+            from lake.commit c where c.id = any(commit_ids) and c.application is not null
+            order by c.table_id, c.application;
+        end if;
+        -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
+        -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
+        perform from lake.commit c join lake."table" t on t.id = c.table_id
+        where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c;
+        select wanted.id into missing from unnest(commit_ids) as wanted (id)
+        where not exists (select from lake.commit c where c.id = wanted.id) limit 1;
+        if missing is not null then
+            perform lake.answer_v1(jsonb_build_object('outcome', 'commit_missing', 'commit_id', missing));
+        end if;
+        if exists (select from lake.commit c join lake."table" t on t.id = c.table_id
+                   where c.id = any(commit_ids) and c.state <> 'published' and t.turn_until > clock_timestamp()
+                     and t.turn_of is distinct from (publishing ->> 'turn')::uuid) then
+            perform lake.answer_v1('{"outcome": "busy"}');
+        end if;
+        stamp := lake.stamp_v1(commit_ids);
+        for own in select wanted.id, wanted.place from unnest(commit_ids) with ordinality as wanted (id, place)
+                   order by wanted.place loop
+            answer := lake.publish_one_v1(own.id, commit_ids, stamp, publishing);
+            answers := answers || answer;
+        end loop;
+        if publishing ->> 'turn' is not null then
+            update lake."table" t set turn_of = null, turn_until = null
+            from lake.commit c where c.id = any(commit_ids) and t.id = c.table_id
+              and t.turn_of = (publishing ->> 'turn')::uuid;
+        end if;
+        return jsonb_build_object('outcome', 'published', 'commits', answers);
+    exception
+        when sqlstate 'LK001' then
+            get stacked diagnostics answer = pg_exception_detail;
+            return answer;
+        when lock_not_available or deadlock_detected then
+            return '{"outcome": "busy"}';
+    end;
+end $$;
+
+-- One moment for all that is published together, above that of every head. A head that lies in the future, since a clock
+-- was ahead when it was made, is none to wait for.
+create function lake.stamp_v1(commit_ids uuid[]) returns timestamptz
+language plpgsql as $$
+declare
+    now constant timestamptz := clock_timestamp();
+begin
+    return greatest(now, (
+        select max(s.committed_at) + interval '1 microsecond'
+        from lake.commit c
+        join lake."table" t on t.id = c.table_id
+        join lake.snapshot s on s.table_id = t.id and s.id = t.head_id
+        where c.id = any(commit_ids) and s.committed_at < now + interval '1 minute'));
+end $$;
+
+-- One commit of those that are published together, under the locks of their tables.
+create function lake.publish_one_v1(own_id uuid, commit_ids uuid[], stamp timestamptz, publishing jsonb) returns jsonb
+language plpgsql as $$
+declare
+    own lake.commit;
+    home lake."table";
+    is_approved constant boolean := publishing ->> 'approved_by' is not null;
+    done_id bigint;
+    leaves_files boolean := false;
+begin
+    select * into own from lake.commit c where c.id = own_id;
+    if own.state = 'published' then
+        return lake.told_v1(own_id, own.table_id, own.snapshot_id, false);
+    end if;
+    select * into home from lake."table" t where t.id = own.table_id;
+    if home.dropped_at is not null then
+        perform lake.refuse_v1(own, home, 'table_missing');
+    end if;
+    if own.application is not null and own.state <> 'rejected' then
+        done_id := lake.find_done_v1(own);
+        if done_id is not null then
+            perform lake.check_order_v1(own, home, done_id, commit_ids, stamp);
+            update lake.commit c
+            set state = 'expired', decided_at = clock_timestamp(), reason = 'the work was published already'
+            where c.id = own_id and c.state = 'staged';
+            return lake.told_v1(own_id, own.table_id, done_id, false);
+        end if;
+    end if;
+    perform lake.check_state_v1(own, home, is_approved);
+    perform lake.settle_reads_v1(own, home, publishing -> 'settled' -> own_id::text);
+    if not is_approved then
+        perform lake.check_verdicts_v1(own, home);
+    end if;
+    perform lake.check_conflicts_v1(own, home, own.kind = 'overwrite' and (publishing ->> 'rebase')::boolean);
+    if not is_approved then
+        perform lake.check_staleness_v1(own, home);
+    else
+        update lake.commit c
+        set approved_by = publishing ->> 'approved_by', approval_reason = publishing ->> 'approval_reason',
+            properties = c.properties || jsonb_build_object('approved_by', publishing ->> 'approved_by',
+                                                            'approval_reason', publishing ->> 'approval_reason')
+        where c.id = own_id;
+    end if;
+    if own.kind = 'overwrite' and own.base_snapshot_id < home.head_id then
+        perform lake.rebase_v1(own_id, (publishing ->> 'rebase')::boolean);
+    end if;
+    perform lake.become_snapshot_v1(own_id, home.head_id + 1, stamp);
+    if own.kind <> 'compact' then
+        leaves_files := lake.reset_marks_v1(own_id, own.table_id);
+    end if;
+    return lake.told_v1(own_id, own.table_id, home.head_id + 1, leaves_files);
+end $$;
+
+-- What a client hears of a commit that was published, now or before, by itself or by another attempt.
+create function lake.told_v1(own_id uuid, own_table bigint, snapshot_id bigint, leaves_files boolean) returns jsonb
+language plpgsql as $$
+begin
+    return (select jsonb_build_object('commit_id', own_id, 'table_id', own_table, 'leaves_files', leaves_files,
+                                      'snapshot', to_jsonb(s))
+            from lake.snapshot s where s.table_id = own_table and s.id = snapshot_id);
+end $$;
+
+-- Ends the publish with an answer about one of its commits.
+create function lake.refuse_v1(own lake.commit, home lake."table", outcome text, facts jsonb default '{}') returns void
+language plpgsql as $$
+begin
+    perform lake.answer_v1(facts || jsonb_build_object(
+        'outcome', outcome, 'commit_id', own.id, 'table_name', home.namespace || '.' || home.name,
+        'state', own.state, 'reason', own.reason, 'base', own.base_snapshot_id, 'head', home.head_id,
+        'amendment', own.amendment));
+end $$;
+
+-- The snapshot that did the commit's work: another attempt's of this version, or the first later one that made it obsolete.
+create function lake.find_done_v1(own lake.commit) returns bigint
+language plpgsql as $$
+begin
+    return (select c.snapshot_id from lake.commit c
+            where c.table_id = own.table_id and c.application = own.application and c.version >= own.version
+              and c.state = 'published'
+            order by c.version limit 1);
+end $$;
+
+-- A commit whose work another one of the same transaction has made obsolete was meant to be published before it.
+create function lake.check_order_v1(own lake.commit, home lake."table", done_id bigint, commit_ids uuid[],
+                                    stamp timestamptz) returns void
+language plpgsql as $$
+declare
+    other lake.commit;
+begin
+    select c.* into other from lake.snapshot s join lake.commit c on c.id = s.commit_id
+    where s.table_id = own.table_id and s.id = done_id and s.committed_at = stamp and c.id = any(commit_ids);
+    if found then
+        perform lake.check_state_v1(own, home, false);
+        perform lake.refuse_v1(own, home, 'conflict', jsonb_build_object(
+            'reasons', '["version_order"]'::jsonb, 'application', own.application, 'version', own.version,
+            'other_version', other.version));
+    end if;
+end $$;
+
+-- A commit is decided once. A person overrules rejections, and nothing else: not where the same work was published, and
+-- not where a newer attempt stands.
+create function lake.check_state_v1(own lake.commit, home lake."table", is_approved boolean) returns void
+language plpgsql as $$
+declare
+    newer uuid;
+begin
+    if own.state = 'expired' then
+        perform lake.refuse_v1(own, home, 'fenced', '{"why": "ended"}');
+    end if;
+    if own.state = 'rejected' and not is_approved then
+        perform lake.refuse_v1(own, home, 'rejected');
+    end if;
+    if own.state <> 'rejected' or own.application is null then
+        return;
+    end if;
+    if lake.find_done_v1(own) is not null then
+        perform lake.refuse_v1(own, home, 'fenced', '{"why": "published"}');
+    end if;
+    select c.id into newer from lake.commit c
+    where c.table_id = own.table_id and c.application = own.application and c.version = own.version
+      and c.state <> 'published' and c.state in ('staged', 'rejected') and c.staged_at > own.staged_at
+    order by c.staged_at desc limit 1;
+    if found then
+        perform lake.refuse_v1(own, home, 'fenced', jsonb_build_object('why', 'newer', 'newer', newer));
+    end if;
+end $$;
+
+-- A commit that read wherever a predicate may be TRUE has read the partitions, too, that came into being since. Which of
+-- them these are only the client can tell; it is asked until it has been told of all.
+create function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb) returns void
+language plpgsql as $$
+declare
+    unsettled jsonb;
+begin
+    if own.reads_where is null then
+        return;
+    end if;
+    insert into lake.commit_read (commit_id, partition_id)
+    select own.id, value::bigint from jsonb_array_elements_text(settled -> 'read') on conflict do nothing;
+    select jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key)) into unsettled from lake.partition p
+    where p.id in (select f.partition_id from lake.data_file f
+                   where f.table_id = own.table_id and f.added_snapshot > own.base_snapshot_id
+                     and f.sequence > own.base_snapshot_id)
+      and not exists (select from lake.commit_read r where r.commit_id = own.id and r.partition_id = p.id)
+      and not coalesce(settled -> 'unread' @> to_jsonb(p.id), false);
+    if unsettled is not null then
+        perform lake.refuse_v1(own, home, 'unsettled', jsonb_build_object(
+            'reads_where', own.reads_where, 'partition_by', home.partition_by, 'partitions', unsettled));
+    end if;
+end $$;
+
+-- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts. A
+-- compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
+-- compaction takes out is no row removed.
+create function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
+                                 out rows_added boolean, out rows_removed boolean)
+language plpgsql as $$
+begin
+    input_gone := exists (
+        select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+        where r.commit_id = own.id and f.removed_snapshot is not null);
+    input_claimed := own.kind = 'compact' and exists (
+        select from lake.commit_removal r
+        join lake.commit_removal o on o.file_id = r.file_id
+        join lake.commit other on other.id = o.commit_id
+        where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
+    rows_added := own.reads_whole_table and exists (
+            select from lake.data_file f where f.table_id = own.table_id
+              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id)
+        or exists (
+            select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
+            where r.commit_id = own.id
+              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
+    rows_removed := own.reads_whole_table and exists (
+            select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
+              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                              and s.kind = 'compact'))
+        or exists (
+            select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
+            where r.commit_id = own.id and f.removed_snapshot > own.base_snapshot_id
+              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                              and s.kind = 'compact'));
+end $$;
+
+-- The rules of conflict, one line each.
+create function lake.check_conflicts_v1(own lake.commit, home lake."table", rebases boolean) returns void
+language plpgsql as $$
+declare
+    happened record;
+    reasons jsonb;
+begin
+    if own.kind = 'compact' then
+        -- Now it is known which staged commits are to take out its files.
+        perform from lake.data_file f join lake.commit_removal r on r.file_id = f.id
+        where r.commit_id = own.id order by f.id for no key update of f;
+    end if;
+    happened := lake.happened_v1(own);
+    select jsonb_agg(rule.reason order by rule.place) into reasons
+    from (values
+        -- Readers map columns by id: a commit that leaves the schema alone fits every later one.
+        (1, 'schema_changed', own.schema_id <> own.base_schema_id and home.schema_id <> own.base_schema_id),
+        -- A compaction waits for whoever is to take out a file that it replaces.
+        (2, 'input_claimed', happened.input_claimed),
+        -- An overwrite does without the files that it was to take out, if compactions alone have: their files are found.
+        (3, 'input_gone', happened.input_gone and not rebases and (own.kind <> 'overwrite' or happened.rows_removed)),
+        -- What was made from rows does not know those that have come since.
+        (4, 'rows_added', happened.rows_added and not rebases),
+        -- Where rows have an order of their own, a mark that outlives its row would hide later ones.
+        (5, 'rows_removed', happened.rows_removed and not rebases and cardinality(home.sequence_by) > 0)
+    ) as rule (place, reason, holds) where rule.holds;
+    if reasons is not null then
+        perform lake.refuse_v1(own, home, 'conflict', jsonb_build_object('reasons', reasons));
+    end if;
+end $$;
+
+-- What brings no rows needs no gate. All newest verdicts must have passed, also of gates that nobody requires.
+create function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
+language plpgsql as $$
+declare
+    required constant text := coalesce(home.options ->> 'required_gate', '');
+    failed record;
+begin
+    if required <> '' and own.kind not in ('compact', 'evolve') and not exists (
+        select from lake.verdict v where v.commit_id = own.id and v.gate = required) then
+        perform lake.refuse_v1(own, home, 'verdict_missing', jsonb_build_object('gate', required));
+    end if;
+    select v.gate, v.outcome into failed
+    from (select distinct on (gate) gate, outcome from lake.verdict where commit_id = own.id order by gate, id desc) v
+    where v.outcome not in ('accept', 'warn') order by v.gate limit 1;
+    if found then
+        perform lake.refuse_v1(own, home, 'verdict_not_passed',
+                               jsonb_build_object('gate', failed.gate, 'verdict', failed.outcome));
+    end if;
+end $$;
+
+-- A verdict is stale once rows have changed that it rests on, or the commit itself has. What it was judged on top of counts
+-- as there, and has to be.
+create function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
+language plpgsql as $$
+declare
+    stale record;
+begin
+    select v.gate, v.base_snapshot_id into stale
+    from (select distinct on (gate) gate, base_snapshot_id, judges_partitions, judges_table, amendment, beneath
+          from lake.verdict where commit_id = own.id order by gate, id desc) v
+    where v.amendment <> own.amendment
+       or exists (select from unnest(v.beneath) as b (id)
+                  where not exists (select from lake.commit c where c.id = b.id and c.state = 'published'))
+       or v.judges_table and exists (
+            select from lake.snapshot s
+            where s.table_id = own.table_id and s.id > v.base_snapshot_id and s.kind not in ('compact', 'evolve')
+              and s.commit_id <> all(v.beneath))
+       or v.judges_partitions and exists (
+            select from (select f.partition_id from lake.data_file f where f.commit_id = own.id
+                         union
+                         select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+                         where r.commit_id = own.id) touched
+            join lake.data_file f on f.partition_id = touched.partition_id
+            where f.added_snapshot > v.base_snapshot_id and f.sequence > v.base_snapshot_id
+                  and f.commit_id <> all(v.beneath)
+               or f.removed_snapshot > v.base_snapshot_id
+                  and not exists (select from lake.snapshot s where s.table_id = f.table_id
+                                  and s.id = f.removed_snapshot
+                                  and (s.kind = 'compact' or s.commit_id = any(v.beneath))))
+    order by v.gate limit 1;
+    if found then
+        perform lake.refuse_v1(own, home, 'verdict_stale',
+                               jsonb_build_object('gate', stale.gate, 'judged_at', stale.base_snapshot_id));
+    end if;
+end $$;
+
+-- An overwrite is made from the head as it is now, if it has to replace what is there, or files that it was to take out
+-- have been rewritten.
+create function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
+language plpgsql as $$
+declare
+    file_count integer;
+begin
+    if not replaces_all and not exists (
+        select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+        where r.commit_id = own_id and f.removed_snapshot is not null) then
+        return;
+    end if;
+    file_count := cardinality(lake.find_target_v1(own_id));
+    update lake.commit c
+    set base_snapshot_id = t.head_id, summary = c.summary || jsonb_build_object('files_removed', file_count)
+    from lake."table" t where c.id = own_id and t.id = c.table_id;
+end $$;
+
+-- The publish itself: the next snapshot of the table, its files stamped, the head moved.
+create function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
+language plpgsql as $$
+begin
+    with published as (
+        insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
+        select c.table_id, new_id, c.id, c.kind,
+               case when c.schema_id <> c.base_schema_id then c.schema_id else t.schema_id end, stamp, c.summary, c.properties
+        from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id
+        returning table_id, id, commit_id, schema_id
+    ), added as (
+        update lake.data_file f set added_snapshot = p.id, sequence = coalesce(f.sequence, p.id)
+        from published p where f.commit_id = p.commit_id
+    ), removed as (
+        update lake.data_file f set removed_snapshot = p.id
+        from lake.commit_removal r, published p where r.commit_id = p.commit_id and f.id = r.file_id
+    ), moved as (
+        update lake."table" t set head_id = p.id, schema_id = p.schema_id from published p where t.id = p.table_id
+    ), progressed as (
+        insert into lake.writer_progress (table_id, application, version, snapshot_id)
+        select c.table_id, c.application, c.version, p.id from published p join lake.commit c on c.id = p.commit_id
+        where c.application is not null
+        on conflict (table_id, application) do update
+        set version = excluded.version, snapshot_id = excluded.snapshot_id
+    )
+    update lake.commit c set state = 'published', snapshot_id = new_id, decided_at = stamp where c.id = own_id;
+end $$;
+
+-- The marks of the partitions whose rows a commit has changed end with its publish; whether any had a file.
+create function lake.reset_marks_v1(own_id uuid, own_table bigint) returns boolean
+language plpgsql as $$
+declare
+    leaves_files boolean;
+begin
+    if not exists (select from lake.done_partition d where d.table_id = own_table and d.reset_at is null) then
+        return false;
+    end if;
+    with touched as (
+        select f.partition_id from lake.data_file f where f.commit_id = own_id
+        union
+        select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+        where r.commit_id = own_id
+    ), reset as (
+        update lake.done_partition d set reset_at = clock_timestamp()
+        from touched where d.table_id = own_table and d.partition_id = touched.partition_id and d.reset_at is null
+        returning d.success_file
+    )
+    select coalesce(bool_or(success_file), false) into leaves_files from reset;
+    return leaves_files;
+end $$;
+
+-- The snapshot that was the newest at a moment, expired or not. Whoever is publishing has done so first: what comes later
+-- is of a later moment, and the answer stays.
+create function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if moment > clock_timestamp() - interval '1 minute' then
+        perform set_config('lock_timeout', patience_ms, true);
+        perform from lake."table" t where t.id = own_table for share;
+    end if;
+    return query select * from lake.snapshot s where s.table_id = own_table and s.committed_at <= moment
+                 order by s.id desc limit 1;
+end $$;

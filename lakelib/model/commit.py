@@ -1,0 +1,198 @@
+"""Frozen values: how a staged commit may change, and what can come of staging, amending and publishing it.
+
+Each answer is one of a closed set of types. Callers match; `ops.publish` makes exceptions of what they do not handle.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from lakelib.model.files import NewFile
+from lakelib.model.table import CommitState, ReadScope, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amendment:
+    """How a staged commit changes."""
+
+    commit_id: UUID
+    number: int
+    """The first amendment is 1: one that was made already is not made again."""
+    began_at: datetime
+    """No added file is older, by the catalog's clock."""
+    base_snapshot_id: int | None = None
+    """The head that it is made from now; None if that stays."""
+    files: tuple[NewFile, ...] = ()
+    removed_file_ids: tuple[int, ...] = ()
+    withdrawn_paths: tuple[str, ...] = ()
+    """Files that it adds no more."""
+    withdrawn_file_ids: tuple[int, ...] = ()
+    """Files that it takes out no more."""
+    read_scope: ReadScope
+
+
+class Reason(Enum):
+    """What made a commit impossible. The values are kinds of errors."""
+
+    SCHEMA_CHANGED = "schema_changed"
+    INPUT_CLAIMED = "input_claimed"
+    INPUT_GONE = "input_gone"
+    ROWS_ADDED = "rows_added"
+    ROWS_REMOVED = "rows_removed"
+    VERSION_ORDER = "version_order"
+
+
+class Refusal(Enum):
+    """Why a gate, or a person, does not let a commit through. The values are kinds of errors."""
+
+    REJECTED = "commit_rejected"
+    VERDICT_MISSING = "verdict_missing"
+    VERDICT_NOT_PASSED = "verdict_not_passed"
+
+
+class Fence(Enum):
+    """Why a commit counts no more."""
+
+    ENDED = "ended"
+    PUBLISHED = "published"
+    """Another attempt has published the same work."""
+    NEWER = "newer"
+    """A newer attempt at the same work stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """The commit waits to be published."""
+
+    commit_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The commit is a snapshot, now or since earlier."""
+
+    snapshot: Snapshot
+    table_id: int
+    leaves_files: bool = False
+    """Partitions that were marked done got other rows now, and their `_SUCCESS` files are still to be deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The commit's work was done before: by the commit whose snapshot this is. Its own rows are in no snapshot."""
+
+    snapshot: Snapshot
+    table_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """All commits are published, in the order in which they were named."""
+
+    commits: tuple[Published | Replayed, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """The commit that could not be published, as it stands."""
+
+    commit_id: UUID
+    table_name: str
+    state: CommitState
+    reason: str | None
+    """Why it was rejected, or has expired."""
+    base_id: int
+    head_id: int
+    amendment: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Others have changed what the commit depends on."""
+
+    about: About
+    reasons: tuple[Reason, ...]
+    """All that stands in its way."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """Rows have changed that a verdict rests on: to judge again resolves it."""
+
+    about: About
+    gate: str
+    judged_at: int
+    """The head that it was judged at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A gate or a person does not let the commit through."""
+
+    about: About
+    refusal: Refusal
+    gate: str | None = None
+    verdict: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """The commit counts no more."""
+
+    about: About
+    fence: Fence
+    newer_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Busy:
+    """A table was locked, or it is another commit's turn. Nothing was changed; it passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitMissing:
+    commit_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMissing:
+    """The table was dropped."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesReclaimed:
+    """The work took longer than vacuum's grace: files of it may be gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastExpired:
+    """What the commit has to be compared with has expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputGone:
+    """Files that the commit was to take out were removed while it was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amended:
+    """The commit is what the amendment made of it; verdicts on what it was are stale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The commit is not staged any more."""
+
+
+NotStaged = TableMissing | FilesReclaimed | PastExpired | InputGone
+NotPublished = Conflict | Stale | Rejected | Fenced | Busy | CommitMissing | TableMissing
+StageOutcome = Staged | Busy | NotStaged
+PublishOutcome = Done | NotPublished
+CommitOutcome = Done | NotPublished | NotStaged
+AmendOutcome = Amended | Ended | Busy | FilesReclaimed | PastExpired | InputGone

@@ -1,0 +1,244 @@
+"""Part of all writes: work becomes a commit, and the commit a snapshot.
+
+Step by step: the table as it is now; was this work published already?; write the files and say what they are for (the
+operation's own part); stage and publish, in one transaction, or judge in between. If others have changed what the work
+depends on, the operation says how to go on: with the same commit, amended, or anew.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from lakelib.catalog import commits, tables
+from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
+from lakelib.model.commit import (
+    Busy,
+    CommitOutcome,
+    Conflict,
+    Done,
+    Fenced,
+    FilesReclaimed,
+    InputGone,
+    NotPublished,
+    NotStaged,
+    PastExpired,
+    PublishOutcome,
+    Reason,
+    Staged,
+    Stale,
+)
+from lakelib.model.table import Proposal, Snapshot, TableInfo
+from lakelib.ops.judge import Judging, check_suite, judge, require_passed
+from lakelib.ops.patience import Patience
+from lakelib.ops.publish import abandon, error_of, settle_done, while_busy
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+
+Outcome = TypeVar("Outcome")
+
+_FREE_TRIES = 3
+"""So often work is done again beside other writers; then they wait for it, each time for a bounded while."""
+_STAGE_TRIES = 5
+
+
+class Redo(Enum):
+    """How to go on when others have changed what work depends on."""
+
+    NOT = "not"
+    SAME = "same"
+    """The commit was made to fit: publish it again."""
+    ANEW = "anew"
+    """The commit ends, and the work is done again."""
+
+
+def give_up(conflict: Conflict, proposal: Proposal) -> Redo:
+    """For work that cannot be done again."""
+    return Redo.NOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What an operation does: its files and what they are for, and what to do when it was overtaken."""
+
+    prepare: Callable[[TableInfo], Proposal]
+    """Writes files; raises before anything else is changed. Called again to do the work anew."""
+    redo: Callable[[Conflict, Proposal], Redo] = give_up
+    looks_again: bool = False
+    """Whether it is done anew where what it looked at was gone by the time that it was staged."""
+    replaces: bool = False
+    """An overwrite that is to replace whatever is in its target by the time that it is published."""
+
+
+def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
+    """For work that depends on nothing but the schema: it is done anew from the changed one, if its rows can be read
+    again."""
+
+    def redo(conflict: Conflict, proposal: Proposal) -> Redo:
+        return Redo.ANEW if is_repeatable and conflict.reasons == (Reason.SCHEMA_CHANGED,) else Redo.NOT
+
+    return redo
+
+
+def stage_work(runtime: Runtime, handle: TableInfo, work: Work) -> UUID:
+    """The work as a staged commit. It is done again when what it looked at is gone by the time that it is staged."""
+    patience = Patience(f"Writing to {handle.full_name}")
+    for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        try:
+            proposal = work.prepare(table)
+        except ExpiredError:
+            if not tries_left:
+                raise
+            continue
+        match stage_files(runtime, table, proposal, patience):
+            case Staged(commit_id=commit_id):
+                return commit_id
+            case InputGone() | PastExpired() if tries_left:
+                continue
+            case outcome:
+                raise error_of(outcome, table.full_name)
+    raise AssertionError("the last try returns or raises")
+
+
+def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> Snapshot:
+    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
+    course = _Course(runtime, handle, request, work)
+    while True:
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        done = find_done(runtime, table, request)
+        if done is not None:
+            return done
+        if request.judging is not None:
+            check_suite(request.judging.suite)
+        try:
+            proposal = work.prepare(table)
+        except ExpiredError:  # the head that it looked at, while it did
+            if not work.looks_again:
+                raise
+            course.pause()
+            continue
+        snapshot = course.carry(table, proposal)
+        if snapshot is not None:
+            return snapshot
+
+
+def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:
+    """The snapshot that did the requested work already, whoever else has committed since."""
+    if request.idempotency_key is None:
+        return None
+    return commits.find_published(runtime.catalog, table, request.idempotency_key)
+
+
+class _Course:
+    """One call's way to its snapshot."""
+
+    def __init__(self, runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> None:
+        self._runtime = runtime
+        self._table_id = handle.id
+        self._judging = request.judging
+        self._work = work
+        self._patience = Patience(f"Writing to {handle.full_name}")
+        self._turn = uuid4()
+        self._tries = 0
+
+    def carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
+        """The snapshot that the proposal became; None if the work has to be done anew."""
+        outcome = self._begin(table, proposal)
+        while not isinstance(outcome, Done):
+            self._take_turn_at_last()
+            match self._redo(outcome, proposal):
+                case Redo.SAME:
+                    self.pause()
+                    outcome = self._publish(proposal)
+                case Redo.ANEW:
+                    self._end(outcome, proposal)
+                    self.pause()
+                    return None
+                case Redo.NOT:
+                    self._end(outcome, proposal)
+                    raise error_of(outcome, table.full_name)
+        return settle_done(self._runtime, outcome)[0]
+
+    def pause(self) -> None:
+        self._patience.pause()
+
+    def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
+        if self._judging is None:
+            return self._in_turn(self._commit, table, proposal)
+        match stage_files(self._runtime, table, proposal, self._patience):
+            case Staged():
+                return self._publish(proposal)
+            case outcome:
+                return outcome
+
+    def _commit(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
+        outcome = commits.commit(self._runtime.catalog, proposal, rebase=self._work.replaces, turn=self._turn)
+        return keep_or_delete(self._runtime, table, proposal, outcome)
+
+    def _publish(self, proposal: Proposal) -> PublishOutcome:
+        """Of a staged commit: judged first, if there is a gate."""
+        if self._judging is not None:
+            self._judge(proposal.commit_id, self._judging)
+        rebase = self._work.replaces and self._judging is None
+        return self._in_turn(
+            lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn)
+        )
+
+    def _judge(self, commit_id: UUID, judging: Judging) -> None:
+        """Raises RejectedError for a verdict that rejects: the commit stays inspectable."""
+        try:
+            if self._work.replaces:
+                while_busy(
+                    self._patience, lambda: commits.retarget(self._runtime.catalog, commit_id, over_changes=True)
+                )
+            require_passed(judge(self._runtime, commit_id, judging))
+        except (ConflictError, InvalidInputError) as error:
+            abandon(self._runtime, commit_id, error.kind)
+            raise
+
+    def _in_turn(self, attempt: Callable[..., Outcome], *arguments: Any) -> Outcome:
+        def attempt_in_turn() -> Outcome:
+            with self._runtime.turns.take(self._table_id, self._patience):
+                return attempt(*arguments)
+
+        return while_busy(self._patience, attempt_in_turn)
+
+    def _take_turn_at_last(self) -> None:
+        self._tries += 1
+        if self._tries > _FREE_TRIES:
+            commits.take_turn(self._runtime.catalog, self._table_id, self._turn)
+
+    def _redo(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Redo:
+        match outcome:
+            case Conflict():
+                return self._work.redo(outcome, proposal)
+            case Stale() if self._judging is not None:
+                return Redo.SAME
+            case InputGone() | PastExpired() if self._work.looks_again:
+                return Redo.ANEW
+        return Redo.NOT
+
+    def _end(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> None:
+        """A commit that others have made impossible ends; what a gate has to let through stays."""
+        match outcome:
+            case Conflict(reasons=reasons):
+                abandon(self._runtime, proposal.commit_id, reasons[0].value)
+            case Stale() | Fenced():
+                abandon(self._runtime, proposal.commit_id, "it was overtaken")
+
+
+def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:
+    """Stages a proposal. It leaves no files if that is impossible."""
+    while isinstance(outcome := commits.stage(runtime.catalog, proposal), Busy):
+        patience.pause()
+    return keep_or_delete(runtime, table, proposal, outcome)
+
+
+def keep_or_delete(runtime: Runtime, table: TableInfo, proposal: Proposal, outcome: Outcome) -> Outcome:
+    """The outcome. It is certain that files of what could not be staged are in no commit: they are deleted. Files stay
+    where an error leaves open what became of them."""
+    if isinstance(outcome, FilesReclaimed | InputGone | PastExpired):
+        runtime.storage.at(table.location).delete_files(file.path for file in proposal.files)
+    return outcome
