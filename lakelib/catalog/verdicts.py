@@ -31,6 +31,12 @@ def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
             raise commit_missing(verdict.commit_id)
         case "decided":
             raise _decided(verdict.commit_id, row["answer"]["state"])
+        case "past_expired":
+            raise ConflictError(
+                f"Commit {verdict.commit_id} was judged at snapshot {verdict.base_snapshot_id}, which is gone since.",
+                kind="verdict_stale",
+                remedy="Judge it again.",
+            )
 
 
 def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:

@@ -36,11 +36,13 @@ class OpenCommit:
     base_snapshot_id: int
     since: datetime
     """When it came into this state."""
+    holds_past: bool
+    """Whether publishing compares it with what has come since its base."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """What keeps a snapshot from expiring; a commit holds its base and all that came after it."""
+    """What keeps a snapshot from expiring; a commit that has read rows holds its base and all that came after it."""
 
     kind: str
     """"tag", "lease", "staged commit" or "rejected commit"."""

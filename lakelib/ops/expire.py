@@ -86,10 +86,11 @@ def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: ti
 
 
 def _holds(past: retention.Past, commits: tuple[OpenCommit, ...]) -> tuple[Hold, ...]:
-    """A commit holds its base and what came after it: publishing compares it with all of that."""
+    """A commit holds its base and what came after it, if publishing compares it with that."""
     return past.holds + tuple(
         Hold(kind=f"{commit.state} commit", name=str(commit.id), snapshot_id=commit.base_snapshot_id)
         for commit in commits
+        if commit.holds_past
     )
 
 

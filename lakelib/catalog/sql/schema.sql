@@ -242,3 +242,4 @@ create table lake.done_partition (
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/holds_past_v1.sql

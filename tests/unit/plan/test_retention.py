@@ -87,7 +87,8 @@ def test_a_commit_made_from_the_empty_table_holds_everything() -> None:
 
 def test_commits_are_stale_when_they_have_waited_for_longer_than_the_rule() -> None:
     commits = [
-        OpenCommit(id=UUID(int=day), state="staged", base_snapshot_id=1, since=START + day * DAY) for day in (1, 5, 9)
+        OpenCommit(id=UUID(int=day), state="staged", base_snapshot_id=1, since=START + day * DAY, holds_past=True)
+        for day in (1, 5, 9)
     ]
     now = START + 10 * DAY
     assert choose_stale_commits(commits, rules(staged_older_than=4 * DAY), now) == commits[:2]

@@ -1,5 +1,5 @@
 -- A gate's verdict is kept with its commit, as that was when it was judged; one that rejects also rejects the commit. The
--- outcome is kept, decided for a commit that is published or expired, or commit_missing.
+-- outcome is kept, decided for a commit that is published or expired, past_expired, or commit_missing.
 create function lake.judge_v1(verdict jsonb, rejection text) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -11,6 +11,12 @@ begin
     end if;
     if own.state not in ('staged', 'rejected') then
         return jsonb_build_object('outcome', 'decided', 'state', own.state);
+    end if;
+    -- An expiry under way comes first, and is seen; a later one sees the verdict.
+    perform pg_advisory_xact_lock_shared(hashtextextended('lake.expire ' || own.table_id, 0));
+    if exists (select from lake.snapshot s where s.table_id = own.table_id and s.expired_at is not null
+                 and s.id >= (verdict ->> 'base_snapshot_id')::bigint) then
+        return jsonb_build_object('outcome', 'past_expired');
     end if;
     insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence, judged_at, suite_hash, engine, seconds,
                               judges_partitions, judges_table, amendment, beneath)

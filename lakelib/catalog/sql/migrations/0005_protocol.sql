@@ -12,3 +12,4 @@ alter table lake.snapshot drop constraint snapshot_table_id_committed_at_key;
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/holds_past_v1.sql

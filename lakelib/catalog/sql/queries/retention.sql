@@ -19,7 +19,9 @@ order by 1, 2, 3;
 
 -- Commits that may still be published.
 -- name: list_open_commits
-select id, state, base_snapshot_id, greatest(staged_at, decided_at) as since from lake.commit
+select c.id, c.state, c.base_snapshot_id, greatest(c.staged_at, c.decided_at) as since,
+       lake.holds_past_v1(c) as holds_past
+from lake.commit c
 where table_id = %(table_id)s and state <> 'published' and state in ('staged', 'rejected')
 order by since, id;
 
@@ -84,8 +86,9 @@ with gone as (
       and s.id < (select head_id from lake."table" where id = %(table_id)s)
       and not exists (select from lake.tag g where g.table_id = s.table_id and g.snapshot_id = s.id)
       and not exists (select from lake.lease l where l.table_id = s.table_id and l.snapshot_id = s.id)
-      and s.id < coalesce((select min(base_snapshot_id) from lake.commit
-                           where table_id = %(table_id)s and state <> 'published' and state in ('staged', 'rejected')),
+      and s.id < coalesce((select min(c.base_snapshot_id) from lake.commit c
+                           where c.table_id = %(table_id)s and c.state <> 'published'
+                             and c.state in ('staged', 'rejected') and lake.holds_past_v1(c)),
                           9223372036854775807)
     returning s.id, s.commit_id
 ), reads as (
