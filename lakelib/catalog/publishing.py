@@ -27,6 +27,8 @@ from lakelib.plan.prune import partition_may_match
 
 STALE = "verdict_stale"
 """The reason of a conflict that judging again resolves."""
+OTHER_SUITE = "verdict_of_another_suite"
+"""The kind of a rejection that judging with the required suite resolves."""
 _PASSING_VERDICTS = ("accept", "warn")
 _WITHOUT_ROWS = (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
 _alone = threading.Lock()
@@ -204,7 +206,7 @@ def _publish_one(db: Connection, commit: Row, rebase_overwrites: bool, approval:
     verdicts = checks["verdicts"] or []
     if approval is None:
         _check_state(commit)
-        _check_verdicts(commit, verdicts)
+        _check_verdicts(commit, verdicts, checks["required_suite"])
     else:
         _check_approvable(commit, checks)
     _check_schema(commit)
@@ -288,16 +290,12 @@ def _fenced(commit: Row, why: str) -> ConflictError:
     )
 
 
-def _check_verdicts(commit: Row, verdicts: Sequence[Row]) -> None:
-    """What brings no rows needs no gate. All newest verdicts must have passed, also of gates that nobody requires."""
-    gate = commit["required_gate"]
+def _check_verdicts(commit: Row, verdicts: Sequence[Row], suite: Row | None) -> None:
+    """What brings no rows needs no gate. All newest verdicts must have passed, also of gates that nobody requires; of a
+    gate that is required by hash there are none but those of the required suite."""
+    gate = commit["required_gate"] if suite is None else suite["name"]
     if gate and commit["kind"] not in _WITHOUT_ROWS and not any(verdict["gate"] == gate for verdict in verdicts):
-        raise RejectedError(
-            f"Table {commit['table_name']} requires that gate {gate!r} has passed commit {commit['id']}; it has no"
-            " verdict.",
-            kind="verdict_missing",
-            remedy="Judge the commit first.",
-        )
+        raise _unjudged(commit, gate, suite)
     for verdict in verdicts:
         if verdict["outcome"] not in _PASSING_VERDICTS:
             raise RejectedError(
@@ -306,6 +304,22 @@ def _check_verdicts(commit: Row, verdicts: Sequence[Row]) -> None:
                 kind="verdict_not_passed",
                 remedy="Judge the commit again, or publish it by name and reason.",
             )
+
+
+def _unjudged(commit: Row, gate: str, suite: Row | None) -> RejectedError:
+    if suite is not None and suite["judged_otherwise"]:
+        return RejectedError(
+            f"Table {commit['table_name']} requires version {suite['version']} of gate {gate!r} (suite"
+            f" {suite['hash']}), and commit {commit['id']} was judged by another suite of that name.",
+            kind=OTHER_SUITE,
+            remedy="Judge the commit with the suite that is required: staged.judge() takes it from the catalog.",
+        )
+    return RejectedError(
+        f"Table {commit['table_name']} requires that gate {gate!r} has passed commit {commit['id']}; it has no"
+        " verdict.",
+        kind="verdict_missing",
+        remedy="Judge the commit first.",
+    )
 
 
 def _check_staleness(commit: Row, verdicts: Sequence[Row]) -> None:

@@ -21,6 +21,7 @@ from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import judge, require_passed
 from lakelib.ops.publish import publish_alone
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, stream_batches
@@ -58,15 +59,17 @@ def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predica
     again when files that it is to replace are gone by then, as after a compaction, or the snapshot that it looks at."""
     for _ in range(_STAGE_TRIES - 1):
         try:
-            return _stage_where(runtime, _now(runtime, handle), where, request)
+            return _stage_where(runtime, _now(runtime, handle, request), where, request)
         except (ConflictError, NotFoundError) as error:
             if error.kind not in _MISSED:
                 raise
-    return _stage_where(runtime, _now(runtime, handle), where, request)
+    return _stage_where(runtime, _now(runtime, handle, request), where, request)
 
 
-def _now(runtime: Runtime, handle: TableInfo) -> TableInfo:
-    return tables.load_table(runtime.catalog, handle.id, handle.full_name)
+def _now(runtime: Runtime, handle: TableInfo, request: WriteRequest) -> TableInfo:
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    check_gate(table, request)
+    return table
 
 
 def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
@@ -83,8 +86,7 @@ def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRe
 
 def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    return _stage_keys(runtime, table, open_source(data), request)
+    return _stage_keys(runtime, _now(runtime, handle, request), open_source(data), request)
 
 
 def _publish_patiently(
@@ -103,9 +105,11 @@ def _publish_patiently(
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
 
     def stage_and_judge() -> UUID:
-        commit_id = stage(tables.load_table(runtime.catalog, handle.id, handle.full_name))
-        if request.judging is not None:
-            require_passed(judge(runtime, commit_id, request.judging))
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        judging = gate_of(runtime, table, request)
+        commit_id = stage(table)
+        if judging is not None:
+            require_passed(judge(runtime, commit_id, judging))
         return commit_id
 
     return publish_alone(runtime, handle.id, stage_and_judge)

@@ -13,9 +13,10 @@ from os import PathLike
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import files, publishing, tables, verdicts
+from lakelib.catalog import files, gates, publishing, tables, verdicts
 from lakelib.catalog.rows import Row
 from lakelib.errors import ConflictError, InvalidInputError, RejectedError, RetryableError
+from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
@@ -23,9 +24,10 @@ from lakelib.ops.publish import publish_staged
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.outcome import decide_outcome, describe_failures
-from lakelib.specs.suite import Check, Suite, load_suite
+from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
 
 _MOST_TRIES = 5
+_JUDGED_AGAIN = (publishing.STALE, publishing.OTHER_SUITE)
 _OVERTAKEN = (publishing.STALE, "rows_added", "rows_removed", "input_gone")
 """The conflicts of an overwrite that is to replace whatever is there."""
 
@@ -48,6 +50,11 @@ def open_gate(gate: str | PathLike[str] | Suite) -> Suite:
     raise InvalidInputError(
         f"gate is {gate!r}.", kind="invalid_gate", remedy="Give the path of a suite, or a suite that was loaded."
     )
+
+
+def open_registered(suite: RegisteredSuite) -> Suite:
+    """What was registered, to judge with."""
+    return parse_suite(suite.text, f"gate {suite.name}, version {suite.version}")
 
 
 def judge(runtime: Runtime, commit_id: UUID, judging: Judging) -> Verdict:
@@ -157,25 +164,41 @@ def publish_judged(
     by: str | None = None,
     reason: str | None = None,
 ) -> list[Snapshot]:
-    """As `publish_staged`. Where rows have changed that a verdict rests on, the commit is judged again, if it is known
-    how it is judged; else the stale verdict is a ConflictError. Raises as `require_passed` does for a verdict that has
-    turned.
+    """As `publish_staged`. Where rows have changed that a verdict rests on, or the table requires another suite of the
+    gate by now, the commit is judged again, if it is known how it is judged; else the stale verdict is a ConflictError,
+    and the other suite's a RejectedError. Raises as `require_passed` does for a verdict that has turned.
     """
-    again = [
-        (commit_id, judging)
-        for commit_id in commit_ids
-        for judging in judgings.get(commit_id, ())
-        if _may_be_stale(runtime, commit_id, judging.suite)
-    ]
     for _ in range(_MOST_TRIES - 1):
         try:
             return publish_staged(runtime, commit_ids, by=by, reason=reason)
-        except ConflictError as conflict:
-            if conflict.kind != publishing.STALE or not again:
+        except (ConflictError, RejectedError) as error:
+            if error.kind not in _JUDGED_AGAIN:
+                raise
+            again = _to_judge_again(runtime, commit_ids, judgings)
+            if not again:
                 raise
         for commit_id, judging in again:
             _judge_again(runtime, commit_id, judging)
     return publish_staged(runtime, commit_ids, by=by, reason=reason)
+
+
+def _to_judge_again(
+    runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping[UUID, Sequence[Judging]]
+) -> list[tuple[UUID, Judging]]:
+    known = (
+        (commit_id, _as_required(runtime, commit_id, judging))
+        for commit_id in commit_ids
+        for judging in judgings.get(commit_id, ())
+    )
+    return [(commit_id, judging) for commit_id, judging in known if _may_be_stale(runtime, commit_id, judging.suite)]
+
+
+def _as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
+    """With the suite that the table requires by now, where that is one of the same gate."""
+    required = gates.find_suite_required_of(runtime.catalog, commit_id)
+    if required is None or required.name != judging.suite.name or required.hash == judging.suite.hash:
+        return judging
+    return replace(judging, suite=open_registered(required))
 
 
 def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
@@ -207,6 +230,10 @@ def publish_gated(runtime: Runtime, commit_id: UUID, judging: Judging, *, rebase
         except ConflictError as conflict:
             if conflict.kind not in _OVERTAKEN or not tries_left:
                 raise
+        except RejectedError as rejected:
+            if rejected.kind != publishing.OTHER_SUITE or not tries_left:
+                raise
+            judging = _as_required(runtime, commit_id, judging)
     raise AssertionError("the last try returns or raises")
 
 

@@ -17,6 +17,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, ReadScope, Snapshot, TableInfo
+from lakelib.ops.gates import check_gate
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -43,6 +44,7 @@ def stage_overwrite(
 ) -> UUID:
     """The replacement as a staged commit."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    check_gate(table, request)
     return _staging(runtime, open_source(data), partitions, request)(table)
 
 

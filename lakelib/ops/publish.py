@@ -10,7 +10,7 @@ from uuid import UUID
 from lakelib.catalog import publishing, tables
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import Approval, CommitState, Conflict, Snapshot, TableInfo
-from lakelib.model.text import is_storable
+from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.runtime import Runtime
 
@@ -49,17 +49,13 @@ def _parse_approval(by: str | None, reason: str | None) -> Approval | None:
     """None if nobody approves. Raises InvalidInputError for a name without a reason, and the other way round."""
     if by is None and reason is None:
         return None
-    if not _is_said(by) or not _is_said(reason):
+    if not is_said(by) or not is_said(reason):
         raise InvalidInputError(
             f"by is {by!r} and reason is {reason!r}.",
             kind="invalid_approval",
             remedy="Say who publishes the commit and why, both in text, without NUL characters and lone surrogates.",
         )
     return Approval(by=str(by), reason=str(reason))
-
-
-def _is_said(text: object) -> bool:
-    return isinstance(text, str) and bool(text.strip()) and is_storable(text)
 
 
 def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUID]:
@@ -77,7 +73,7 @@ def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUI
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
     """The commit is rejected and stays inspectable: nobody publishes it but a person by name and reason. Raises
     InvalidInputError for a reason that is no text, or blank."""
-    if not _is_said(reason):
+    if not is_said(reason):
         raise InvalidInputError(
             f"The reason to reject commit {commit_id} is {reason!r}.",
             kind="invalid_reason",

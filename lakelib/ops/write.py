@@ -17,6 +17,7 @@ from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import check_suite, publish_gated
 from lakelib.ops.publish import abandon, publish_staged
 from lakelib.ops.request import WriteRequest
@@ -41,9 +42,9 @@ def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, requ
 
 def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return _staging(runtime, kind, open_source(data), request)(
-        tables.load_table(runtime.catalog, handle.id, handle.full_name)
-    )
+    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    check_gate(table, request)
+    return _staging(runtime, kind, open_source(data), request)(table)
 
 
 def publish_work(
@@ -59,12 +60,13 @@ def publish_work(
     done = find_done(runtime, table, request)
     if done is not None:
         return done
-    if request.judging is not None:
-        check_suite(request.judging.suite)
+    judging = gate_of(runtime, table, request)
+    if judging is not None:
+        check_suite(judging.suite)
     commit_id = stage(table)
     try:
-        if request.judging is not None:
-            return publish_gated(runtime, commit_id, request.judging, rebase_overwrites=rebase_overwrites)
+        if judging is not None:
+            return publish_gated(runtime, commit_id, judging, rebase_overwrites=rebase_overwrites)
         return publish_staged(runtime, [commit_id], rebase_overwrites=rebase_overwrites)[0]
     except (ConflictError, InvalidInputError) as error:
         abandon(runtime, commit_id, error.kind)

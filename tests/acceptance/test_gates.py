@@ -1,8 +1,7 @@
 """Promises of gates: nothing is seen that its gate has not passed, and what a verdict rests on is what is published."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +13,6 @@ from lakelib import (
     ConflictError,
     InvalidInputError,
     Lake,
-    LakeError,
     NotFoundError,
     RejectedError,
     RetryableError,
@@ -23,7 +21,7 @@ from lakelib import (
 from lakelib.model.verdict import Outcome, Scope, Status
 from lakelib.ops import delete, judge
 from lakelib.specs.suite import Suite, parse_suite
-from tests.acceptance.support import NewTable, data
+from tests.acceptance.support import NewTable, data, raised, require_by_name
 
 SCHEMA = "id BIGINT, dt DATE, amount DECIMAL(10, 2)"
 COLUMNS = {"id": pa.int64(), "dt": pa.string(), "amount": pa.decimal128(10, 2)}
@@ -53,21 +51,15 @@ def table(new_table: NewTable) -> Table:
 
 
 @pytest.fixture
-def gated(new_table: NewTable) -> Table:
-    """A table that requires its gate."""
-    return new_table(SCHEMA, primary_key=["id"], partition_by=["dt"], options={"required_gate": "orders"})
+def gated(lake: Lake, new_table: NewTable) -> Table:
+    """A table that requires its gate by name."""
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"])
+    require_by_name(lake, table, "orders")
+    return table
 
 
 def ids(table: Table) -> list[int]:
     return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
-
-
-@contextmanager
-def raised(error: type[LakeError], kind: str) -> Iterator[pytest.ExceptionInfo[LakeError]]:
-    with pytest.raises(error) as caught:
-        yield caught
-    assert caught.value.kind == kind
-    assert caught.value.remedy
 
 
 # Verdicts

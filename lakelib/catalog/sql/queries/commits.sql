@@ -125,7 +125,7 @@ select t.id from lake."table" t, patience where t.id = %(table_id)s for no key u
 -- A compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
 -- compaction takes out is no row removed. Rows removed matter where rows are ordered by a sequence of their own: a mark
 -- that outlives its row would hide later ones. Of each gate the newest verdict counts; it is stale once rows have changed
--- that it rests on.
+-- that it rests on. Of the gate that the table requires by hash, only verdicts of that suite count.
 -- name: check_commit
 select
     t.head_id, t.schema_id as head_schema_id,
@@ -171,8 +171,17 @@ select
                or f.removed_snapshot > v.base_snapshot_id
                   and not exists (select from lake.snapshot s where s.table_id = f.table_id
                                   and s.id = f.removed_snapshot and s.kind = 'compact'))))
-     from (select distinct on (gate) gate, outcome, base_snapshot_id, judges_partitions, judges_table
-           from lake.verdict where commit_id = c.id order by gate, id desc) v) as verdicts
+     from (select distinct on (v.gate) v.gate, v.outcome, v.base_snapshot_id, v.judges_partitions, v.judges_table
+           from lake.verdict v
+           left join lake.gate_requirement r
+               on r.table_id = c.table_id and r.released_at is null and r.suite_name = v.gate
+           where v.commit_id = c.id and (r.suite_hash is null or r.suite_hash = v.suite_hash)
+           order by v.gate, v.id desc) v) as verdicts,
+    (select jsonb_build_object('name', r.suite_name, 'version', r.suite_version, 'hash', r.suite_hash,
+        'judged_otherwise', exists (
+            select from lake.verdict v
+            where v.commit_id = c.id and v.gate = r.suite_name and v.suite_hash <> r.suite_hash))
+     from lake.gate_requirement r where r.table_id = c.table_id and r.released_at is null) as required_suite
 from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
 
 -- What an overwrite was to take out, to be found anew.
