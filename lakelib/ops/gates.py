@@ -17,9 +17,10 @@ from lakelib.model.text import is_said
 from lakelib.ops.judge import Judging, check_suite, open_gate, open_registered
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.specs.suite import Suite, suite_text
+from lakelib.specs.suite import Suite, suite_error, suite_text
 
 _MOST_TRIES = 10
+_LONGEST_NAME = 200
 
 Gate = str | PathLike[str] | Suite
 
@@ -29,6 +30,8 @@ def register(runtime: Runtime, gate: Gate, by: str | None) -> RegisteredSuite:
     InvalidInputError that names all that is wrong in it."""
     _check_said(by=by)
     suite = open_gate(gate)
+    if len(suite.name) > _LONGEST_NAME:
+        raise suite_error([f"the name {suite.name[:20]!r}… of a gate has more than {_LONGEST_NAME} letters."])
     found = gates.find_suite(runtime.catalog, suite.name, suite.hash)
     if found is not None:
         return found

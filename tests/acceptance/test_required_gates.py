@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ def test_a_wrong_suite_is_not_registered(lake: Lake, name: str) -> None:
         lake.register_gate(Suite(name=name, checks=(by_hand,)))
     with raised(NotFoundError, "file_not_found"):
         lake.register_gate("none.yaml")
+    with raised(InvalidInputError, "invalid_suite"):
+        lake.register_gate(suite(HAS_AMOUNT, name="long" * 1000))
+    for by in (" ", "a\0", 7):
+        with raised(InvalidInputError, "invalid_approval"):
+            lake.register_gate(suite(HAS_AMOUNT, name=name), by=by)  # type: ignore[arg-type]
     assert name not in {each.name for each in lake.gates()}
 
 
@@ -374,6 +380,15 @@ def test_two_who_require_at_once_leave_one_requirement_and_a_whole_history(table
     assert {each.hash for each in history} == {each.hash for each in given}
     assert [each.released_at is None for each in history] == [True, False, False, False]
     assert table.required_gate == history[0]
+
+
+def test_what_a_dropped_table_required_goes_with_it(lake: Lake, gated: Table, name: str) -> None:
+    gated.upsert(GOOD)
+    lake.drop_table(gated.name)
+    with raised(NotFoundError, "table_not_found"):
+        gated.release_gate(by="bob", reason="it is gone")
+    assert gated.name in lake.vacuum(grace=timedelta(0)).dropped_tables
+    assert [each.version for each in lake.gates() if each.name == name] == [1]
 
 
 # Tables that required a name before suites were registered
