@@ -41,6 +41,12 @@ class ConflictError(LakeError):
     default_kind = "conflict"
 
 
+class DecidedError(ConflictError):
+    """The commit was published, rejected or ended before, by whomever."""
+
+    default_kind = "commit_decided"
+
+
 class RejectedError(LakeError):
     """The commit was refused by its gate, by a person, or for want of a verdict. It stays inspectable."""
 

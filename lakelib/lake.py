@@ -14,11 +14,13 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
+from lakelib.model.gate import RegisteredSuite
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, inspect, judge, publish, vacuum
+from lakelib.ops import create, gates, inspect, judge, publish, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
+from lakelib.specs.suite import Suite
 from lakelib.storage.filesystem import open_storage
 from lakelib.storage.local_check import check_folder
 from lakelib.storage.paths import complete_uri
@@ -139,6 +141,16 @@ class Lake:
         longest write. `tell` hears the URI of each file. A dry run deletes nothing and tells what would go.
         """
         return vacuum.vacuum(self._runtime, dry_run=dry_run, grace=grace, orphans=orphans, tell=tell)
+
+    def register_gate(self, suite: str | os.PathLike[str] | Suite, *, by: str | None = None) -> RegisteredSuite:
+        """Keeps a suite, or the file of one, in the catalog: under the next version of its name, or as the version that
+        checks the same. `by` says who; the database's user, unless told. Tables require it: `table.require_gate(name)`.
+        """
+        return gates.register(self._runtime, suite, by)
+
+    def gates(self) -> list[RegisteredSuite]:
+        """All suites that were registered, by name, the newest version first."""
+        return gates.list_gates(self._runtime)
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""

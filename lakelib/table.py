@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.model.compaction import CompactionResult
+from lakelib.model.gate import GateRequirement
 from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
@@ -20,6 +21,7 @@ from lakelib.ops import (
     delete,
     evolve,
     expire,
+    gates,
     inspect,
     judge,
     mark_done,
@@ -48,7 +50,8 @@ class Table:
     again), `properties={…}` (kept with the snapshot), `merge_schema` (new columns and wider types extend the table),
     `explicit_cast` (values are converted to the table's types if each converts exactly), `aux_order=[…]` (columns of
     the data that decide which duplicate is newest, and are not stored), `gate` (a suite or the path of one: what
-    it does not pass is not published, and is a RejectedError; a staged commit is judged by it at once).
+    it does not pass is not published, and is a RejectedError; a staged commit is judged by it at once). A table that
+    requires a registered suite has what is written at once judged by it, without `gate`.
     """
 
     def __init__(self, runtime: Runtime, info: TableInfo) -> None:
@@ -221,8 +224,35 @@ class Table:
         return mark_done.is_done(self._runtime, self._now(), partition)
 
     def set_options(self, options: Mapping[str, Any]) -> None:
-        """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay."""
+        """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A
+        gate that is required stays so: `release_gate` takes it away."""
         alter.set_options(self._runtime, self._info, options)
+
+    @property
+    def required_gate(self) -> GateRequirement | None:
+        """The suite that must have passed a commit before it is published; None for none. One without a hash is
+        required by its name alone, as tables did before suites were registered."""
+        return gates.find_requirement(self._runtime, self._info)
+
+    def gate_history(self) -> list[GateRequirement]:
+        """The suite that is required and those that were, the newest first: who required them, who released them,
+        why."""
+        return gates.list_requirements(self._runtime, self._now())
+
+    def require_gate(
+        self, gate: str | PathLike[str] | Suite, *, by: str | None = None, reason: str | None = None
+    ) -> GateRequirement:
+        """No commit is published from now on that this suite has not passed: the newest version that is registered
+        under a name, or a suite or the `Path` of one, which is registered if it was not. `by` says who requires it; the
+        database's user, unless told.
+
+        Another version of the gate takes the place of the one that is required; another gate only by name and reason.
+        """
+        return gates.require(self._runtime, self._info, gate, by, reason)
+
+    def release_gate(self, *, by: str, reason: str) -> None:
+        """Commits need no gate from now on. Who has said so and why stays in the catalog."""
+        gates.release(self._runtime, self._info, by, reason)
 
     def tag(self, name: str, at: int | str | datetime | None = None) -> Tag:
         """Pins a snapshot, the head unless told, under a name: `at="tag:NAME"` reads it, and it does not expire.
@@ -297,13 +327,15 @@ class StagedCommit:
         request = read.ScanRequest(columns=_names(columns), where=where, staged=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, inspect.reload(self._runtime, self._info), request))
 
-    def judge(self, gate: str | PathLike[str] | Suite, session: Any = None) -> Verdict:
-        """Has a gate look at the commit: the path of a suite, or a suite. On Spark with a session, else in process.
+    def judge(self, gate: str | PathLike[str] | Suite | None = None, session: Any = None) -> Verdict:
+        """Has a gate look at the commit: the path of a suite, or a suite; without one the suite that the table
+        requires. On Spark with a session, else in process.
 
         The verdict is kept with the commit; one that rejects also rejects the commit. A commit that is rejected stays
         so, whatever later verdicts say.
         """
-        judging = Judging(suite=judge.open_gate(gate), session=session)
+        suite = gates.required_of(self._runtime, self._commit_id) if gate is None else judge.open_gate(gate)
+        judging = Judging(suite=suite, session=session)
         verdict = judge.judge(self._runtime, self._commit_id, judging)
         self._judgings[judging.suite.name] = judging
         return verdict
@@ -325,9 +357,10 @@ class StagedCommit:
     def publish(self, by: str | None = None, reason: str | None = None) -> Snapshot:
         """Makes the commit a snapshot; safe to repeat. Raises ConflictError if what it depends on has changed since.
 
-        Every gate that has judged the commit must have passed it, and the one that the table requires; else it is a
-        RejectedError. Where rows have changed since that a verdict rests on, this handle judges again, if it has judged
-        before. A person publishes whatever gates say, by name and reason, which the snapshot tells.
+        Every gate that has judged the commit must have passed it, and the suite that the table requires; else it is a
+        RejectedError. Where rows have changed since that a verdict rests on, or another version of the suite is
+        required by now, this handle judges again, if it has judged before. A person publishes whatever gates say, by
+        name and reason, which the snapshot tells.
         """
         judgings = {self._commit_id: self.judgings}
         return judge.publish_judged(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]

@@ -112,12 +112,11 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     RetryableError for a gate that errored, ConflictError if another run of the same work took over."""
     spec = load_spec(job.spec)
     spec.check_key(job.partition)
-    suite = spec.suite()
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
-        table = provide_table(lake.runtime, spec, suite.name if suite else "")
-        work = Work(job=job, spec=spec, suite=suite, table=table)
-        found = find_attempt(lake.runtime, table, work.key)
+        provided = provide_table(lake.runtime, spec)
+        work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table)
+        found = find_attempt(lake.runtime, work.table, work.key)
         if found is not None and _is_settled(lake, work, found):
             return _told(lake, work, found.commit_id, adopted=True)
         return _carried_out(lake, work, found, given_session)

@@ -1,6 +1,7 @@
 """Staged commits become visible, all of them or none; read this first.
 
-Tables may have moved on since their commits were judged. Where that concerns a verdict it is made again, on Spark.
+Tables may have moved on since their commits were judged, and so may what they require. Where that concerns a verdict it
+is made again, on Spark.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import lakelib
 from jobs.common.commits import add_commits, read_commits
 from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.sessions import opened_session, told_progress
-from lakelib import ConflictError, Snapshot, StagedCommit
+from lakelib import ConflictError, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.judge import Judging, publish_judged
 from lakelib.ops.publish import publish_staged
 from lakelib.specs.suite import Suite
@@ -22,6 +23,7 @@ from lakelib.specs.table_spec import load_spec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_JUDGED_AGAIN = ("verdict_stale", "verdict_of_another_suite")
 DESCRIPTION = """\
 Publishes staged commits: all of them become visible in one instant, or none does. To publish again what is published
 is a success with the same snapshots.
@@ -94,8 +96,8 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
         commits = [lake.staged(commit_id) for commit_id in job.commits]
         try:
             snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
-        except ConflictError as conflict:
-            if conflict.kind != "verdict_stale":
+        except (ConflictError, RejectedError) as error:
+            if error.kind not in _JUDGED_AGAIN:
                 raise
             suites = _suites(job.specs)
             if not any(commit.table_name in suites for commit in commits):

@@ -273,9 +273,15 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
             return Fenced(about=_about(answer), fence=Fence(answer["why"]), newer_id=UUID(newer) if newer else None)
         case "rejected":
             return Rejected(about=_about(answer), refusal=Refusal.REJECTED)
-        case "verdict_missing" | "verdict_not_passed" as refusal:
+        case "verdict_missing" | "verdict_not_passed":
+            refusal = Refusal(answer["outcome"])
+            return Rejected(about=_about(answer), refusal=refusal, gate=answer["gate"], verdict=answer.get("verdict"))
+        case "verdict_of_another_suite":
             return Rejected(
-                about=_about(answer), refusal=Refusal(refusal), gate=answer["gate"], verdict=answer.get("verdict")
+                about=_about(answer),
+                refusal=Refusal.VERDICT_OF_ANOTHER_SUITE,
+                gate=answer["gate"],
+                suite=f"version {answer['version']} of gate {answer['gate']!r} (suite {answer['hash']})",
             )
     raise AssertionError(answer)
 

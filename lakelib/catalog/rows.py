@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
+from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableInfo
@@ -29,6 +31,8 @@ def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
 
 
 def table_from_row(row: Row) -> TableInfo:
+    suite = _required_suite(row)
+    options = parse_options(row["options"])
     return TableInfo(
         id=row["id"],
         namespace=row["namespace"],
@@ -40,10 +44,17 @@ def table_from_row(row: Row) -> TableInfo:
         sequence_ids=tuple(row["sequence_by"]),
         buckets=Buckets(mode=row["bucket_mode"], fixed_depth=row["bucket_depth"]),
         merge=row["merge"],
-        options=parse_options(row["options"]),
+        options=options if suite is None else replace(options, required_gate=suite.name),
         head_id=row["head_id"],
         loaded_at=row["loaded_at"].astimezone(UTC),
+        required_suite=suite,
     )
+
+
+def _required_suite(row: Row) -> RequiredSuite | None:
+    if row["suite_hash"] is None:
+        return None
+    return RequiredSuite(name=row["suite_name"], version=row["suite_version"], hash=row["suite_hash"])
 
 
 def snapshot_from_row(row: Row, *, replayed: bool = False) -> Snapshot:

@@ -9,6 +9,7 @@ from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import columns_to_json, schema_from_columns, table_from_row
 from lakelib.errors import NotFoundError
+from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import Buckets, TableInfo
@@ -28,6 +29,9 @@ class NewTable:
     buckets: Buckets
     merge: str
     options: TableOptions
+    required_suite: RequiredSuite | None = None
+    required_by: str | None = None
+    """Who requires it; None for the database's user."""
 
 
 def create_namespace(catalog: Catalog, name: str) -> bool:
@@ -71,6 +75,9 @@ def create_table(catalog: Catalog, table: NewTable) -> None:
         row = db.execute(query("insert_table"), _table_row(table)).fetchone()
         if row is not None:
             _insert_schema(db, row["id"], table.schema)
+            if table.required_suite is not None:
+                suite = {"name": table.required_suite.name, "version": table.required_suite.version}
+                db.execute(query("insert_requirement"), {"table_id": row["id"], "by": table.required_by, **suite})
 
     catalog.run(work)
 
@@ -118,7 +125,8 @@ def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tup
 
 
 def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -> bool:
-    """Whether the table has the options afterwards; not so if somebody else has changed them since it was loaded."""
+    """Whether the table has the options afterwards, but for the required gate, which stays as it is; not so if somebody
+    else has changed them since it was loaded."""
     parameters = {
         "table_id": table.id,
         "read": Jsonb(table.options.as_mapping()),

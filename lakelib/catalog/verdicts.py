@@ -10,7 +10,7 @@ from lakelib.catalog.commits import commit_missing
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
-from lakelib.errors import ConflictError
+from lakelib.errors import ConflictError, DecidedError
 from lakelib.model.table import CommitState
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
@@ -51,10 +51,9 @@ def check_judgeable(commit: Row) -> None:
         raise _decided(commit["id"], commit["state"])
 
 
-def _decided(commit_id: UUID, state: str) -> ConflictError:
-    return ConflictError(
+def _decided(commit_id: UUID, state: str) -> DecidedError:
+    return DecidedError(
         f"Commit {commit_id} is {state}; it cannot be judged.",
-        kind="commit_decided",
         remedy="Judge a commit before it is published; what is published is undone by a new commit.",
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakelib.cli import gates
 from lakelib.cli.arguments import CommitId, CommitIds, read_choice, read_commit_id
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
@@ -29,10 +30,11 @@ def add_to(app: typer.Typer) -> None:
     command(app, "commits", panel=_PANEL)(commits)
     command(app, "publish", panel=_PANEL)(publish)
     command(app, "reject", panel=_PANEL)(reject)
-    group = typer.Typer(no_args_is_help=True, help="What gates have found in commits.")
+    group = typer.Typer(no_args_is_help=True, help="What gates have found in commits, and which gates tables require.")
     command(group, "show")(gate_show)
     command(group, "judge")(gate_judge)
     command(group, "report")(gate_report)
+    gates.add_to(group)
     app.add_typer(group, name="gate", rich_help_panel=_PANEL)
 
 
@@ -141,11 +143,19 @@ def reject(
     return say(session, f"{staged.table_name}: commit {staged.id} is rejected")
 
 
-def gate_show(session: Session, commit: CommitId) -> None:
-    """Shows the newest verdict on a commit.
+def gate_show(
+    session: Session,
+    commit: Annotated[
+        str, typer.Argument(metavar="COMMIT", help="The id of a commit, or a table's name.", show_default=False)
+    ],
+) -> None:
+    """Shows the newest verdict on a commit, or the gates of a table.
 
-    Check by check, with some of what was not as expected.
+    The verdict check by check, with some of what was not as expected. Of a table which gate it requires, which ones it
+    has required, and who released it from them, and why.
     """
+    if "." in commit:
+        return gates.show_requirements(session, commit)
     staged = session.lake.staged(read_commit_id(commit))
     verdict = staged.verdict
     if verdict is None:
@@ -160,7 +170,12 @@ def gate_show(session: Session, commit: CommitId) -> None:
 def gate_judge(
     session: Session,
     commit: CommitId,
-    suite: Annotated[Path, typer.Argument(metavar="FILE", help="The gate's suite, in YAML.", show_default=False)],
+    suite: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="The gate's suite, in YAML. (the one that the table requires)", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Has a gate judge a commit, in this process.
 

@@ -8,11 +8,13 @@ import typer
 
 from lakelib.cli.arguments import At, TableName, read_at
 from lakelib.cli.command import Session, command
+from lakelib.cli.gates import described, requirement_facts
 from lakelib.cli.show import Column, show_fields, show_table, show_title
-from lakelib.cli.values import counted, readable_count, readable_time, readable_values
+from lakelib.cli.values import counted, escaped, readable_count, readable_time, readable_values
 from lakelib.model.maintenance import readable_bytes
 
 if TYPE_CHECKING:
+    from lakelib.model.gate import GateRequirement
     from lakelib.model.table import Snapshot, TableInfo
     from lakelib.ops.inspect import FileSummary, PartitionSummary
 
@@ -97,13 +99,16 @@ def describe(session: Session, table: TableName) -> None:
 
     info = find_table(session.lake.runtime, table)
     contents = sum_contents(session.lake.runtime, info)
-    head = session.table(table).head
+    found = session.table(table)
+    head, gate, gate_history = found.head, found.required_gate, found.gate_history()
     if session.json:
         return session.print_json(
             _definition(info)
             | _head(info.head_id, head and head.committed_at)
             | {"columns": [_column(info, column) for column in info.schema.columns]}
             | {"contents": contents}
+            | {"required_gate": gate and requirement_facts(info.full_name, gate)}
+            | {"gate_history": [requirement_facts(info.full_name, each) for each in gate_history]}
         )
     rows = f"{counted(contents.stored_rows, 'stored row')}, {readable_bytes(contents.size_bytes)}"
     places = f"{counted(contents.files, 'file')} in {counted(contents.partitions, 'partition')}"
@@ -118,7 +123,13 @@ def describe(session: Session, table: TableName) -> None:
             ("partitioned by", _names(info.partition_by) or "nothing"),
             *([("buckets", _buckets(info))] if info.primary_key else []),
             *([("newest by", f"{_names(info.sequence_by)}, then the order of commits")] if info.sequence_by else []),
-            *((f"option {name}", str(value)) for name, value in info.options.as_mapping().items()),
+            *([("requires gate", described(gate))] if gate else []),
+            *([("released from", _release(each)) for each in gate_history[:1] if each.released_at]),
+            *(
+                (f"option {name}", str(value))
+                for name, value in info.options.as_mapping().items()
+                if name != "required_gate"
+            ),
         ],
     )
     session.out.print()
@@ -286,6 +297,11 @@ def _names(columns: Any) -> str:
 def _buckets(table: "TableInfo") -> str:
     depth = table.buckets.fixed_depth
     return table.buckets.mode if depth is None else f"{1 << depth:,}"
+
+
+def _release(requirement: "GateRequirement") -> str:
+    by, reason = escaped(requirement.released_by or ""), escaped(requirement.release_reason or "")
+    return f"gate {described(requirement)} by {by}, {readable_time(requirement.released_at)} UTC: {reason}"
 
 
 def _snapshot(snapshot: "Snapshot") -> dict[str, Any]:

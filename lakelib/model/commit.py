@@ -50,6 +50,8 @@ class Refusal(Enum):
 
     REJECTED = "commit_rejected"
     VERDICT_MISSING = "verdict_missing"
+    VERDICT_OF_ANOTHER_SUITE = "verdict_of_another_suite"
+    """To judge with the required suite resolves it."""
     VERDICT_NOT_PASSED = "verdict_not_passed"
 
 
@@ -137,6 +139,8 @@ class Rejected:
     refusal: Refusal
     gate: str | None = None
     verdict: str | None = None
+    suite: str | None = None
+    """Which one is required, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,8 @@ class TableOptions:
     compact_delta_percent: int = 50
     """All is due to become one run where later runs have this much of the oldest one's bytes, in percent."""
     required_gate: str = ""
-    """Name of the gate that must have passed a commit before it may be published; '' for none."""
+    """Name of the gate that must have passed a commit before it may be published; '' for none. Which suite of that name
+    it has to be, the table's requirement says; it is changed by requiring and releasing gates."""
 
     def as_mapping(self) -> dict[str, Any]:
         """Only what differs from the default: what the catalog stores and people see."""

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
+from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, TableSchema
@@ -61,6 +62,8 @@ class TableInfo:
     """0 for a table without a snapshot."""
     loaded_at: datetime = field(compare=False)
     """The catalog's time when it was so."""
+    required_suite: RequiredSuite | None = None
+    """None where `options.required_gate` is nothing, or a gate that is required by its name alone."""
 
     @property
     def full_name(self) -> str:

@@ -26,11 +26,14 @@ from lakelib.model.commit import (
     PastExpired,
     PublishOutcome,
     Reason,
+    Refusal,
+    Rejected,
     Staged,
     Stale,
 )
 from lakelib.model.table import Proposal, Snapshot, TableInfo
-from lakelib.ops.judge import Judging, check_suite, judge, require_passed
+from lakelib.ops.gates import check_gate, gate_of
+from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import abandon, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
@@ -81,11 +84,12 @@ def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     return redo
 
 
-def stage_work(runtime: Runtime, handle: TableInfo, work: Work) -> UUID:
+def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> UUID:
     """The work as a staged commit. It is done again when what it looked at is gone by the time that it is staged."""
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        check_gate(table, request)
         try:
             proposal = work.prepare(table)
         except ExpiredError:
@@ -104,14 +108,15 @@ def stage_work(runtime: Runtime, handle: TableInfo, work: Work) -> UUID:
 
 def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> Snapshot:
     """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
-    course = _Course(runtime, handle, request, work)
+    course = _Course(runtime, handle, work)
     while True:
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
         done = find_done(runtime, table, request)
         if done is not None:
             return done
-        if request.judging is not None:
-            check_suite(request.judging.suite)
+        judging = gate_of(runtime, table, request)
+        if judging is not None:
+            check_suite(judging.suite)
         try:
             proposal = work.prepare(table)
         except ExpiredError:  # the head that it looked at, while it did
@@ -119,7 +124,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
                 raise
             course.pause()
             continue
-        snapshot = course.carry(table, proposal)
+        snapshot = course.carry(table, proposal, judging)
         if snapshot is not None:
             return snapshot
 
@@ -134,17 +139,18 @@ def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snap
 class _Course:
     """One call's way to its snapshot."""
 
-    def __init__(self, runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> None:
+    def __init__(self, runtime: Runtime, handle: TableInfo, work: Work) -> None:
         self._runtime = runtime
         self._table_id = handle.id
-        self._judging = request.judging
+        self._judging: Judging | None = None
         self._work = work
         self._patience = Patience(f"Writing to {handle.full_name}")
         self._turn = uuid4()
         self._tries = 0
 
-    def carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
+    def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
+        self._judging = judging
         outcome = self._begin(table, proposal)
         while not isinstance(outcome, Done):
             self._take_turn_at_last()
@@ -215,6 +221,9 @@ class _Course:
             case Conflict():
                 return self._work.redo(outcome, proposal)
             case Stale() if self._judging is not None:
+                return Redo.SAME
+            case Rejected(refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if self._judging is not None:
+                self._judging = as_required(self._runtime, proposal.commit_id, self._judging)
                 return Redo.SAME
             case InputGone() | PastExpired() if self._work.looks_again:
                 return Redo.ANEW

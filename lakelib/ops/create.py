@@ -3,14 +3,18 @@
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
+from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
+from lakelib.ops.gates import check_requirable, find_registered
+from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 
@@ -36,13 +40,21 @@ def create_table(
     merge: str,
     options: Mapping[str, Any],
     if_not_exists: bool,
+    gate: RegisteredSuite | None = None,
+    by: str | None = None,
 ) -> TableInfo:
-    """The new table, or with `if_not_exists` the one of that name. Raises InvalidInputError for a wrong definition."""
+    """The new table, or with `if_not_exists` the one of that name. A new one requires the `gate`, and says that it was
+    `by` whom; else the newest version of the gate that its options name. Raises InvalidInputError for a wrong
+    definition, NotFoundError for a gate that is not registered."""
     namespace, name = split_name(full_name)
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
-    tables.create_table(runtime.catalog, new)
+    if if_not_exists and new.options.required_gate:
+        there = tables.find_table(runtime.catalog, namespace, name)
+        if there is not None:
+            return there
+    tables.create_table(runtime.catalog, _gated(runtime, new, gate, by))
     found = find_table(runtime, full_name)
     if found.location != new.location and not if_not_exists:
         raise InvalidInputError(
@@ -51,6 +63,17 @@ def create_table(
             remedy="Give another name, or if_not_exists=True to take the table as it is.",
         )
     return found
+
+
+def _gated(runtime: Runtime, new: tables.NewTable, gate: RegisteredSuite | None, by: str | None) -> tables.NewTable:
+    """The table with its gate, if it is to have one. A gate that is given fits it."""
+    if gate is None and new.options.required_gate:
+        gate = find_registered(runtime, new.options.required_gate)
+        check_requirable(open_registered(gate), new.schema.columns)
+    if gate is None:
+        return new
+    options = replace(new.options, required_gate=gate.name)
+    return replace(new, options=options, required_suite=gate.required, required_by=by)
 
 
 def find_table(runtime: Runtime, full_name: str) -> TableInfo:

@@ -44,7 +44,7 @@ def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, re
 
 def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
     """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at."""
-    return stage_work(runtime, handle, _work_where(runtime, handle, where, request))
+    return stage_work(runtime, handle, request, _work_where(runtime, handle, where, request))
 
 
 def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
@@ -54,7 +54,7 @@ def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRe
 
 def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    return stage_work(runtime, handle, _work_keys(runtime, open_source(data), request))
+    return stage_work(runtime, handle, request, _work_keys(runtime, open_source(data), request))
 
 
 def _work_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Work:

@@ -68,7 +68,7 @@ def stage_partition(
         written = write_rows(runtime, now, source, request, file_kind=kind.value, inside=inside)
         return propose(now, kind, request, written)
 
-    return stage_work(runtime, table, Work(prepare=prepare))
+    return stage_work(runtime, table, request, Work(prepare=prepare))
 
 
 def _target(table: TableInfo, values: Mapping[str, str]) -> StaticTarget:

@@ -6,17 +6,18 @@ through the ordinary scan, and its checks; the outcome; the verdict, kept with t
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import commits, files, tables, verdicts
+from lakelib.catalog import commits, files, gates, tables, verdicts
 from lakelib.catalog.rows import Row
-from lakelib.errors import InvalidInputError, RejectedError, RetryableError
-from lakelib.model.commit import Done, Stale
+from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
+from lakelib.model.commit import Done, Refusal, Rejected, Stale
+from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
@@ -25,7 +26,7 @@ from lakelib.ops.publish import error_of, parse_approval, settle_done, try_publi
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.outcome import decide_outcome, describe_failures
-from lakelib.specs.suite import Check, Suite, load_suite
+from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,11 @@ def open_gate(gate: str | PathLike[str] | Suite) -> Suite:
     raise InvalidInputError(
         f"gate is {gate!r}.", kind="invalid_gate", remedy="Give the path of a suite, or a suite that was loaded."
     )
+
+
+def open_registered(suite: RegisteredSuite) -> Suite:
+    """What was registered, to judge with."""
+    return parse_suite(suite.text, f"gate {suite.name}, version {suite.version}")
 
 
 def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence[UUID] = ()) -> Verdict:
@@ -165,9 +171,10 @@ def publish_judged(
     by: str | None = None,
     reason: str | None = None,
 ) -> list[Snapshot]:
-    """As `publish_staged`. Where rows have changed that a verdict rests on, the commits are judged again, each on top
-    of those before it, if it is known how they are judged; else the stale verdict is a ConflictError. Raises as
-    `require_passed` does for a verdict that has turned.
+    """As `publish_staged`. Where rows have changed that a verdict rests on, or the table requires another suite of the
+    gate by now, the commits are judged again, each on top of those before it, if it is known how they are judged; else
+    the stale verdict is a ConflictError, and the other suite's a RejectedError. Raises as `require_passed` does for a
+    verdict that has turned.
     """
     approval = parse_approval(by, reason)
     patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
@@ -175,9 +182,9 @@ def publish_judged(
         match try_publish(runtime, commit_ids, approval=approval):
             case Done() as done:
                 return settle_done(runtime, done)
-            case Stale(about=about) as stale:
+            case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
                 if not judgings.get(about.commit_id):
-                    raise error_of(stale)
+                    raise error_of(refused)
                 _judge_again(runtime, commit_ids, judgings)
             case outcome:
                 raise error_of(outcome)
@@ -197,8 +204,18 @@ def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping
             and found[other]["state"] == CommitState.STAGED.value
         ]
         for judging in judgings.get(commit_id, ()):
-            if _may_be_stale(runtime, commit_id, judging.suite):
-                require_passed(judge(runtime, commit_id, judging, before))
+            now = as_required(runtime, commit_id, judging)
+            if _may_be_stale(runtime, commit_id, now.suite):
+                with suppress(DecidedError):
+                    require_passed(judge(runtime, commit_id, now, before))
+
+
+def as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
+    """With the suite that the table requires by now, where that is one of the same gate."""
+    required = gates.find_suite_required_of(runtime.catalog, commit_id)
+    if required is None or required.name != judging.suite.name or required.hash == judging.suite.hash:
+        return judging
+    return replace(judging, suite=open_registered(required))
 
 
 def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:

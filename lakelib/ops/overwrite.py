@@ -40,7 +40,7 @@ def stage_overwrite(
     runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> UUID:
     """The replacement as a staged commit."""
-    return stage_work(runtime, handle, _work(runtime, open_source(data), partitions, request))
+    return stage_work(runtime, handle, request, _work(runtime, open_source(data), partitions, request))
 
 
 def _work(runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest) -> Work:

@@ -1,29 +1,80 @@
-"""Use case: a table is there as its spec says, and the columns that the spec has got since are added.
+"""Use case: a table is there as its spec says, with the columns that the spec has got since, and requires its gate.
 
-What a spec and its table disagree on otherwise is said, and left to people: nothing that readers rely on is changed
-because a file was edited.
+The suite of the spec's gate is registered, and required by its hash: where its file has changed, the requirement moves
+to the new version. What a spec and its table disagree on otherwise is said, and left to people: nothing that readers
+rely on is changed because a file was edited.
 """
 
+from dataclasses import dataclass
+
+from lakelib.catalog import gates, tables
 from lakelib.errors import InvalidInputError, LakeError
+from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.alter import set_options
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
 from lakelib.ops.evolve import evolve
+from lakelib.ops.gates import changed_all_the_time, check_requirable, register
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compare import Differences, Wanted, compare_table
 from lakelib.plan.declare import declare_schema
+from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec
 
+_MOST_TRIES = 10
 
-def provide_table(runtime: Runtime, spec: TableSpec, required_gate: str) -> TableInfo:
-    """The table, made if it is not there. Its gate is the one given, '' for none.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provided:
+    table: TableInfo
+    suite: Suite | None
+    """That of the spec's gate, which the table requires; None if the spec has none."""
+
+
+def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
+    """The table, made if it is not there, and its gate.
 
     With the spec's `write.merge_schema` nullable columns are added and types widened; any other difference is an
-    InvalidInputError that names them all.
+    InvalidInputError that names them all. Of runs at once that read different versions of the gate's file, the one that
+    has read it last decides: what is required is looked at before the file, and replaced only if it is still that.
     """
-    create_namespace(runtime, spec.namespace)
+    for _ in range(_MOST_TRIES):
+        seen = tables.find_table(runtime.catalog, spec.namespace, spec.name)
+        suite = spec.suite()
+        create_namespace(runtime, spec.namespace)
+        gate = None if suite is None else _registered(runtime, spec, suite, seen)
+        table = _as_declared(runtime, spec, gate)
+        if gate is None or table.required_suite == gate.required or _requires(runtime, seen, table, gate, spec):
+            return Provided(table=set_options(runtime, table, spec.options), suite=suite)
+    raise changed_all_the_time(table)
+
+
+def _registered(runtime: Runtime, spec: TableSpec, suite: Suite, seen: TableInfo | None) -> RegisteredSuite:
+    """The suite; one that the table does not require yet is checked first. Rows may bring the columns that it looks at,
+    where the spec lets them."""
+    required = None if seen is None else seen.required_suite
+    if required is None or (required.name, required.hash) != (suite.name, suite.hash):
+        check_requirable(suite, None if spec.write.merge_schema else declare_schema(spec.columns))
+    return register(runtime, suite, _who(spec))
+
+
+def _requires(
+    runtime: Runtime, seen: TableInfo | None, table: TableInfo, gate: RegisteredSuite, spec: TableSpec
+) -> bool:
+    """Whether the table requires the gate from now on; not so if somebody has changed what it requires, or made it,
+    since it was looked at."""
+    if seen is None or seen.id != table.id:
+        return False
+    return gates.require_suite(runtime.catalog, seen, gate, by=_who(spec), reason=None) is not None
+
+
+def _who(spec: TableSpec) -> str:
+    return f"spec {spec.path}"
+
+
+def _as_declared(runtime: Runtime, spec: TableSpec, gate: RegisteredSuite | None) -> TableInfo:
     table = create_table(
         runtime,
         spec.table,
@@ -33,15 +84,18 @@ def provide_table(runtime: Runtime, spec: TableSpec, required_gate: str) -> Tabl
         buckets=spec.buckets,
         sequence_by=spec.sequence_by,
         merge="deduplicate",
-        options={**spec.options, "required_gate": required_gate},
+        options=spec.options,
         if_not_exists=True,
+        gate=gate,
+        by=_who(spec),
     )
+    _check_same_gate(table, spec, gate)
     found = _differences(table, spec)
     if found.other or ((found.add or found.widen) and not spec.write.merge_schema):
         raise _differs(spec, found)
     if found.add or found.widen:
         table = _evolved(runtime, table, spec, found)
-    return _with_options(runtime, table, spec, required_gate)
+    return table
 
 
 def _differences(table: TableInfo, spec: TableSpec) -> Differences:
@@ -83,14 +137,15 @@ def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differe
     return find_table(runtime, spec.table)
 
 
-def _with_options(runtime: Runtime, table: TableInfo, spec: TableSpec, required_gate: str) -> TableInfo:
-    """A gate is set where there was none. To change one, or to do without, takes a person, who may do so meanwhile."""
-    if table.options.required_gate not in ("", required_gate):
-        declared = f"its spec's gate is {required_gate!r}" if required_gate else "its spec has no gate"
-        raise InvalidInputError(
-            f"Table {spec.table} requires the gate {table.options.required_gate!r}, and {declared} ({spec.path}).",
-            kind="table_differs",
-            remedy=f'If that is meant: Table.set_options({{"required_gate": "{required_gate}"}}).',
-        )
-    gate = {} if table.options.required_gate == required_gate else {"required_gate": required_gate}
-    return set_options(runtime, table, {**spec.options, **gate})
+def _check_same_gate(table: TableInfo, spec: TableSpec, gate: RegisteredSuite | None) -> None:
+    """A gate is required where there was none. To change to another one, or to do without, takes a person."""
+    declared = "" if gate is None else gate.name
+    if table.options.required_gate in ("", declared):
+        return
+    what = f"its spec's gate is {declared!r}" if declared else "its spec has no gate"
+    raise InvalidInputError(
+        f"Table {spec.table} requires the gate {table.options.required_gate!r}, and {what} ({spec.path}).",
+        kind="table_differs",
+        remedy="If that is meant, release the table from its gate, by name and reason: table.release_gate(by=…,"
+        " reason=…), or `lake gate release`.",
+    )

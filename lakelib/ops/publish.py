@@ -9,7 +9,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
-from lakelib.errors import ConflictError, InvalidInputError, LakeError, RejectedError
+from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
     Busy,
     CommitMissing,
@@ -31,7 +31,7 @@ from lakelib.model.commit import (
     TableMissing,
 )
 from lakelib.model.table import Approval, CommitState, Snapshot, TableInfo
-from lakelib.model.text import is_storable
+from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
@@ -74,17 +74,13 @@ def parse_approval(by: str | None, reason: str | None) -> Approval | None:
     """None if nobody approves. Raises InvalidInputError for a name without a reason, and the other way round."""
     if by is None and reason is None:
         return None
-    if not _is_said(by) or not _is_said(reason):
+    if not is_said(by) or not is_said(reason):
         raise InvalidInputError(
             f"by is {by!r} and reason is {reason!r}.",
             kind="invalid_approval",
             remedy="Say who publishes the commit and why, both in text, without NUL characters and lone surrogates.",
         )
     return Approval(by=str(by), reason=str(reason))
-
-
-def _is_said(text: object) -> bool:
-    return isinstance(text, str) and bool(text.strip()) and is_storable(text)
 
 
 def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUID]:
@@ -102,7 +98,7 @@ def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUI
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
     """The commit is rejected and stays inspectable: nobody publishes it but a person by name and reason. Raises
     InvalidInputError for a reason that is no text, or blank, ConflictError if it was decided otherwise."""
-    if not _is_said(reason):
+    if not is_said(reason):
         raise InvalidInputError(
             f"The reason to reject commit {commit_id} is {reason!r}.",
             kind="invalid_reason",
@@ -110,9 +106,8 @@ def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
         )
     state = commits.end(runtime.catalog, commit_id, CommitState.REJECTED, reason)
     if state is not CommitState.REJECTED:
-        raise ConflictError(
+        raise DecidedError(
             f"Commit {commit_id} is {state.value}; it cannot be rejected.",
-            kind="commit_decided",
             remedy="A commit is decided once; undo a published one with a new commit.",
         )
 
@@ -208,6 +203,12 @@ def _rejected_error(rejected: Rejected) -> RejectedError:
                 " verdict."
             )
             remedy = "Judge the commit first."
+        case Refusal.VERDICT_OF_ANOTHER_SUITE:
+            what = (
+                f"Table {about.table_name} requires {rejected.suite}, and commit {about.commit_id} was judged by"
+                " another suite of that name."
+            )
+            remedy = "Judge the commit with the suite that is required: staged.judge() takes it from the catalog."
         case Refusal.VERDICT_NOT_PASSED:
             what = (
                 f"Commit {about.commit_id} of {about.table_name} has not passed gate {gate!r}: its verdict is"

@@ -38,6 +38,8 @@ class WriteRequest:
     distribution: str = "auto"
     judging: Judging | None = None
     """Publish only what this gate passes."""
+    session: Any = None
+    """The Spark session that has the rows, and judges them; None for in process."""
     refuse_empty: bool = False
     """No rows are an error."""
 

@@ -99,13 +99,14 @@ def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:
     """The request, whose gate judges rows that Spark has in Spark's session. Over Spark Connect there is no judging: it
     is done in process."""
     session = _session_of(data)
-    if request.judging is None or session is None:
+    if session is None:
         return request
     from lakelib.distribute.sessions import is_connect  # not everybody has Spark
 
     if is_connect(session):
         return request
-    return replace(request, judging=replace(request.judging, session=session))
+    judging = None if request.judging is None else replace(request.judging, session=session)
+    return replace(request, judging=judging, session=session)
 
 
 def _session_of(data: Any) -> Any:

@@ -35,7 +35,7 @@ def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, requ
 
 def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return stage_work(runtime, handle, _work(runtime, kind, open_source(data), request))
+    return stage_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
 
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:

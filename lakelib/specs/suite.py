@@ -24,7 +24,7 @@ from typing import Any
 from lakelib.errors import InvalidInputError
 from lakelib.model.text import is_storable
 from lakelib.model.verdict import Scope, Severity
-from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
+from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
 _SUITE_KEYS = ("name", "description", "expectations")
 _CHECK_KEYS = ("type", "kwargs", "severity", "scope", "name", "description")
@@ -63,6 +63,11 @@ class Suite:
         return hashlib.sha256("\n".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
+    def critical_checks(self) -> int:
+        """How many checks reject a commit; without one everything passes."""
+        return sum(check.severity is Severity.CRITICAL for check in self.checks)
+
+    @property
     def scopes(self) -> tuple[Scope, ...]:
         """Those that its checks look at."""
         return tuple(scope for scope in Scope if any(check.scope is scope for check in self.checks))
@@ -82,6 +87,17 @@ def load_suite(path: str | PathLike[str]) -> Suite:
 def parse_suite(content: str, path: str = "the suite") -> Suite:
     """As `load_suite`, for text that is at hand."""
     return _parse(parse_yaml(content, path))
+
+
+def suite_text(suite: Suite) -> str:
+    """The suite in YAML, of which `parse_suite` makes a suite of the same hash. Raises InvalidInputError for arguments
+    that YAML cannot say, as suites made by hand may have them."""
+    described = {"description": suite.description} if suite.description.strip() else {}
+    text = dump_yaml({"name": suite.name, **described, "expectations": [_as_entry(check) for check in suite.checks]})
+    again = parse_suite(text, f"suite {suite.name!r}")
+    if (again.name, again.hash) != (suite.name, suite.hash) or not is_storable(text):
+        raise suite_error([f"suite {suite.name!r} has arguments that YAML does not keep as they are."])
+    return text
 
 
 def suite_error(problems: Sequence[str]) -> InvalidInputError:
@@ -118,6 +134,11 @@ def _check(yaml: YamlText, place: int, name: str) -> Check:
         line=yaml.line_of(here),
         argument_lines={each: yaml.line_of((*here, "kwargs", each)) for each in arguments},
     )
+
+
+def _as_entry(check: Check) -> dict[str, Any]:
+    entry = {"type": check.expectation, "severity": check.severity.value, "scope": check.scope.value}
+    return entry | {"name": check.name, "kwargs": dict(check.arguments)}
 
 
 def _names(entries: Sequence[Mapping[str, Any]]) -> list[str]:

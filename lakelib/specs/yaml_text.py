@@ -74,6 +74,17 @@ def parse_yaml(content: str | bytes, path: str) -> YamlText:
         raise _wrong(path, 1, "nested too deeply.") from None
 
 
+def dump_yaml(values: Any) -> str:
+    """Text that says the values; what `parse_yaml` makes of it are they again. Raises InvalidInputError for values that
+    YAML has no words for."""
+    try:
+        return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False))
+    except yaml.YAMLError as error:
+        raise InvalidInputError(
+            f"The values cannot be said in YAML: {error}.", kind="invalid_yaml", remedy="Use texts, numbers and dates."
+        ) from error
+
+
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """SafeLoader, which tells the line of a value that looks like a date and is none."""
 

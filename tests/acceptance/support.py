@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakelib import InvalidInputError, Scan, Snapshot, Table
+from lakelib import InvalidInputError, Lake, LakeError, Scan, Snapshot, Table
 from lakelib.model.compaction import CompactionResult
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
@@ -112,6 +112,22 @@ def rows_of(engine: Engine, scan: Scan) -> list[tuple[Any, ...]]:
 def stored_files(table: Table, storage: StorageSettings) -> set[str]:
     """All files under the table's location, live or not."""
     return {found.path for found in open_storage(table.location, storage).list_files()}
+
+
+@contextmanager
+def raised(error: type[LakeError], kind: str) -> Iterator[pytest.ExceptionInfo[LakeError]]:
+    """The block raises an error of this kind, which tells what to do."""
+    with pytest.raises(error) as caught:
+        yield caught
+    assert caught.value.kind == kind
+    assert caught.value.remedy
+
+
+def require_by_name(lake: Lake, table: Table, gate: str) -> None:
+    """As tables required their gates before suites were registered: by an option."""
+    change = "options = options || jsonb_build_object('required_gate', %s::text)"
+    text = f'update lake."table" set {change} where location = %s'
+    lake.runtime.catalog.run(lambda db: db.execute(text, (gate, table.location)))
 
 
 @contextmanager

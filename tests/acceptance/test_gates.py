@@ -1,8 +1,7 @@
 """Promises of gates: nothing is seen that its gate has not passed, and what a verdict rests on is what is published."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,16 +13,16 @@ from lakelib import (
     ConflictError,
     InvalidInputError,
     Lake,
-    LakeError,
     NotFoundError,
     RejectedError,
     RetryableError,
     Table,
 )
 from lakelib.model.verdict import Outcome, Scope, Status
-from lakelib.ops import delete, judge
+from lakelib.ops import commit, judge
+from lakelib.ops.judge import Judging
 from lakelib.specs.suite import Suite, parse_suite
-from tests.acceptance.support import NewTable, data
+from tests.acceptance.support import NewTable, data, raised, require_by_name
 
 SCHEMA = "id BIGINT, dt DATE, amount DECIMAL(10, 2)"
 COLUMNS = {"id": pa.int64(), "dt": pa.string(), "amount": pa.decimal128(10, 2)}
@@ -53,21 +52,15 @@ def table(new_table: NewTable) -> Table:
 
 
 @pytest.fixture
-def gated(new_table: NewTable) -> Table:
-    """A table that requires its gate."""
-    return new_table(SCHEMA, primary_key=["id"], partition_by=["dt"], options={"required_gate": "orders"})
+def gated(lake: Lake, new_table: NewTable) -> Table:
+    """A table that requires its gate by name."""
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"])
+    require_by_name(lake, table, "orders")
+    return table
 
 
 def ids(table: Table) -> list[int]:
     return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
-
-
-@contextmanager
-def raised(error: type[LakeError], kind: str) -> Iterator[pytest.ExceptionInfo[LakeError]]:
-    with pytest.raises(error) as caught:
-        yield caught
-    assert caught.value.kind == kind
-    assert caught.value.remedy
 
 
 # Verdicts
@@ -345,7 +338,7 @@ def test_a_gate_that_is_wrong_is_told_before_anything_is_written(table: Table, t
 
 
 def test_a_delete_that_makes_others_wait_is_judged_meanwhile(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delete, "_FREE_TRIES", 0)
+    monkeypatch.setattr(commit, "_FREE_TRIES", 0)
     table.append(GOOD, **CAST)
     with raised(RejectedError, "gate_rejected"):
         table.delete("amount = 1", gate=suite("{type: expect_table_row_count_to_equal, kwargs: {value: 7}}"))
@@ -481,15 +474,37 @@ def test_a_direct_overwrite_is_judged_on_what_it_replaces_at_last(table: Table) 
     assert ids(table) == [2, 7]
 
 
-def test_two_commits_to_judged_partitions_cannot_share_a_transaction(lake: Lake, table: Table) -> None:
-    """The second was not judged on top of the first."""
+def test_commits_of_one_transaction_are_judged_on_top_of_each_other(lake: Lake, table: Table) -> None:
     first, second = (table.stage_append(rows((number, "2026-11-18", number)), **CAST) for number in (1, 2))
     for staged in (first, second):
         staged.judge(suite(ONE_OF_A_KEY))
-    with raised(ConflictError, "verdict_stale"), lake.transaction() as tx:
+    with lake.transaction() as tx:
+        tx.add(first)
+        tx.add(second)
+    assert ids(table) == [1, 2]
+    assert second.verdict is not None
+    assert second.verdict.beneath == (first.id,)
+
+
+def test_what_two_commits_of_one_transaction_break_together_is_rejected(lake: Lake, table: Table) -> None:
+    first, second = (table.stage_append(rows((number, "2026-11-18", 7)), **CAST) for number in (1, 2))
+    for staged in (first, second):
+        assert staged.judge(suite(ONE_OF_A_KEY)).outcome is Outcome.ACCEPT
+    with raised(RejectedError, "gate_rejected"), lake.transaction() as tx:
         tx.add(first)
         tx.add(second)
     assert ids(table) == []
+    assert (first.state, second.state) == ("staged", "rejected")
+
+
+def test_a_verdict_on_top_of_a_commit_that_was_not_published_is_stale(lake: Lake, table: Table) -> None:
+    first, second = (table.stage_append(rows((number, "2026-11-18", number)), **CAST) for number in (1, 2))
+    judging = Judging(suite=suite(ONE_OF_A_KEY))
+    judge.judge(lake.runtime, second.id, judging, [first.id])
+    with raised(ConflictError, "verdict_stale"):
+        lake.staged(second.id).publish()
+    first.publish()
+    assert lake.staged(second.id).publish().id == 2
 
 
 def test_a_transaction_judges_again_what_has_become_stale(lake: Lake, table: Table, gated: Table) -> None:

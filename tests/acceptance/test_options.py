@@ -10,16 +10,16 @@ from tests.acceptance.support import NewTable
 
 def test_options_that_are_not_named_stay(new_table: NewTable, lake: Lake) -> None:
     table = new_table("id BIGINT", options={"target_file_bytes": 1_000_000})
-    table.set_options({"required_gate": "orders"})
-    assert lake.table(table.name).options == {"target_file_bytes": 1_000_000, "required_gate": "orders"}
-    table.set_options({"required_gate": "", "read_batch_rows": "10"})
+    table.set_options({"row_group_rows": 7})
+    assert lake.table(table.name).options == {"target_file_bytes": 1_000_000, "row_group_rows": 7}
+    table.set_options({"row_group_rows": 131_072, "read_batch_rows": "10"})
     assert lake.table(table.name).options == {"target_file_bytes": 1_000_000, "read_batch_rows": 10}
 
 
 def test_a_wrong_option_changes_nothing(new_table: NewTable) -> None:
     table = new_table("id BIGINT")
     with pytest.raises(InvalidInputError, match="read_batch_rows"):
-        table.set_options({"required_gate": "orders", "read_batch_rows": 0})
+        table.set_options({"row_group_rows": 7, "read_batch_rows": 0})
     assert table.options == {}
 
 

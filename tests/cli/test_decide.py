@@ -235,3 +235,42 @@ def test_a_service_that_does_not_answer_is_told_of(run: Run, orders: Table) -> N
     assert told.code == 7
     assert "http://127.0.0.1:9/x" in told.err
     assert orders.is_done({"dt": "2026-11-16"})
+
+
+# Gates that tables require
+
+
+def test_a_gate_is_registered_required_and_released(run: Run, orders: Table, tmp_path: Path) -> None:
+    made = run("gate", "register", write_suite(tmp_path), "--by", "ann", "--json").document
+    assert (made["gate"], made["critical_checks"], made["registered_by"]) == ("orders", 2, "ann")
+    held = run("gate", "require", orders.name, "orders", "--by", "ann", "--json").document
+    assert (held["hash"], held["version"], held["released_at"]) == (made["hash"], made["version"], None)
+    (listed,) = (each for each in run("gate", "list", "--json").document if orders.name in each["tables"])
+    assert (listed["gate"], listed["version"]) == ("orders", made["version"])
+    described = run("describe", orders.name, "--json").document
+    assert (described["required_gate"], described["gate_history"]) == (held, [held])
+    assert f"orders, version {made['version']} ({made['hash']})" in run("describe", orders.name).out
+
+    assert run("gate", "release", orders.name, "--by", "bob").code == 2
+    kept = run("gate", "release", orders.name, "--by", "bob", "--reason", "no source", "--json").document
+    assert (kept["required_by"], kept["released_by"], kept["release_reason"]) == ("ann", "bob", "no source")
+    assert run("gate", "show", orders.name, "--json").document == [kept]
+    assert "no source" in run("gate", "show", orders.name).out
+    assert "by bob" in run("describe", orders.name).out
+    assert run("gate", "release", orders.name, "--by", "bob", "--reason", "again").code == 3
+
+
+def test_a_gate_that_is_not_registered_cannot_be_required(run: Run, orders: Table) -> None:
+    told = run("gate", "require", orders.name, "nowhere")
+    assert told.code == 4
+    assert "lake gate register" in told.err
+    assert run("gate", "show", orders.name, "--json").document == []
+
+
+def test_a_commit_is_judged_by_what_its_table_requires(run: Run, orders: Table, tmp_path: Path) -> None:
+    orders.require_gate(write_suite(tmp_path))
+    staged = stage(orders)
+    assert run("gate", "judge", staged.id).code == 0
+    assert run("publish", staged.id).code == 0
+    assert orders.head is not None
+    assert orders.head.id == 3

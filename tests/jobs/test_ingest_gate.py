@@ -9,6 +9,7 @@ import pytest
 from lakelib import Lake
 from lakelib.model.table import TableInfo
 from lakelib.ops import provide
+from lakelib.specs.suite import load_suite
 from tests.jobs.conftest import Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 
@@ -59,7 +60,10 @@ def test_the_table_requires_the_gate_from_its_making(shop: Shop, run_job: RunJob
     shop.write_spec(gate=shop.write_gate(STATUS))
     shop.deliver([order(1)])
     assert _ingest(run_job, shop, 1).code == 0
-    assert lake.table(shop.table).options == {"required_gate": "orders"}
+    required = lake.table(shop.table).required_gate
+    assert required is not None
+    assert (required.name, required.required_by) == ("orders", f"spec {shop.spec}")
+    assert required.hash == load_suite(shop.folder / "gate.yaml").hash
 
 
 def test_a_table_gets_a_gate_and_keeps_it_until_a_person_says_otherwise(
@@ -78,7 +82,7 @@ def test_a_table_gets_a_gate_and_keeps_it_until_a_person_says_otherwise(
     assert "requires the gate 'orders', and its spec's gate is 'other'" in ran.facts["error"]["message"]
     shop.write_spec()
     assert "its spec has no gate" in _ingest(run_job, shop, 2).facts["error"]["message"]
-    table.set_options({"required_gate": ""})
+    table.release_gate(by="ann", reason="a test")
     assert _ingest(run_job, shop, 2).code == 0
 
 
@@ -129,11 +133,29 @@ def test_a_verdict_is_taken_up_and_one_of_another_suite_is_made_anew(shop: Shop,
     assert (stricter.facts["outcome"], stricter.facts["state"]) == ("reject", "rejected")
 
 
+def test_what_an_older_version_of_the_gate_accepted_is_judged_by_the_newer_before_it_is_published(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS))
+    shop.deliver([order(1, amount=-1.5)])
+    poor = _ingest(run_job, shop, 1).facts["commit"]
+    shop.deliver([order(2)])
+    good = _ingest(run_job, shop, 2).facts["commit"]
+    shop.write_gate(STATUS, AMOUNT)
+    shop.deliver([order(3)])
+    assert _ingest(run_job, shop, 3).code == 0
+    told = run_job("publish", "--commit", good)
+    assert (told.code, told.facts["error"]["kind"]) == (6, "verdict_of_another_suite")
+    told = run_job("publish", "--commit", poor, "--spec", shop.spec)
+    assert (told.code, told.facts["error"]["kind"]) == (6, "gate_rejected")
+    assert run_job("publish", "--commit", good, "--spec", shop.spec).code == 0
+
+
 def test_a_verdict_of_another_gate_of_the_same_checks_is_not_taken_up(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec(gate=shop.write_gate(STATUS))
     shop.deliver([order(1)])
     commit = _ingest(run_job, shop, 1).facts["commit"]
-    lake.table(shop.table).set_options({"required_gate": "renamed"})
+    lake.table(shop.table).release_gate(by="ann", reason="it has another name from now on")
     shop.write_gate(STATUS, name="renamed")
     again = _ingest(run_job, shop, 1)
     assert (again.facts["commit"], again.facts["outcome"]) == (commit, "accept")
@@ -159,10 +181,11 @@ def test_a_gate_that_a_person_requires_meanwhile_stays_required(
 ) -> None:
     shop.write_spec()
     shop.deliver([order(1)])
+    strict = shop.folder / shop.write_gate(STATUS, name="strict")
     compare = provide.compare_table
 
     def compare_while_a_person_decides(table: TableInfo, *given: Any, **more: Any) -> Any:
-        lake.table(shop.table).set_options({"required_gate": "strict"})
+        lake.table(shop.table).require_gate(load_suite(strict))
         return compare(table, *given, **more)
 
     monkeypatch.setattr(provide, "compare_table", compare_while_a_person_decides)

@@ -16,6 +16,7 @@ from jobs.common.outcome import explain_failure, readable_bytes
 from jobs.common.sessions import told_progress
 from lakelib import LakeError, Table
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
+from lakelib.specs.suite import parse_suite
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 
 
@@ -142,8 +143,12 @@ def test_a_conflict_ends_with_5(
     assert (ran.code, ran.facts["error"]["kind"]) == (5, "fenced")
 
 
+@pytest.mark.usefixtures("gates")
 def test_a_rejected_commit_ends_with_6(rows: Path, new_table: NewTable, run_job: RunJob) -> None:
-    table = new_table(primary_key=["id"], options={"required_gate": "none"})
+    table = new_table("id BIGINT, dt DATE, name STRING", primary_key=["id"])
+    table.require_gate(
+        parse_suite("name: few\nexpectations: [{type: expect_table_row_count_to_equal, kwargs: {value: 1}}]")
+    )
     ran = run_job("upsert", table.name, "--path", rows)
     assert (ran.code, ran.facts["error"]["family"]) == (6, "RejectedError")
     assert table.head is None

@@ -65,25 +65,31 @@ def test_spark_and_this_process_judge_alike(spark: SparkSession, lake: Lake, new
 
 
 def test_a_frame_is_judged_where_it_is(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
-    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"], options={"required_gate": "orders"})
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"])
+    table.require_gate(SUITE)
     good = frame(spark, (1, "2026-11-18", "2026-11-18 12:00:00Z", "1"))
-    snapshot = table.upsert(good, gate=SUITE)
-    verdict = lake.staged(snapshot.commit_id).verdict
-    assert verdict is not None
-    assert (verdict.engine, verdict.outcome) == ("spark", Outcome.ACCEPT)
+    for snapshot in (table.upsert(good, gate=SUITE), table.upsert(good)):
+        verdict = lake.staged(snapshot.commit_id).verdict
+        assert verdict is not None
+        assert (verdict.engine, verdict.outcome) == ("spark", Outcome.ACCEPT)
     with pytest.raises(RejectedError) as caught:
         table.append(frame(spark, (2, "2026-11-18", "2026-11-18 12:00:00Z", None)), gate=SUITE)
     assert caught.value.kind == "gate_rejected"
 
 
 def test_the_format_is_gated_too(spark: SparkSession, lake: Lake, new_table: NewTable, tmp_path: Any) -> None:
-    table = new_table(SCHEMA, primary_key=["id"], options={"required_gate": "orders"})
-    rows = frame(spark, (1, "2026-11-18", "2026-11-18 12:00:00Z", "1"))
-    with pytest.raises(RejectedError) as caught:
-        rows.write.format("lake").mode("append").save(table.name)
-    assert caught.value.kind == "verdict_missing"
+    table = new_table(SCHEMA, primary_key=["id"])
+    table.require_gate(SUITE)
     suite = tmp_path / "orders.yaml"
     suite.write_text("name: orders\nexpectations: [{type: expect_column_to_exist, kwargs: {column: id}}]")
+    rows = frame(spark, (1, "2026-11-18", "2026-11-18 12:00:00Z", None))
+    with pytest.raises(RejectedError) as rejected:
+        rows.write.format("lake").mode("append").save(table.name)
+    assert rejected.value.kind == "gate_rejected"
+    with pytest.raises(InvalidInputError) as refused:
+        rows.write.format("lake").mode("append").option("gate", str(suite)).save(table.name)
+    assert refused.value.kind == "gate_differs"
+    table.release_gate(by="ada", reason="a test")
     rows.write.format("lake").mode("append").option("gate", str(suite)).save(table.name)
     assert table.scan().count() == 1
 

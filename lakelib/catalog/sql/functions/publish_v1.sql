@@ -5,7 +5,7 @@
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
 -- whether files of done marks are left to delete. All others change nothing: commit_missing, table_missing, rejected,
--- verdict_missing, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
+-- verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
 -- client has to say of which of these partitions a commit's predicate may be TRUE.
 create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -288,19 +288,37 @@ begin
     end if;
 end $$;
 
--- What brings no rows needs no gate. All newest verdicts must have passed, also of gates that nobody requires.
+-- Of each gate the newest verdict on a commit; of the gate that the table requires by hash, the newest of that suite.
+create function lake.verdicts_v1(own lake.commit) returns setof lake.verdict
+language plpgsql as $$
+begin
+    return query
+    select distinct on (v.gate) v.* from lake.verdict v
+    left join lake.gate_requirement r
+        on r.table_id = own.table_id and r.released_at is null and r.suite_name = v.gate
+    where v.commit_id = own.id and (r.suite_hash is null or r.suite_hash = v.suite_hash)
+    order by v.gate, v.id desc;
+end $$;
+
+-- What brings no rows needs no gate. All verdicts that count must have passed, also those of gates that nobody requires.
 create function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
-    required constant text := coalesce(home.options ->> 'required_gate', '');
+    required lake.gate_requirement;
+    required_name text;
     failed record;
 begin
-    if required <> '' and own.kind not in ('compact', 'evolve') and not exists (
-        select from lake.verdict v where v.commit_id = own.id and v.gate = required) then
-        perform lake.refuse_v1(own, home, 'verdict_missing', jsonb_build_object('gate', required));
+    select * into required from lake.gate_requirement r where r.table_id = own.table_id and r.released_at is null;
+    required_name := coalesce(required.suite_name, home.options ->> 'required_gate', '');
+    if required_name <> '' and own.kind not in ('compact', 'evolve') and not exists (
+        select from lake.verdicts_v1(own) v where v.gate = required_name) then
+        perform lake.refuse_v1(
+            own, home,
+            case when exists (select from lake.verdict v where v.commit_id = own.id and v.gate = required_name)
+                 then 'verdict_of_another_suite' else 'verdict_missing' end,
+            jsonb_build_object('gate', required_name, 'version', required.suite_version, 'hash', required.suite_hash));
     end if;
-    select v.gate, v.outcome into failed
-    from (select distinct on (gate) gate, outcome from lake.verdict where commit_id = own.id order by gate, id desc) v
+    select v.gate, v.outcome into failed from lake.verdicts_v1(own) v
     where v.outcome not in ('accept', 'warn') order by v.gate limit 1;
     if found then
         perform lake.refuse_v1(own, home, 'verdict_not_passed',
@@ -316,8 +334,7 @@ declare
     stale record;
 begin
     select v.gate, v.base_snapshot_id into stale
-    from (select distinct on (gate) gate, base_snapshot_id, judges_partitions, judges_table, amendment, beneath
-          from lake.verdict where commit_id = own.id order by gate, id desc) v
+    from lake.verdicts_v1(own) v
     where v.amendment <> own.amendment
        or exists (select from unnest(v.beneath) as b (id)
                   where not exists (select from lake.commit c where c.id = b.id and c.state = 'published'))

@@ -1,8 +1,10 @@
 -- The tables of all namespaces or of one, each with its head.
 -- name: list_table_heads
-select t.*, s.columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at
+select t.*, s.columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at,
+       r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t
 join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 left join lake.snapshot h on h.table_id = t.id and h.id = t.head_id
 where t.dropped_at is null and (%(namespace)s::text is null or t.namespace = %(namespace)s)
 order by t.namespace, t.name;

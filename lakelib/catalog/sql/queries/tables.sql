@@ -30,14 +30,16 @@ on conflict do nothing;
 
 -- A table at its head, by name.
 -- name: load_table_by_name
-select t.*, s.columns, clock_timestamp() as loaded_at
+select t.*, s.columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
 
 -- A table at its head, by id.
 -- name: load_table_by_id
-select t.*, s.columns, clock_timestamp() as loaded_at
+select t.*, s.columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.id = %(table_id)s and t.dropped_at is null;
 
 -- Schema versions of a table.
@@ -48,9 +50,13 @@ select id, columns from lake.table_schema where table_id = %(table_id)s and id =
 -- name: drop_table
 update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;
 
--- Other options, unless somebody else has changed them since they were read.
+-- Other options, unless somebody else has changed them since they were read. The gate that is required stays as it is.
 -- name: replace_options
-update lake."table" set options = %(options)s where id = %(table_id)s and dropped_at is null and options = %(read)s
+update lake."table"
+set options = %(options)s::jsonb - 'required_gate'
+    || jsonb_strip_nulls(jsonb_build_object('required_gate', options -> 'required_gate'))
+where id = %(table_id)s and dropped_at is null
+  and options - 'required_gate' = %(read)s::jsonb - 'required_gate'
 returning id;
 
 -- A schema id and column ids that nobody else will ever get on this table.
