@@ -178,7 +178,8 @@ class Source(Part):
     )
     path: WithVariables = Field(
         description="Files, a folder that ends with a slash, or a pattern of either. {partition} is the key of the"
-        " run's partition; ${NAME} is a variable of the environment that the work runs in.",
+        " run's partition; ${NAME} is a variable of the environment that the work runs in: LANDING, LAKE_VAR_…, or one"
+        " that LAKE_SPEC_VARIABLES lists.",
     )
     options: Options = Field(default={}, description="Options of Spark's reader for these files, such as header: true.")
     columns: Ddl | None = Field(

@@ -190,8 +190,8 @@ def test_a_row_of_another_partition_is_refused_before_anything_is_staged(
 def test_a_source_that_has_not_arrived_ends_with_4_and_starts_nothing(
     arrival: str, shop: Shop, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("IN", str(shop.landing))
-    shop.write_spec(source=f"{{format: json, path: '${{IN}}/{{partition}}/*.json', arrival: {arrival}}}")
+    monkeypatch.setenv("LANDING", str(shop.landing))
+    shop.write_spec(source=f"{{format: json, path: '${{LANDING}}/{{partition}}/*.json', arrival: {arrival}}}")
     if "READY" in arrival:
         shop.deliver([order(1)], marker=False)
     ran = _ingest(run_job, shop, 1)
@@ -472,7 +472,7 @@ def test_a_format_that_nobody_reads_is_named_without_a_trace(shop: Shop, run_job
 
 
 def test_a_variable_that_is_not_set_is_named(shop: Shop, run_job: RunJob) -> None:
-    shop.write_spec(source="{path: '${NOWHERE_TO_LAND}/{partition}/'}")
+    shop.write_spec(source="{path: '${LAKE_VAR_NOWHERE}/{partition}/'}")
     ran = _ingest(run_job, shop, 1)
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "variable_not_set")
-    assert "NOWHERE_TO_LAND" in ran.facts["error"]["message"]
+    assert "LAKE_VAR_NOWHERE" in ran.facts["error"]["message"]
