@@ -14,7 +14,7 @@ REPORTS_URL = "/lake"
 """Where the API server serves the reports of verdicts (plugins/lake_reports.py)."""
 REPORT_FILE = "report.html"
 
-_SECRET_VARIABLES = re.compile(r"_?AIRFLOW__")
+_SECRET_VARIABLES = re.compile(r"_?AIRFLOW_(_|CONN_|VAR_)")
 
 
 def tables_folder() -> Path:
@@ -60,7 +60,7 @@ def spark_submit() -> str:
 
 
 def job_environment() -> dict[str, str]:
-    """This process's environment without Airflow's own settings, which hold the keys to its database."""
+    """This process's environment without Airflow's own settings, connections and variables, which hold keys."""
     kept = {name: value for name, value in os.environ.items() if not _SECRET_VARIABLES.match(name)}
     return {**kept, "PYSPARK_PYTHON": kept.get("PYSPARK_PYTHON") or sys.executable, "PYTHONUNBUFFERED": "1"}
 
