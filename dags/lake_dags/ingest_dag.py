@@ -38,6 +38,7 @@ from lakelib.specs.table_spec import TableSpec
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
 PUBLISH, DISCARD = "publish", "discard"
 _LONGEST_ANSWER = 2000
+_LONGEST_TAG = 100
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -64,7 +65,7 @@ def make_ingest_dag(spec: TableSpec, specs: Mapping[str, TableSpec], doc: str) -
         max_active_runs=_MAX_ACTIVE_RUNS,
         params=_params(spec),
         default_args={"retries": spec.retries.count, "retry_delay": spec.retries.delay, "owner": "lake"},
-        tags={"lake", "ingest", spec.namespace},
+        tags={"lake", "ingest", spec.namespace[:_LONGEST_TAG]},
         doc_md=f"{doc}\n\n{_describe(spec)}",
         auto_register=False,
     ) as dag:

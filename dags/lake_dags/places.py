@@ -46,9 +46,17 @@ def clear_folder(task: Path, clear_number: int) -> Path:
 
 
 def newest_report(task: Path) -> Path | None:
-    """The report that the task wrote last."""
-    reports = task.glob(f"clear_*/attempt-*/{REPORT_FILE}")
-    return max(reports, key=lambda path: path.stat().st_mtime_ns, default=None)
+    """The report that the task wrote last. A link that leads out of the task's folder is none: who may see a DAG's
+    reports may not see all files."""
+    try:
+        reports = [path for path in task.glob(f"clear_*/attempt-*/{REPORT_FILE}") if _is_inside(path, task)]
+        return max(reports, key=lambda path: path.stat().st_mtime_ns, default=None)
+    except OSError:  # no folder has a name that long
+        return None
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def spark_submit() -> str:

@@ -74,6 +74,18 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     assert "late.yaml, field schedule.timezone" in error
 
 
+def test_a_name_that_airflow_cannot_take_costs_its_own_dag_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    spec = "columns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
+    names = {"good": "a.good", "tag": f"{'n' * 128}.t", "long": f"{'n' * 128}.{'t' * 128}"}
+    for file, name in names.items():
+        (tmp_path / f"{file}.yaml").write_text(f"table: {name}\n{spec}")
+    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    assert {"ingest__a__good", f"ingest__{'n' * 128}__t"} < set(found["dags"])
+    (error,) = found["errors"].values()
+    assert "long.yaml, field table" in error
+    assert "at most 241 characters" in error
+
+
 _NO_NAMES = [
     "--result=/any/file",
     "-h",
