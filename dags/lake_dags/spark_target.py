@@ -17,7 +17,7 @@ class SparkChoice:
 
     master: str | None = None
     connection: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
 
 
