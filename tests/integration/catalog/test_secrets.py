@@ -165,6 +165,30 @@ def test_a_wrong_password_is_in_no_message(sign: str, guarded_url: str, caplog: 
     assert "as guarded refused the connection" in told
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda db: db.execute("select * from nothing.nothing"),
+        lambda db: db.execute(f"select {' + '.join(['%s'] * 70_000)}".encode(), [1] * 70_000),
+        lambda db: db.execute("select pg_terminate_backend(pg_backend_pid())"),
+    ],
+    ids=["refused", "misused", "lost"],
+)
+def test_a_statement_that_fails_tells_no_password(
+    work: Any, catalog_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = quote(f"{HEAD}/{TAIL}", safe="")
+    catalog = Catalog(f"{catalog_url}&sslpassword={secret}&password={secret}", patience_seconds=0)
+    catalog.run(lambda db: db.execute("select 1"))
+    with pytest.raises(lakelib.LakeError) as caught:
+        catalog.run(work)
+    catalog.close()
+
+    check(seen(caught.value) + caplog.text)
+    assert "as postgres" in str(caught.value)
+
+
 def _no_database(url: str) -> str:
     name = url.partition("?")[0].rpartition("/")[2]
     secret = quote(f"{HEAD}/{TAIL}", safe="")
@@ -200,6 +224,6 @@ def test_a_lake_tells_no_password(lake: lakelib.Lake, catalog_url: str, tmp_path
         s3_secret_key=secret,
         s3_session_token=secret,
     ) as other:
-        table = other.create_table("shop.orders", "id BIGINT", if_not_exists=True) if other.namespaces() else None
+        table = other.create_table("shop.orders", "id BIGINT")
         things: list[Any] = [other, other.settings, other.runtime, other.runtime.storage, other.runtime.catalog, table]
         check(" ".join(f"{thing!r} {thing}" for thing in things))
