@@ -24,7 +24,7 @@ _CUT_MARK = "~"
 """Stands only before the hash of a cut segment: in values it is escaped, so no whole segment equals a cut one."""
 _HASH_BYTES = 16
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?$", re.DOTALL)
-_LOGIN = re.compile(r"//.*@", re.DOTALL)
+_LOGIN = re.compile(r":/.*@", re.DOTALL)
 _OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -95,7 +95,7 @@ def _normal_uri(text: str, scheme: str, rest: str) -> str:
     if scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise InvalidInputError(
-            f"Location {_LOGIN.sub('//…@', text)!r} has the unknown scheme {scheme!r}.",
+            f"Location {_LOGIN.sub('://…@', text)!r} has the unknown scheme {scheme!r}.",
             kind="unknown_scheme",
             remedy=f"Known: {known}.",
         )
@@ -104,7 +104,7 @@ def _normal_uri(text: str, scheme: str, rest: str) -> str:
     authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", "")
     if not authority:
         raise InvalidInputError(
-            f"Location {text!r} names no {'host' if scheme == 'hdfs' else 'bucket'}.",
+            f"Location {_LOGIN.sub('://…@', text)!r} names no {'host' if scheme == 'hdfs' else 'bucket'}.",
             kind="invalid_location",
             remedy=f"Write {scheme}://name/path.",
         )
@@ -124,7 +124,7 @@ def _local_uri(text: str, rest: str) -> str:
         host, _, inside = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise InvalidInputError(
-                f"Location {_LOGIN.sub('//…@', text)!r} names a host; local files have none.",
+                f"Location {_LOGIN.sub('://…@', text)!r} names a host; local files have none.",
                 kind="invalid_location",
                 remedy="Write file:///absolute/path.",
             )

@@ -202,6 +202,7 @@ def test_a_listed_path_that_would_be_taken_for_another_file_is_told(listed: str,
         "hdfs://ann:hidden@host:8020/in",
         "file://ann:hidden@host/in",
         "postgresql://ann:hid/hidden@host/in",
+        "s3:/key:hidden@bucket/in",
     ],
 )
 def test_credentials_in_a_location_are_refused_and_not_told(text: str) -> None:
