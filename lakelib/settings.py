@@ -57,8 +57,9 @@ class _Given:
 _Layer = Mapping[str, _Given]
 
 _KEY = re.compile(r"[A-Za-z0-9._-]*")
-_AFTER_LOGIN = re.compile(r"(?:[^@/]*@)?([^/?]*)(.*)", re.DOTALL)
-"""Hosts, and what follows them, as the driver reads a URL."""
+_AFTER_LOGIN = re.compile(r"(?:[^@/]*@)?([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
+"""Hosts, database and parameters, as the driver reads a URL."""
+_SHOWN = ("host", "hostaddr", "port", "dbname", "user")
 _ESCAPES = "Within a user's name, a password and the like write %2F for /, %3F for ?, %40 for @ and %25 for %."
 
 _ENVIRONMENT = {
@@ -293,14 +294,20 @@ def find_url_problem(url: str) -> tuple[str, str] | None:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgresql", "postgres"):
         return "is not the URL of a PostgreSQL database", "Write postgresql://user@host:5432/database."
-    hosts, path = _AFTER_LOGIN.fullmatch(rest).groups()  # type: ignore[union-attr]
+    hosts, database, query = _AFTER_LOGIN.fullmatch(rest).groups("")  # type: ignore[union-attr]
     for host in hosts.split(","):
         port = re.sub(r"^\[[^\]]*\]", "", host).partition(":")[2]
         if port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65_536):
             return "has a port that is no number from 1 to 65535", f"Correct the port. {_ESCAPES}"
-    if "@" in hosts or "@" in path or "/" in path[1:].partition("?")[0]:
+    if "@" in hosts or "@" in database or "/" in database or any(map(_shows_an_at, query.split("&"))):
         return "has an @ or a / behind its host", _ESCAPES
     return None
+
+
+def _shows_an_at(parameter: str) -> bool:
+    """Whether one of those that messages show has an @. Folders have, and what is not shown may have."""
+    name, _, value = parameter.partition("=")
+    return "@" in value and name in _SHOWN and not (name == "host" and value.startswith("/"))
 
 
 def _checked_endpoint(name: str, given: _Given) -> str:
