@@ -158,6 +158,13 @@ Options = Annotated[
 ]
 
 
+def _without_environment(options: dict[str, str]) -> dict[str, str]:
+    """Spark would fill the variable in, whichever it is."""
+    if any("${env:" in value.casefold() for value in options.values()):
+        raise ValueError("values without ${env:…}")
+    return options
+
+
 class Arrival(Part):
     """When a partition of the source is complete, and how long to wait for that."""
 
@@ -346,7 +353,9 @@ class Spark(Part):
         default=None, description="Spark's master, such as local[2], yarn or spark://host:7077; ${NAME} is filled in."
     )
     connection: Text | None = Field(default=None, description="The id of an Airflow connection that says the master.")
-    conf: Options = Field(default={}, description="Spark's own settings, such as spark.executor.memory: 4g.")
+    conf: Annotated[Options, AfterValidator(_without_environment)] = Field(
+        default={}, description="Spark's own settings, such as spark.executor.memory: 4g."
+    )
     timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
 
 

@@ -94,6 +94,15 @@ def test_rows_that_lack_the_keys_column_get_the_partition(shop: Shop, run_job: R
     assert rows_of(lake.table(shop.table), "order_id", "dt") == [(1, date(2026, 11, 18))]
 
 
+def test_a_transform_cannot_name_the_environment(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    text = "${env:HOME} ${system:java.io.tmpdir} ${spark.app.id}"
+    (shop.folder / "new.sql").write_text(f"SELECT order_id, dt, '{text}' AS status, amount, updated_at FROM source")
+    shop.write_spec(transform="new.sql")
+    shop.deliver([order(1)])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    assert rows_of(lake.table(shop.table), "status") == [(text,)]
+
+
 def test_a_transform_sees_source_tables_and_the_partition(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec()
     shop.deliver([order(1)], "2026-11-17")

@@ -149,6 +149,10 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ),
         ({"source": "{format: json}"}, "field source.path: found nothing; expected a value: Files, a folder"),
         ({"source": "{path: '/x/${a b}'}"}, "expected ${NAME} with a name of letters, digits and _; not ${a b}."),
+        (
+            {"spark": "{conf: {spark.x: '${env:HOME}'}}"},
+            "field spark.conf: found a mapping; expected values without ${env:…}.",
+        ),
         ({"source": "{path: /x, arrival: {marker: x/}}"}, "field source.arrival.marker: found 'x/'; expected the name"),
         (
             {"source": "{path: /x, arrival: {timeout: 3}}"},
