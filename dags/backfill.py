@@ -34,16 +34,17 @@ from airflow.sdk import DAG, Param
 
 from lake_dags.backfilling import wire
 from lake_dags.catalogue import all_specs
+from lake_dags.forms import END, tables_param
 
 _TABLES = [spec.table for spec in all_specs()]
-_KEY = {"type": "string", "pattern": r"^(\d{4}-\d{2}(-\d{2}(T\d{2})?)?|all)$"}
+_KEY = {"type": "string", "pattern": rf"^(\d{{4}}-\d{{2}}(-\d{{2}}(T\d{{2}})?)?|all){END}"}
 
 with DAG(
     dag_id="backfill",
     description="Stages, judges and publishes a range of partitions of one table or of several.",
     schedule=None,
     params={
-        "tables": Param([], type="array", items={"type": "string"}, examples=_TABLES, title="Tables"),
+        "tables": tables_param(_TABLES, title="Tables"),
         "from": Param("2026-01-01", title="First partition", **_KEY),
         "to": Param("2026-01-01", title="Last partition", **_KEY),
         "atomic": Param(True, type="boolean", title="All in one transaction"),

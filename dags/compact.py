@@ -22,6 +22,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, Param, get_current_context, t
 from pendulum import datetime
 
 from lake_dags.catalogue import all_specs
+from lake_dags.forms import namespace_param, tables_param
 from lake_dags.maintenance import batch_arguments, compact_batches, existing_tables
 from lake_dags.operator import LakeJobOperator
 from lake_dags.places import MAINTENANCE_POOL
@@ -43,8 +44,8 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     params={
-        "tables": Param([], type="array", items={"type": "string"}, examples=[spec.table for spec in all_specs()]),
-        "namespace": Param(None, type=["null", "string"]),
+        "tables": tables_param([spec.table for spec in all_specs()]),
+        "namespace": namespace_param(),
         "full": Param(False, type="boolean"),
     },
     default_args={"retries": 1, "owner": "lake", "priority_weight": 1, "weight_rule": "absolute"},

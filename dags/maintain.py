@@ -24,6 +24,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, Param, get_current_context, t
 from pendulum import datetime
 
 from lake_dags.catalogue import all_specs
+from lake_dags.forms import namespace_param, tables_param
 from lake_dags.maintenance import batch_arguments, existing_tables, maintain_batches
 from lake_dags.operator import LakeJobOperator
 from lake_dags.places import MAINTENANCE_POOL
@@ -48,8 +49,8 @@ with DAG(
         "dry_run": Param(True, type="boolean"),
         "expire": Param(True, type="boolean"),
         "vacuum": Param(True, type="boolean"),
-        "tables": Param([], type="array", items={"type": "string"}, examples=[spec.table for spec in all_specs()]),
-        "namespace": Param(None, type=["null", "string"]),
+        "tables": tables_param([spec.table for spec in all_specs()]),
+        "namespace": namespace_param(),
     },
     default_args={"retries": 1, "owner": "lake", "priority_weight": 1, "weight_rule": "absolute"},
     tags={"lake", "maintenance"},

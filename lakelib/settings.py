@@ -28,7 +28,7 @@ class StorageSettings:
     """Completes a path without a scheme; None completes it to a local path."""
     s3_endpoint: str | None = None
     s3_region: str | None = None
-    s3_access_key: str | None = None
+    s3_access_key: str | None = field(default=None, repr=False)
     s3_secret_key: str | None = field(default=None, repr=False)
     s3_session_token: str | None = field(default=None, repr=False)
     s3_profile: str | None = None
@@ -55,6 +55,12 @@ class _Given:
 
 
 _Layer = Mapping[str, _Given]
+
+_KEY = re.compile(r"[A-Za-z0-9._-]*")
+_AFTER_LOGIN = re.compile(r"(?:[^@/]*@)?([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
+"""Hosts, database and parameters, as the driver reads a URL."""
+_SHOWN = ("host", "hostaddr", "port", "dbname", "user")
+_ESCAPES = "Within a user's name, a password and the like write %2F for /, %3F for ?, %40 for @ and %25 for %."
 
 _ENVIRONMENT = {
     "catalog": ("LAKE_CATALOG",),
@@ -183,14 +189,19 @@ def _lines(path: Path, text: str) -> Iterator[tuple[str, _Given]]:
                 kind="unreadable_settings",
                 remedy="Write key=value or # comment.",
             )
-        yield key, _Given(value=value, source=f"{source} ({key})")
+        yield key, _Given(value=value, source=f"{source} ({_shown_key(key)})")
+
+
+def _shown_key(key: str) -> str:
+    """Who writes `lake.pg.password secret=1` has the beginning of the secret before the equals sign."""
+    return key if key in _PROPERTIES else _KEY.match(key)[0]  # type: ignore[index]
 
 
 def _is_ours(key: str, given: _Given) -> bool:
     """Other programs may keep settings in the same file; a key of ours that nobody knows is a slip of the pen."""
     if key.startswith("lake.") and key not in _PROPERTIES:
         raise InvalidInputError(
-            f"Unknown setting {key!r} in {given.source}.",
+            f"Unknown setting {_shown_key(key)!r} in {given.source}.",
             kind="unknown_setting",
             remedy=f"Known: {', '.join(_PROPERTIES)}.",
         )
@@ -245,11 +256,19 @@ def _checked_location(name: str, given: _Given) -> str:
     if scheme not in SCHEMES:
         raise _wrong(name, given, f"has the unknown scheme {scheme!r}", f"Known: {', '.join(SCHEMES)}.")
     authority = given.value.partition("://")[2].partition("/")[0]
-    if scheme in ("s3", "gs") and "@" in authority:
+    if holds_login(scheme, authority):
         raise _wrong(name, given, "has credentials in its URI", "Give them as settings of their own.")
     if scheme != "file" and not authority:
         raise _wrong(name, given, "names no bucket or host", f"Write {scheme}://name/path.")
     return given.value
+
+
+def holds_login(scheme: str, authority: str) -> bool:
+    """Whether there are credentials where a bucket or a host belongs. The name of a bucket has neither @ nor :, where a
+    secret key may have a / that ends it too early."""
+    if scheme in ("s3", "gs"):
+        return "@" in authority or (":" in authority and not authority.startswith("arn:"))
+    return ":" in authority.rpartition("@")[0]
 
 
 def _checked_default_fs(name: str, given: _Given) -> str:
@@ -260,25 +279,46 @@ def _checked_default_fs(name: str, given: _Given) -> str:
 
 def _checked_catalog(name: str, given: _Given) -> str:
     url = given.value.removeprefix("jdbc:")
+    problem = find_url_problem(url)
+    if problem is not None:
+        raise _wrong(name, given, *problem)
+    return url
+
+
+def find_url_problem(url: str) -> tuple[str, str] | None:
+    """What is wrong with the URL of a catalog, and the remedy; nothing of the URL is in either, for it may be a secret.
+
+    The driver takes what stands behind an unescaped / in a password for the database, and what stands behind an @ for
+    the host, which messages show: such URLs are refused.
+    """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgresql", "postgres"):
-        raise _wrong(
-            name, given, "is not the URL of a PostgreSQL database", "Write postgresql://user@host:5432/database."
-        )
-    hosts = re.split(r"[/?]", rest, maxsplit=1)[0].rpartition("@")[2]
+        return "is not the URL of a PostgreSQL database", "Write postgresql://user@host:5432/database."
+    hosts, database, query = _AFTER_LOGIN.fullmatch(rest).groups("")  # type: ignore[union-attr]
     for host in hosts.split(","):
         port = re.sub(r"^\[[^\]]*\]", "", host).partition(":")[2]
-        if port and not (port.isdecimal() and 0 < int(port) < 65_536):
-            raise _wrong(name, given, f"has the port {port!r}", "A port is a number from 1 to 65535.")
-    return url
+        if port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65_536):
+            return "has a port that is no number from 1 to 65535", f"Correct the port. {_ESCAPES}"
+    if "@" in hosts or "@" in database or "/" in database or any(map(_shows_an_at, query.split("&"))):
+        return "has an @ or a / behind its host", _ESCAPES
+    return None
+
+
+def _shows_an_at(parameter: str) -> bool:
+    """Whether one of those that messages show has an @. Folders have, and what is not shown may have."""
+    name, _, value = parameter.partition("=")
+    return "@" in value and name in _SHOWN and not (name == "host" and value.startswith("/"))
 
 
 def _checked_endpoint(name: str, given: _Given) -> str:
     try:
         url = urlsplit(given.value)
         good = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
+        has_login = "@" in url.netloc
     except ValueError:
-        good = False
+        good = has_login = False
+    if has_login:
+        raise _wrong(name, given, "has credentials in its URL", "Give them as settings of their own.")
     if not good:
         raise _wrong(name, given, "is not the URL of a service", "Write http://host:port or https://host.")
     return given.value.rstrip("/")

@@ -75,7 +75,7 @@ def plan_items(specs: Iterable[TableSpec], tables: Sequence[str], first: str, la
     known = {spec.table: spec for spec in specs}
     unknown = [table for table in tables if table not in known]
     if unknown:
-        raise ValueError(f"No spec is known of {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
+        raise ValueError(f"No spec is known of {', '.join(map(repr, unknown))}. Known: {', '.join(sorted(known))}.")
     return [
         {"table": table, "partition": key}
         for table in dict.fromkeys(tables)
@@ -132,9 +132,8 @@ def _why(item: Item, staged: Item | None) -> str:
 
 
 def publish_arguments(context: Context, batch: Item) -> list[str]:
-    commits = [argument for commit in batch["commits"] for argument in ("--commit", commit)]
-    tables = dict.fromkeys(batch["tables"])
-    return commits + [argument for table in tables for argument in ("--spec", str(spec_of(table).path))]
+    commits = [f"--commit={commit}" for commit in batch["commits"]]
+    return commits + [f"--spec={spec_of(table).path}" for table in dict.fromkeys(batch["tables"])]
 
 
 @task(task_id="follow_up", trigger_rule="all_done")

@@ -11,6 +11,9 @@ from lake_dags.places import tables_folder
 from lakelib.errors import LakeError
 from lakelib.specs.table_spec import TableSpec, scan_specs
 
+MOST_CHARACTERS = 250
+"""In the id of a DAG."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
@@ -31,7 +34,12 @@ def make_dags(doc: str, wanted: Callable[[str], bool] = lambda dag_id: True) -> 
     errors = [error.message for error in found.errors.values()]
     for spec in found.specs:
         dag_id = dag_id_of(spec.table)
-        if dag_id in dags:
+        if len(dag_id) > MOST_CHARACTERS:
+            errors.append(
+                f"{spec.path}, field table: found {spec.table!r}, expected a name of which Airflow can make a DAG id:"
+                f" at most {MOST_CHARACTERS - len(dag_id_of('.')) + 1} characters"
+            )
+        elif dag_id in dags:
             errors.append(
                 f"{spec.path}, field table: found {spec.table!r}, expected a name whose DAG id is free: {dag_id}"
             )

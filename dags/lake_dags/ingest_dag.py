@@ -26,6 +26,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from pendulum import datetime
 
 from lake_dags import actions, partition_maps
+from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator, report_address
 from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
@@ -36,6 +37,8 @@ from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
 PUBLISH, DISCARD = "publish", "discard"
+_LONGEST_ANSWER = 2000
+_LONGEST_TAG = 100
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -62,7 +65,7 @@ def make_ingest_dag(spec: TableSpec, specs: Mapping[str, TableSpec], doc: str) -
         max_active_runs=_MAX_ACTIVE_RUNS,
         params=_params(spec),
         default_args={"retries": spec.retries.count, "retry_delay": spec.retries.delay, "owner": "lake"},
-        tags={"lake", "ingest", spec.namespace},
+        tags={"lake", "ingest", spec.namespace[:_LONGEST_TAG]},
         doc_md=f"{doc}\n\n{_describe(spec)}",
         auto_register=False,
     ) as dag:
@@ -118,15 +121,16 @@ def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
 
 def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str, int] | None = None) -> list[str]:
     pinned = [f"--at={table}={snapshot}" for table, snapshot in sorted((at or {}).items())]
-    return ["--spec", str(spec.path), "--partition", partition, "--idempotency-key", key, "--progress", *pinned]
+    work = [f"--spec={spec.path}", f"--partition={partition}", f"--idempotency-key={key}"]
+    return [*work, "--progress", *pinned]
 
 
 def publish_arguments(spec: TableSpec, staged: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:
     """Of jobs/publish.py. `review` is what a person answered; it counts only for a commit that was rejected, for the
     answer of an earlier try may still be there after the run was cleared."""
     was_asked = review is not None and next_tasks(staged) == ["review"]
-    approval = ["--by", reviewer_of(review), "--reason", reason_of(review)] if was_asked else []
-    return ["--commit", str(staged["commit"]), "--spec", str(spec.path), *approval]
+    approval = [f"--by={reviewer_of(review)}", f"--reason={reason_of(review)}"] if was_asked else []
+    return [f"--commit={staged['commit']}", f"--spec={spec.path}", *approval]
 
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
@@ -191,7 +195,15 @@ Commit `{{{{ {staged}['commit'] }}}}` is in quarantine: nobody sees its rows.
 - **{PUBLISH}**: its rows become visible all the same. Your name and reason are kept with the commit.
 - **{DISCARD}**: it stays rejected. Correct the source and clear the task stage_and_judge.""",
         options=[PUBLISH, DISCARD],
-        params={"reason": Param("", type="string", title="Reason", description="Why. Publishing needs a reason.")},
+        params={
+            "reason": Param(
+                "",
+                type="string",
+                maxLength=_LONGEST_ANSWER,
+                title="Reason",
+                description="Why. Publishing needs a reason.",
+            )
+        },
         response_timeout=spec.review.timeout,
         retries=0,
     )
@@ -226,11 +238,18 @@ def review_of(context: Context) -> dict[str, Any] | None:
 
 def reviewer_of(review: Mapping[str, Any]) -> str:
     user = review.get("responded_by_user") or {}
-    return str(user.get("name") or user.get("id") or "somebody")
+    return one_line(user.get("name") or user.get("id") or "somebody")
 
 
 def reason_of(review: Mapping[str, Any]) -> str:
-    return str((review.get("params_input") or {}).get("reason") or "").strip()
+    return one_line((review.get("params_input") or {}).get("reason") or "")
+
+
+def one_line(text: object) -> str:
+    """What a person said, as logs and a program's arguments can take it: without line breaks and control characters,
+    and not too long."""
+    words = "".join(character if character.isprintable() else " " for character in str(text)).split()
+    return " ".join(words)[:_LONGEST_ANSWER]
 
 
 # What follows a publish
@@ -319,9 +338,9 @@ def _timezone(spec: TableSpec) -> str:
 
 
 _FORMS: Mapping[str, dict[str, Any]] = {
-    "day": {"format": "date"},
-    "hour": {"pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}$"},
-    "month": {"pattern": r"^\d{4}-\d{2}$"},
+    "day": {"format": "date", "pattern": rf"^\d{{4}}-\d{{2}}-\d{{2}}{END}"},
+    "hour": {"pattern": rf"^\d{{4}}-\d{{2}}-\d{{2}}T\d{{2}}{END}"},
+    "month": {"pattern": rf"^\d{{4}}-\d{{2}}{END}"},
 }
 
 

@@ -33,11 +33,11 @@ def compact_batches(
 ) -> list[Batch]:
     """A scheduled run goes by the specs, another one by its form."""
     if not scheduled:
-        return [_batch([*_chosen(params), *(["--full"] if params["full"] else [])])]
+        return [_batch([*(["--full"] if params["full"] else []), *_chosen(params)])]
     wanted = [spec for spec in specs if spec.maintenance.compact is not None and spec.table in existing]
     due = [spec.table for spec in wanted if not spec.maintenance.compact.full]
     full = [spec.table for spec in wanted if spec.maintenance.compact.full]
-    return [_batch(arguments) for arguments in (due, [*full, "--full"] if full else []) if arguments]
+    return [_batch([*how, *_named(tables)]) for how, tables in (([], due), (["--full"], full)) if tables]
 
 
 def maintain_batches(
@@ -50,7 +50,7 @@ def maintain_batches(
         expire = spec.maintenance.expire
         if expire is not None and spec.table in existing and _is_chosen(params, spec.table):
             rules[expire.keep_last, expire.older_than].append(spec.table)
-    expiring = [[*tables, "--expire", *_rule_arguments(*rule), *dry] for rule, tables in rules.items()]
+    expiring = [["--expire", *_rule_arguments(*rule), *dry, *_named(tables)] for rule, tables in rules.items()]
     vacuuming = [["--vacuum", *dry]]
     return [_batch(one) for one in (expiring if params["expire"] else []) + (vacuuming if params["vacuum"] else [])]
 
@@ -62,8 +62,13 @@ def is_dry_run(params: Mapping[str, Any], *, scheduled: bool) -> bool:
 
 def _chosen(params: Mapping[str, Any]) -> list[str]:
     if params["tables"]:
-        return list(params["tables"])
-    return ["--namespace", params["namespace"]] if params["namespace"] else ["--all"]
+        return _named(params["tables"])
+    return [f"--namespace={params['namespace']}"] if params["namespace"] else ["--all"]
+
+
+def _named(tables: Sequence[str]) -> list[str]:
+    """Behind `--` no name is an option, whatever it begins with. They come last."""
+    return ["--", *tables]
 
 
 def _is_chosen(params: Mapping[str, Any], table: str) -> bool:

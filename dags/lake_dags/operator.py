@@ -85,11 +85,12 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
     """Runs `jobs/<job>.py` and returns the fields `returns` of its result.
 
     :param job: the program's name, such as "ingest".
-    :param arguments: called with the context and `item`; gives the program's arguments. `--result` is added.
+    :param arguments: called with the context and `item`; gives the program's arguments. `--result` is put before them.
+        What is not the DAG's own text is `--name=value` in one argument, or a name behind `--`: no value is an option.
     :param item: what `arguments` is told besides: the output of an earlier task, or the item of a mapped task.
     :param runner: "spark" for spark-submit, "python" for jobs that may need no Spark.
     :param returns: fields of the job's result: ids and words, not data.
-    :param report: adds `--report` with a file in the run's folder, to which the task then has a link.
+    :param report: puts `--report` before them with a file in the run's folder, to which the task then has a link.
     :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_MASTER says.
     :param retry_on: exit codes to retry that are final otherwise, such as 4: what is missing may come.
     """
@@ -205,16 +206,18 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
 
     def _command(self, attempt: Path, target: SparkTarget, arguments: Sequence[str]) -> list[str]:
         report = ["--report", str(attempt / REPORT_FILE)] if self.report else []
-        given = [*arguments, *report, "--result", str(attempt / _RESULT_FILE)]
+        # What the job is told ends with names, behind which there are no options.
+        own = [*report, "--result", str(attempt / _RESULT_FILE)]
         if self.runner == "spark":
             return [
                 spark_submit(),
                 *target.submit_arguments(attempt),
                 str(jobs_home() / "jobs" / f"{self.job}.py"),
-                *given,
+                *own,
+                *arguments,
             ]
-        master = ["--master", target.master] if target.master else []
-        return [sys.executable, "-m", f"jobs.{self.job}", *given, *master]
+        master = [f"--master={target.master}"] if target.master else []
+        return [sys.executable, "-m", f"jobs.{self.job}", *own, *master, *arguments]
 
     def _read_result(self, attempt: Path) -> dict[str, Any]:
         try:

@@ -14,7 +14,7 @@ REPORTS_URL = "/lake"
 """Where the API server serves the reports of verdicts (plugins/lake_reports.py)."""
 REPORT_FILE = "report.html"
 
-_SECRET_VARIABLES = re.compile(r"_?AIRFLOW__")
+_SECRET_VARIABLES = re.compile(r"_?AIRFLOW_(_|CONN_|VAR_)")
 
 
 def tables_folder() -> Path:
@@ -46,9 +46,17 @@ def clear_folder(task: Path, clear_number: int) -> Path:
 
 
 def newest_report(task: Path) -> Path | None:
-    """The report that the task wrote last."""
-    reports = task.glob(f"clear_*/attempt-*/{REPORT_FILE}")
-    return max(reports, key=lambda path: path.stat().st_mtime_ns, default=None)
+    """The report that the task wrote last. A link that leads out of the task's folder is none: who may see a DAG's
+    reports may not see all files."""
+    try:
+        reports = [path for path in task.glob(f"clear_*/attempt-*/{REPORT_FILE}") if _is_inside(path, task)]
+        return max(reports, key=lambda path: path.stat().st_mtime_ns, default=None)
+    except OSError:  # no folder has a name that long
+        return None
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def spark_submit() -> str:
@@ -60,7 +68,7 @@ def spark_submit() -> str:
 
 
 def job_environment() -> dict[str, str]:
-    """This process's environment without Airflow's own settings, which hold the keys to its database."""
+    """This process's environment without Airflow's own settings, connections and variables, which hold keys."""
     kept = {name: value for name, value in os.environ.items() if not _SECRET_VARIABLES.match(name)}
     return {**kept, "PYSPARK_PYTHON": kept.get("PYSPARK_PYTHON") or sys.executable, "PYTHONUNBUFFERED": "1"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _CONF_FILE = "spark.conf"
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class SparkChoice:
 
     master: str | None = None
     connection: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
 
 
@@ -66,4 +67,4 @@ def _text(value: Any) -> str:
 
 def _escaped(text: str) -> str:
     """As Java's properties files want it."""
-    return re.sub(r"([\\=:#! ])", r"\\\1", text).replace("\n", "\\n").replace("\t", "\\t")
+    return re.sub(r"([\\=:#! ])", r"\\\1", text).translate(_ESCAPES)

@@ -95,7 +95,9 @@ def _how_to_use(home: Home, state: State) -> str:
 
 
 def _parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m infra.airflow", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m infra.airflow", description=__doc__.partition("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("action", choices=("up", "down", "status", "keep"))
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="the folder of it all")
     parser.add_argument("--port", type=int, help="of Airflow; any free one if it is taken. 8080, if not given")

@@ -138,7 +138,9 @@ def main() -> None:
 
 
 def _parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m infra.demo.shop", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m infra.demo.shop", description=__doc__.partition("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("landing", type=Path)
     parser.add_argument("--from", dest="first", type=date.fromisoformat, default=FIRST_DAY, help="the first day")
     parser.add_argument("--days", type=int, default=DAYS)

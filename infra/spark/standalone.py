@@ -160,7 +160,9 @@ def _kill_group(leader: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A Spark standalone cluster on this machine, until Ctrl-C.")
+    parser = argparse.ArgumentParser(
+        description="A Spark standalone cluster on this machine, until Ctrl-C.", allow_abbrev=False
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cores", type=int, default=1, help="of each worker")
     parser.add_argument("--memory", default="2g", help="of each worker, for its executors")

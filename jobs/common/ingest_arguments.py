@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.common.parser import (
+    Once,
     Surroundings,
     add_surroundings,
     check_folder,
@@ -60,7 +61,7 @@ def parse_ingest(arguments: Sequence[str] | None) -> IngestArguments:
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME=VALUE", help="kept with the commit; may be repeated"
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="where to write the verdict as HTML")
+    parser.add_argument("--report", action=Once, type=Path, metavar="FILE", help="where to write the verdict as HTML")
     add_surroundings(parser)
     given = parser.parse_args(arguments)
     check_folder(parser, "report", given.report)

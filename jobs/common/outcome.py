@@ -156,7 +156,13 @@ def tell(outcome: Outcome, job: str, table: str | None, seconds: float, result: 
         facts = {**about, "ok": outcome.exit_code == 0, "exit_code": outcome.exit_code}
         _write_whole(result, json.dumps({**facts, **outcome.facts(), "seconds": round(seconds, 3)}, indent=2) + "\n")
     lines = [job if table is None else f"{job} {table}", *outcome.lines(), f"seconds     {seconds:.1f}"]
-    print("\n  ".join(lines), file=sys.stdout if outcome.exit_code == 0 else sys.stderr, flush=True)
+    print("\n  ".join(map(_indented, lines)), file=sys.stdout if outcome.exit_code == 0 else sys.stderr, flush=True)
+
+
+def _indented(text: str) -> str:
+    """What others have written into names and reasons begins no line of its own in a log, and paints no terminal."""
+    lines = ("".join(each if each.isprintable() else ascii(each)[1:-1] for each in line) for line in text.split("\n"))
+    return "\n              ".join(lines)
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 EPILOG = """\
 The exit code says who has to act: 0 done, 2 wrong arguments, 3 wrong input, 4 something is not there, 5 a conflict with
@@ -26,7 +27,37 @@ class Surroundings:
 
 def make_parser(description: str) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(description=description, epilog=EPILOG, formatter_class=formatter)
+    return _Parser(description=description, epilog=EPILOG, formatter_class=formatter, allow_abbrev=False)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Options are written in full. What is not known is told without its value, which may be a
+    secret."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        given, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            options = [text.partition("=")[0] for text in unknown if text.startswith("-")]
+            self.error(f"unknown arguments: {', '.join(options) or f'{len(unknown)} too many'}")
+        return given
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """`--reason=--` has the value `--`, which argparse would drop."""
+        if action.option_strings and action.nargs is None:
+            (text,) = arg_strings
+            value = self._get_value(action, text)
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
+
+class Once(argparse.Action):
+    """An option that may be given once: where one was slipped in, the job does nothing."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string} is given twice")
+        setattr(namespace, self.dest, values)
 
 
 def add_surroundings(
@@ -39,13 +70,13 @@ def add_surroundings(
         "lake, session, report",
         "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME).",
     )
-    group.add_argument("--warehouse", help="in place of LAKE_WAREHOUSE")
+    group.add_argument("--warehouse", action=Once, help="in place of LAKE_WAREHOUSE")
     group.add_argument(
-        "--catalog", help="in place of LAKE_CATALOG; the environment hides passwords, an argument does not"
+        "--catalog", action=Once, help="in place of LAKE_CATALOG; the environment hides passwords, an argument does not"
     )
     group.add_argument("--master", help=master)
     group.add_argument(
-        "--result", type=Path, metavar="FILE", help="where to write what was done, or the error, as JSON"
+        "--result", action=Once, type=Path, metavar="FILE", help="where to write what was done, or the error, as JSON"
     )
     group.add_argument(
         "--progress",

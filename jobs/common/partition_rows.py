@@ -18,6 +18,8 @@ from lakelib.rows.types import plain_schema
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
 
+_SUBSTITUTION = "spark.sql.variable.substitute"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedRead:
@@ -75,7 +77,7 @@ def opened_partition(
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        yield session.sql(_query(spec.transform_path), args={"partition": key})
+        yield _run_query(session, _query(spec.transform_path), key)
     finally:
         for view in views:
             session.catalog.dropTempView(view)
@@ -95,6 +97,19 @@ def _open_source(session: Any, lake: Lake, table: TableInfo, source: Source, arr
 
 def _as_frame(rows: Any) -> Any:
     return rows.frame() if isinstance(rows, FileSource) else rows
+
+
+def _run_query(session: Any, query: str, key: str) -> Any:
+    """The query means what it says: Spark would put `${env:NAME}`, a variable of the environment, into its text."""
+    before = session.conf.get(_SUBSTITUTION, None)
+    session.conf.set(_SUBSTITUTION, "false")
+    try:
+        return session.sql(query, args={"partition": key})
+    finally:
+        if before is None:
+            session.conf.unset(_SUBSTITUTION)
+        else:
+            session.conf.set(_SUBSTITUTION, before)
 
 
 def _query(path: Path) -> str:

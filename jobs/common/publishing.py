@@ -12,7 +12,7 @@ from uuid import UUID
 
 import lakelib
 from jobs.common.commits import add_commits, read_commits
-from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
+from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.judge import Judging, publish_judged
@@ -53,8 +53,8 @@ def parse_publish(arguments: Sequence[str] | None) -> PublishArguments:
         metavar="FILE",
         help="the spec of a commit's table: its gate judges again if the table has moved on; may be repeated",
     )
-    parser.add_argument("--by", metavar="NAME", help="who publishes commits that a gate has rejected")
-    parser.add_argument("--reason", metavar="TEXT", help="why; required with --by")
+    parser.add_argument("--by", action=Once, metavar="NAME", help="who publishes commits that a gate has rejected")
+    parser.add_argument("--reason", action=Once, metavar="TEXT", help="why; required with --by")
     add_surroundings(parser)
     given = parser.parse_args(arguments)
     if (given.by is None) != (given.reason is None):

@@ -6,7 +6,6 @@ open whether the transaction took effect, and `run` cannot know.
 
 import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from lakelib.catalog.address import check_address, login_of, place_of
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 
 Connection = psycopg.Connection[DictRow]
@@ -44,8 +43,6 @@ _LASTING_WORDS = (
     "certificate verify failed",
 )
 """A refused connection carries no error code, only the server's words."""
-_QUOTED = re.compile(r'".*"')
-"""What the driver quotes of an address may be its password."""
 _TOO_MUCH = "54"
 """The class of error codes for statements that are beyond a limit of the server."""
 
@@ -198,14 +195,7 @@ class Catalog:
 
 def check_url(url: str) -> None:
     """Raises InvalidInputError when the text is no PostgreSQL connection string."""
-    try:
-        conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise InvalidInputError(
-            f"The catalog's address is not a PostgreSQL connection string: {_QUOTED.sub('…', _said(error))}.",
-            kind="invalid_catalog_url",
-            remedy="Give postgresql://user@host:5432/database.",
-        ) from None
+    check_address(url)
 
 
 def _run_once(connection: Connection, work: Callable[[Connection], Result]) -> Result:
@@ -325,10 +315,8 @@ def _out_of_reach(url: str, error: BaseException, waited_seconds: float) -> Lake
 
 
 def _never_reached(url: str, error: BaseException) -> LakeError:
-    parts = conninfo.conninfo_to_dict(url)
-    place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
     return RetryableError(
-        f"Cannot reach PostgreSQL at {place}: {_said(error)}.",
+        f"Cannot reach PostgreSQL at {place_of(url)}: {_said(error)}.",
         kind="catalog_unreachable",
         remedy="Start it, or correct the setting catalog (LAKE_CATALOG, or lake.pg.url in the properties file). "
         "Nothing was changed.",
@@ -340,8 +328,4 @@ def _said(error: BaseException) -> str:
 
 
 def _without_password(url: str) -> str:
-    try:
-        parts = conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return "(unreadable)"
-    return " ".join(f"{name}={value}" for name, value in parts.items() if name != "password")
+    return login_of(url)

@@ -107,7 +107,7 @@ class Session:
     def note(self, text: str) -> None:
         """A word to people about what they see; programs are not told."""
         if not self.json:
-            self.err.print(text, style="dim", markup=False, highlight=False)
+            self.err.print(_safe(text), style="dim", markup=False, highlight=False)
 
     def print_json(self, value: Any) -> None:
         """A whole document."""
@@ -139,9 +139,9 @@ class Session:
             print_failure(code, family, kind, message, remedy)
             return code
         self.err.print("error: ", style="bold red", end="", highlight=False)
-        self.err.print(message, markup=False, highlight=False, soft_wrap=True)
+        self.err.print(_safe(message), markup=False, highlight=False, soft_wrap=True)
         if remedy:
-            self.err.print(remedy, style="dim", markup=False, highlight=False, soft_wrap=True)
+            self.err.print(_safe(remedy), style="dim", markup=False, highlight=False, soft_wrap=True)
         return code
 
 
@@ -216,6 +216,12 @@ def _connect(common: Common) -> "Lake":
             remedy="Name its catalog and warehouse: LAKE_CATALOG and LAKE_WAREHOUSE, or --catalog and --warehouse.",
         )
     return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
+
+
+def _safe(text: str) -> str:
+    from lakelib.cli.values import escaped_lines
+
+    return escaped_lines(text)
 
 
 def _console(stream: Any) -> "Console":

@@ -1,5 +1,6 @@
 """The command `lake`: looks into a lake, decides about commits, and looks after tables."""
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,6 +16,8 @@ _EPILOG = (
     " Exit codes: 0 done, 2 wrong usage, 3 wrong input, 4 not there, 5 conflict, 6 rejected, 7 try again, 8 damaged"
     " data, 1 anything else."
 )
+
+_LOGIN = re.compile(r"://\S*@")
 
 app = typer.Typer(
     name="lake",
@@ -44,7 +47,8 @@ def _main_for_programs(arguments: Sequence[str] | None) -> int:
     try:
         ended = app(arguments, prog_name="lake", standalone_mode=False)
     except TyperException as error:
-        print_failure(error.exit_code, "UsageError", "wrong_usage", error.format_message(), "`lake --help` tells more.")
+        message = _LOGIN.sub("://…@", error.format_message())
+        print_failure(error.exit_code, "UsageError", "wrong_usage", message, "`lake --help` tells more.")
         return error.exit_code
     return ended if isinstance(ended, int) else 0
 

@@ -4,12 +4,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lakelib.cli.command import Session
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from lakelib.cli.values import escaped, escaped_lines
 
 _GAP = 2
 _BETWEEN = 3
@@ -30,7 +27,9 @@ class Column:
 
 
 def show_table(session: Session, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, empty: str) -> None:
-    """A table for people. What has no room is named below it; without rows there is a sentence in its place."""
+    """A table for people. What has no room is named below it; without rows there is a sentence in its place.
+
+    Whatever others have put into names and values, it does nothing to the terminal: so with all that is shown here."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -38,6 +37,7 @@ def show_table(session: Session, columns: Sequence[Column], rows: Sequence[Seque
     if not rows:
         session.note(empty)
         return
+    rows = [[escaped(cell) for cell in row] for row in rows]
     shown, left_out, fits = _choose(columns, rows, session.out.width)
     table = Table(
         box=box.SIMPLE_HEAD if session.out.is_terminal else None,
@@ -49,7 +49,7 @@ def show_table(session: Session, columns: Sequence[Column], rows: Sequence[Seque
     for place in shown:
         column = columns[place]
         table.add_column(
-            column.name,
+            Text(escaped(column.name)),
             justify="right" if column.right else "left",
             no_wrap=not column.fold and fits,
             overflow="fold",
@@ -72,17 +72,17 @@ def show_fields(session: Session, pairs: Sequence[tuple[str, str]]) -> None:
     grid.add_column(style="bold" if session.out.is_terminal else "", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs:
-        grid.add_row(name, Text(value))
+        grid.add_row(Text(escaped(name)), Text(escaped(value)))
     session.out.print(grid)
 
 
 def show_title(session: Session, text: str) -> None:
-    session.out.print(text, style="bold" if session.out.is_terminal else None, markup=False, highlight=False)
+    session.out.print(escaped(text), style="bold" if session.out.is_terminal else None, markup=False, highlight=False)
 
 
-def say(session: Session, text: "RenderableType") -> None:
+def say(session: Session, text: str) -> None:
     """A sentence about what was done."""
-    session.out.print(text, markup=False, highlight=False, soft_wrap=True)
+    session.out.print(escaped_lines(text), markup=False, highlight=False, soft_wrap=True)
 
 
 Tell = Callable[[int, int | None], None]

@@ -103,6 +103,11 @@ def readable_value(value: Any) -> str:
     return escaped(json_text(value))
 
 
+def escaped_lines(text: str) -> str:
+    """As `escaped`; lines stay lines."""
+    return "\n".join(map(escaped, text.split("\n")))
+
+
 def escaped(text: str) -> str:
     """Control characters, which could move the cursor or paint the terminal, as escapes."""
     if text.isprintable():

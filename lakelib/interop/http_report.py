@@ -19,7 +19,8 @@ _TRIES = 3
 _PAUSE_SECONDS = 0.5
 _MOST_ANSWERED = 64 * 1024
 _MOST_SHOWN = 200
-_LOGIN = re.compile(r"//[^/?#]*@")
+_LOGIN = re.compile(r"//.*@")
+_QUERY = re.compile(r"(?<=://)([^?#]*)[?#].*")
 _BUSY = frozenset((408, 425, 429, 500, 502, 503, 504))
 """What a service answers that may work the next time."""
 
@@ -28,8 +29,8 @@ _BUSY = frozenset((408, 425, 429, 500, 502, 503, 504))
 class HttpReport:
     """Where to report to. `params` are handed to the service as they are."""
 
-    url: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    url: str = field(repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     """How long one try may wait for the service at a time."""
 
@@ -127,13 +128,13 @@ def _check_answer(report: HttpReport, content: bytes) -> None:
 
 def _fail(report: HttpReport, failure: str) -> NoReturn:
     raise RetryableError(
-        f"The service at {report.url} could not be told that the partition is done: {failure}.",
+        f"The service at {_shown(report.url)} could not be told that the partition is done: {failure}.",
         kind="report_failed",
         remedy='It must answer {"result": "SUCCESS"}. The partition is marked; mark it again to report it again.',
     )
 
 
 def _shown(text: object) -> str:
-    """Short, and without a login."""
-    shown = _LOGIN.sub("//…@", str(text))
+    """Short, and of an address neither a login nor what is asked: a token may be in both."""
+    shown = _QUERY.sub(r"\1?…", _LOGIN.sub("//…@", str(text)))
     return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"

@@ -116,7 +116,7 @@ def parse_actions(actions: Sequence[Action]) -> tuple[bool, list[HttpReport]]:
                 reports.append(_parse_report(action["http_report"]))
             case _:
                 raise InvalidInputError(
-                    f"{action!r} is no action to mark a partition done with.",
+                    f"{_shown_action(action)} is no action to mark a partition done with.",
                     kind="invalid_action",
                     remedy='Known: "done_partition", "success_file", {"http_report": {"url": …, "params": {…}}}.',
                 )
@@ -133,10 +133,15 @@ def _parse_report(given: Any) -> HttpReport:
                 check_report(report)
                 return report
     raise InvalidInputError(
-        f"http_report is {given!r}.",
+        f"http_report is {_shown_action(given)}.",
         kind="invalid_action",
         remedy="Give url, and if need be params (names and values) and timeout_seconds (a number above 0).",
     )
+
+
+def _shown_action(action: object) -> str:
+    """Of names and values the names: a token may be among the values."""
+    return f"{{{', '.join(f'{name!r}: …' for name in action)}}}" if isinstance(action, Mapping) else repr(action)
 
 
 def _is_duration(value: Any) -> bool:

@@ -9,6 +9,7 @@ way, `lakelib.spark.reader`.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
@@ -37,46 +38,66 @@ _NO_ROWS = Constant(value=False)
 
 
 def data_source(settings: Settings) -> type[DataSource]:
-    """The data source of one lake: Spark carries the class, and with it the lake's settings, to where it asks it."""
+    """The data source of one lake. Spark carries the class, and with it the lake's settings, as bytes to the Python
+    processes that it asks how to read; to its tasks it carries a source and a reader that have forgotten them."""
 
-    class LakeSource(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return FORMAT
-
-        def schema(self) -> StructType:
-            with _kinds_in_text(), Lake(settings) as lake:
-                table, request = _asked(lake, self.options)
-                plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
-                bind_where(request.where, plan.schema)
-                return spark_schema_of(plan.target.output_schema)
-
-        def reader(self, schema: StructType) -> DataSourceReader:
-            return _LakeReader(settings, dict(self.options), schema)
-
-        def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-            with _kinds_in_text():
-                raise InvalidInputError(
-                    "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
-                    kind="unsupported_write",
-                    remedy="Call lakelib.spark.register(spark) in this Python process, and then"
-                    ' frame.write.format("lake"): a writer that was made before does not know the lake.',
-                )
+    class LakeSource(_LakeSource):
+        def __init__(self, options: dict[str, str]) -> None:
+            super().__init__(options, settings)
 
     return LakeSource
+
+
+class _LakeSource(DataSource):
+    def __init__(self, options: dict[str, str], settings: Settings | None) -> None:
+        super().__init__(options)
+        self._settings = settings
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the class that Spark knows, which has the settings always."""
+        return _LakeSource, (dict(self.options), self._settings)
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        with _kinds_in_text(), _opened(self._settings) as lake:
+            table, request = _asked(lake, self.options)
+            plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
+            bind_where(request.where, plan.schema)
+            return spark_schema_of(plan.target.output_schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Spark asks a source once in a process. What it carries on from there goes to tasks."""
+        settings, self._settings = self._settings, None
+        return _LakeReader(settings, dict(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        with _kinds_in_text():
+            raise InvalidInputError(
+                "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
+                kind="unsupported_write",
+                remedy="Call lakelib.spark.register(spark) in this Python process, and then"
+                ' frame.write.format("lake"): a writer that was made before does not know the lake.',
+            )
 
 
 class _LakeReader(DataSourceReader):
     """Reads all that the options ask for. Filters are not taken: Spark would apply them wherever the same frame or view
     is used, also where they are not meant (docs/decisions/0015)."""
 
-    def __init__(self, settings: Settings, options: Mapping[str, str], schema: StructType) -> None:
+    def __init__(self, settings: Settings | None, options: Mapping[str, str], schema: StructType) -> None:
         self._settings = settings
         self._options = options
         self._schema = schema
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A task reads what it is told to, and needs no catalog."""
+        return _LakeReader, (None, self._options, self._schema)
+
     def partitions(self) -> Sequence[InputPartition]:
-        with _kinds_in_text(), Lake(self._settings) as lake:
+        with _kinds_in_text(), _opened(self._settings) as lake:
             plan = self._plan(lake)
             hold_for_spark(lake.runtime, plan)
             storage = lake.runtime.storage
@@ -108,6 +129,12 @@ class _Group(InputPartition):
         self.storage = storage
         self.target = target
         self.parts = parts
+
+
+def _opened(settings: Settings | None) -> Lake:
+    if settings is None:
+        raise RuntimeError("Spark asked for a plan where it reads.")
+    return Lake(settings)
 
 
 def _asked(lake: Lake, options: Mapping[str, str]) -> tuple[TableInfo, ScanRequest]:

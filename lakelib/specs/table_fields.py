@@ -158,6 +158,13 @@ Options = Annotated[
 ]
 
 
+def _without_environment(options: dict[str, str]) -> dict[str, str]:
+    """Spark would fill the variable in, whichever it is."""
+    if any("${env:" in value.casefold() for value in options.values()):
+        raise ValueError("values without ${env:…}")
+    return options
+
+
 class Arrival(Part):
     """When a partition of the source is complete, and how long to wait for that."""
 
@@ -178,7 +185,8 @@ class Source(Part):
     )
     path: WithVariables = Field(
         description="Files, a folder that ends with a slash, or a pattern of either. {partition} is the key of the"
-        " run's partition; ${NAME} is a variable of the environment that the work runs in.",
+        " run's partition; ${NAME} is a variable of the environment that the work runs in: LANDING, LAKE_VAR_…, or one"
+        " that LAKE_SPEC_VARIABLES lists.",
     )
     options: Options = Field(default={}, description="Options of Spark's reader for these files, such as header: true.")
     columns: Ddl | None = Field(
@@ -345,7 +353,9 @@ class Spark(Part):
         default=None, description="Spark's master, such as local[2], yarn or spark://host:7077; ${NAME} is filled in."
     )
     connection: Text | None = Field(default=None, description="The id of an Airflow connection that says the master.")
-    conf: Options = Field(default={}, description="Spark's own settings, such as spark.executor.memory: 4g.")
+    conf: Annotated[Options, AfterValidator(_without_environment)] = Field(
+        default={}, description="Spark's own settings, such as spark.executor.memory: 4g."
+    )
     timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
 
 

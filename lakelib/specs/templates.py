@@ -10,17 +10,33 @@ _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
+ALLOWED_PREFIX = "LAKE_VAR_"
+ALLOWED_NAME = "LANDING"
+ALLOWED_NAMES_VARIABLE = "LAKE_SPEC_VARIABLES"
+"""Lists the names of further variables that specs may use, with commas between."""
+
+
 def fill_variables(text: str, environ: Mapping[str, str], where: str) -> str:
     """`${NAME}` becomes what the environment says. Raises InvalidInputError, naming `where` the text is, for a variable
-    that is not set, or empty."""
+    that is not set, or empty, and for one that specs may not use: the environment has secrets, and what is filled in is
+    seen in paths and logs."""
+    listed = {name.strip() for name in environ.get(ALLOWED_NAMES_VARIABLE, "").split(",")}
 
     def value(matched: re.Match[str]) -> str:
-        found = environ.get(matched[1])
+        name = matched[1]
+        if not (name == ALLOWED_NAME or name.startswith(ALLOWED_PREFIX) or name in listed):
+            raise InvalidInputError(
+                f"{where}: specs may not use the environment variable {name} in {text!r}.",
+                kind="variable_not_allowed",
+                remedy=f"Give it a name that begins with {ALLOWED_PREFIX}, or list it in {ALLOWED_NAMES_VARIABLE}, with"
+                " commas between names, where the work runs.",
+            )
+        found = environ.get(name)
         if not found:
             raise InvalidInputError(
-                f"{where}: the environment variable {matched[1]} in {text!r} is not set.",
+                f"{where}: the environment variable {name} in {text!r} is not set.",
                 kind="variable_not_set",
-                remedy=f"Set {matched[1]} where the work runs, or write the value into the spec.",
+                remedy=f"Set {name} where the work runs, or write the value into the spec.",
             )
         return found
 

@@ -14,7 +14,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.files import PartitionKey
 from lakelib.model.schema import Column
 from lakelib.model.sortable import decode
-from lakelib.settings import SCHEME_ALIASES, SCHEMES
+from lakelib.settings import SCHEME_ALIASES, SCHEMES, holds_login
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 MAX_SEGMENT_BYTES = 200
@@ -24,6 +24,7 @@ _CUT_MARK = "~"
 """Stands only before the hash of a cut segment: in values it is escaped, so no whole segment equals a cut one."""
 _HASH_BYTES = 16
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?$", re.DOTALL)
+_LOGIN = re.compile(r":/.*@", re.DOTALL)
 _OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -94,16 +95,24 @@ def _normal_uri(text: str, scheme: str, rest: str) -> str:
     if scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise InvalidInputError(
-            f"Location {text!r} has the unknown scheme {scheme!r}.", kind="unknown_scheme", remedy=f"Known: {known}."
+            f"Location {_LOGIN.sub('://…@', text)!r} has the unknown scheme {scheme!r}.",
+            kind="unknown_scheme",
+            remedy=f"Known: {known}.",
         )
     if scheme == "file":
         return _local_uri(text, rest)
     authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", "")
     if not authority:
         raise InvalidInputError(
-            f"Location {text!r} names no {'host' if scheme == 'hdfs' else 'bucket'}.",
+            f"Location {_LOGIN.sub('://…@', text)!r} names no {'host' if scheme == 'hdfs' else 'bucket'}.",
             kind="invalid_location",
             remedy=f"Write {scheme}://name/path.",
+        )
+    if holds_login(scheme, authority):
+        raise InvalidInputError(
+            f"A location of {scheme}:// has credentials in its URI.",
+            kind="invalid_location",
+            remedy="Give them as settings: s3_access_key and s3_secret_key (LAKE_S3_ACCESS_KEY_ID, …).",
         )
     inside = "/".join(part for part in path.split("/") if part)
     return f"{scheme}://{authority}/{inside}" if inside else f"{scheme}://{authority}"
@@ -115,7 +124,7 @@ def _local_uri(text: str, rest: str) -> str:
         host, _, inside = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise InvalidInputError(
-                f"Location {text!r} names the host {host!r}; local files have none.",
+                f"Location {_LOGIN.sub('://…@', text)!r} names a host; local files have none.",
                 kind="invalid_location",
                 remedy="Write file:///absolute/path.",
             )

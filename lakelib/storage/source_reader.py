@@ -31,13 +31,13 @@ _DIALECT = ("header", "sep", "delimiter", "quote", "escape", "nullvalue")
 
 def find_obstacle(format: str, options: Mapping[str, str], columns: Sequence[Column]) -> str | None:
     """Why files of a format, with Spark's reader options and columns of these types, are for Spark to read; None if
-    this module reads them."""
+    this module reads them. It has no value of an option that may be a secret."""
     if format not in FORMATS:
         return f"the format {format!r}"
     for name, value in options.items():
         folded = name.casefold()
         if folded not in _DIALECT and _DEFAULTS.get(folded) != value.casefold():
-            return f"the option {name}={value}"
+            return f"the option {name}={value}" if folded in _DEFAULTS else f"the option {name}"
     for column in columns:
         kind = arrow_type(column.type)
         if (format == "csv" and pa.types.is_nested(kind)) or (format == "json" and not is_in_json(kind)):

@@ -53,6 +53,12 @@ def test_an_error_is_a_sentence_a_remedy_and_an_exit_code(
     assert error["error"]["kind"]
 
 
+def test_wrong_usage_tells_programs_no_password(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "tables", "a", "postgresql://ann:hunter2@h/db"]) == 2
+    told = capsys.readouterr()
+    assert "hunter2" not in told.out + told.err
+
+
 @pytest.mark.parametrize("family", [*EXIT_CODES, LakeError, ValueError])
 def test_every_family_has_its_exit_code(
     run: Run, orders: Table, monkeypatch: pytest.MonkeyPatch, family: type[Exception]

@@ -4,9 +4,12 @@ import json
 from typing import Any
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
-from lakelib import Lake, Table
+from lakelib import Lake, LakeError, Table
+from lakelib.cli.command import Common, Session
+from lakelib.cli.show import Column, say, show_fields, show_table, show_title
 from tests.cli.conftest import Run
 
 
@@ -145,3 +148,30 @@ def test_what_has_no_room_is_named(run_on_terminal: Any, orders: Table) -> None:
     assert "commit" in narrow.splitlines()[-1]
     assert str(orders.head.commit_id) in wide
     assert "left out" not in wide
+
+
+PAINT = "clear\x1b[2J\rscreen"
+
+
+def test_what_others_have_written_does_nothing_to_the_terminal(run: Run, lake: Lake) -> None:
+    table = lake.create_table("shop.painted", "id BIGINT", primary_key=["id"])
+    table.upsert(pa.table({"id": [1]}), properties={PAINT: PAINT}, idempotency_key=(PAINT, 1))
+    rejected = table.stage_upsert(pa.table({"id": [2]}), idempotency_key=(PAINT, 2))
+    rejected.reject(PAINT)
+    for arguments in (["history", table.name], ["commits", table.name], ["publish", str(rejected.id)]):
+        ran = run(*arguments)
+        assert not {"\x1b", "\r"} & set(ran.out + ran.err), arguments
+        assert "clear\\x1b" in ran.out + ran.err
+
+
+def test_what_is_shown_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Session(Common())
+    show_table(session, [Column(PAINT), Column("b")], [[PAINT, PAINT]], empty="")
+    show_fields(session, [(PAINT, PAINT)])
+    show_title(session, PAINT)
+    say(session, f"{PAINT}\n{PAINT}")
+    session.note(PAINT)
+    session.explain_failure(LakeError(PAINT, remedy=PAINT))
+    told = "".join(capsys.readouterr())
+    assert not {"\x1b", "\r"} & set(told)
+    assert told.count("clear\\x1b") == 11

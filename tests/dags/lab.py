@@ -63,6 +63,12 @@ def graph(dag_id: str) -> dict:
     return {task.task_id: sorted(task.downstream_task_ids) for task in _parsed[dag_id].tasks}
 
 
+def form(dag_id: str) -> dict:
+    """What may be written into the form of a manual run, as JSON schemas."""
+    params = _parsed[dag_id].params
+    return {name: params.get_param(name).schema for name in params}
+
+
 def start(dag_id: str, conf: dict | None = None, partition_key: str | None = None) -> str:
     """Makes a manual run and returns its id."""
     run_id = f"manual__{timezone.utcnow().isoformat()}"

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
 from .conftest import PROJECT, Lab, Place
 
@@ -70,6 +72,59 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     assert "broken.yaml" in error
     assert "write.mode" in error
     assert "late.yaml, field schedule.timezone" in error
+
+
+def test_a_name_that_airflow_cannot_take_costs_its_own_dag_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    spec = "columns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
+    names = {"good": "a.good", "tag": f"{'n' * 128}.t", "long": f"{'n' * 128}.{'t' * 128}"}
+    for file, name in names.items():
+        (tmp_path / f"{file}.yaml").write_text(f"table: {name}\n{spec}")
+    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    assert {"ingest__a__good", f"ingest__{'n' * 128}__t"} < set(found["dags"])
+    (error,) = found["errors"].values()
+    assert "long.yaml, field table" in error
+    assert "at most 241 characters" in error
+
+
+_NO_NAMES = [
+    "--result=/any/file",
+    "-h",
+    "a.b\n",
+    "a.b\nx",
+    "a",
+    "a.b.c",
+    "a.b/../c",
+    "../a.b",
+    "{{ x }}.b",
+    "a.$(id)",
+    "",
+]
+_NO_KEYS = ["--result=/any/file", "2026-11-18\n", "2026-11-18 --all", "../all", "{{ ds }}", ""]
+
+
+@pytest.mark.parametrize("dag_id", ["compact", "maintain", "backfill"])
+def test_a_form_takes_names_of_tables_and_nothing_else(lab: Lab, dag_id: str) -> None:
+    form = lab("form", dag_id=dag_id)
+    assert _takes(form["tables"], ["shop.orders", "_a-b.1-_"])
+    assert not any(_takes(form["tables"], [name]) for name in _NO_NAMES)
+    if "namespace" in form:
+        assert _takes(form["namespace"], "shop")
+        assert _takes(form["namespace"], None)
+        assert not any(_takes(form["namespace"], name) for name in [*_NO_NAMES[:4], "a b", "a/b"])
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "param"), [("backfill", "from"), ("backfill", "to"), ("ingest__shop__orders", "partition")]
+)
+def test_a_form_takes_keys_of_partitions_and_nothing_else(lab: Lab, dag_id: str, param: str) -> None:
+    schema = lab("form", dag_id=dag_id)[param]
+    assert _takes(schema, "2026-11-18")
+    assert not any(_takes(schema, key) for key in _NO_KEYS)
+
+
+def _takes(schema: dict[str, Any], value: Any) -> bool:
+    """As Airflow judges the params of a run."""
+    return not list(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value))
 
 
 def _all_before(graph: dict[str, list[str]], task: str) -> set[str]:

@@ -265,6 +265,16 @@ def test_an_atomic_backfill_publishes_nothing_if_one_commit_is_rejected(shop: Sh
     assert (ran["state"], ran["tasks"]["decide"], shop.calls("publish")) == ("failed", "failed", [])
 
 
+@pytest.mark.parametrize("said", ["--result=/any/file", "--", "-h", "--warehouse /any\n--catalog=x \x1b[2J\x00"])
+def test_what_a_reviewer_says_is_no_option(shop: Shop, said: str) -> None:
+    shop.answer(d01=["reject"])
+    answer = {"option": "publish", "reason": said, "user": said}
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer=answer)
+    (published,) = shop.calls("publish")
+    told = " ".join("".join(sign if sign.isprintable() else " " for sign in said).split())
+    assert (ran["state"], published["by"], published["reason"]) == ("success", told, told)
+
+
 def test_a_backfill_one_by_one_publishes_what_it_can_and_says_what_it_cannot(shop: Shop) -> None:
     shop.answer(d10=["reject"], d11=["accept"], d12=["3"])
     ran = _backfill(shop, atomic=False, tables=["a.days"], to="2026-11-12")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dags.lake_dags.maintenance import compact_batches, maintain_batches
+from jobs.common.compacting import parse_compact
 from jobs.common.maintaining import MaintainArguments, parse_maintain
 from lakelib.specs.table_spec import TableSpec, parse_spec
 
@@ -73,17 +74,28 @@ def test_a_table_that_was_never_filled_is_left_alone() -> None:
 def test_a_scheduled_compaction_goes_by_the_specs() -> None:
     specs = [_spec("a.x"), _spec("a.y", "{compact: {full: true}}"), _spec("a.z", "{compact: null}")]
     batches = compact_batches(FORM, specs, {"a.x", "a.y", "a.z"}, scheduled=True)
-    assert [batch["arguments"] for batch in batches] == [["a.x"], ["a.y", "--full"]]
+    assert [batch["arguments"] for batch in batches] == [["--", "a.x"], ["--full", "--", "a.y"]]
 
 
 @pytest.mark.parametrize(
     ("params", "arguments"),
     [
         ({}, ["--all"]),
-        ({"namespace": "a"}, ["--namespace", "a"]),
-        ({"tables": ["a.x"], "full": True}, ["a.x", "--full"]),
+        ({"namespace": "a"}, ["--namespace=a"]),
+        ({"tables": ["a.x"], "full": True}, ["--full", "--", "a.x"]),
     ],
 )
 def test_a_compaction_by_hand_goes_by_its_form(params: dict[str, Any], arguments: list[str]) -> None:
     batches = compact_batches({**FORM, **params}, [], set(), scheduled=False)
     assert [batch["arguments"] for batch in batches] == [arguments]
+
+
+@pytest.mark.parametrize("name", ["--result=/any/file", "--all", "-h", "--", "@file", "--catalog"])
+def test_no_name_in_a_form_is_an_option(name: str) -> None:
+    (named,) = compact_batches({**FORM, "tables": [name, "a.x"], "full": True}, [], set(), scheduled=False)
+    (spaced,) = compact_batches({**FORM, "namespace": name}, [], set(), scheduled=False)
+    told = parse_compact(named["arguments"])
+    assert (told.selection.tables, told.full, told.surroundings.result) == ((name, "a.x"), True, None)
+    assert parse_compact(spaced["arguments"]).selection.namespace == name
+    (expiring, _) = _maintained(_spec("a.x"), tables=[name, "a.x"])
+    assert (expiring.selection.tables, expiring.surroundings.result) == (("a.x",), None)

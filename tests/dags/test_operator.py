@@ -139,7 +139,17 @@ def test_a_report_is_shown_to_those_who_are_logged_in_and_runs_no_script(lab: La
     assert "sandbox" in headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", ["probe/no-run/job/-1", "%2E%2E/%2E%2E/%2E%2E/-1"])
+def test_a_link_to_another_file_is_no_report(lab: Lab, place: Place, tmp_path: Path) -> None:
+    ran = lab.run("probe", conf=Job(tmp_path).conf)
+    (report,) = (place.folder / "airflow/lake_runs/probe" / ran["run_id"]).rglob("report.html")
+    other = place.folder / "airflow/lake_runs/other.html"
+    other.write_text("not for all")
+    report.unlink()
+    report.symlink_to(other)
+    assert lab("get", path=ran["links"]["job"], user="victor")[0] == 404
+
+
+@pytest.mark.parametrize("path", ["probe/no-run/job/-1", "%2E%2E/%2E%2E/%2E%2E/-1", f"probe/{'x' * 300}/job/-1"])
 def test_there_is_no_way_to_other_files(lab: Lab, path: str) -> None:
     assert lab("get", path=f"/lake/reports/{path}", user="victor", role="admin")[0] in (404, 405)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dags.lake_dags.spark_target import SparkTarget, target_of_connection
+from dags.lake_dags.spark_target import SparkChoice, SparkTarget, target_of_connection
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,17 @@ def test_settings_reach_spark_in_a_file_that_only_its_owner_reads(tmp_path: Path
     target = SparkTarget(master="yarn", conf={"spark.hadoop.token": "secret = #1\\n\n"})
     arguments = target.submit_arguments(tmp_path)
     (file,) = tmp_path.iterdir()
-    assert "secret" not in " ".join(arguments) + repr(target)
+    assert "secret" not in " ".join(arguments) + repr(target) + repr(SparkChoice(conf=target.conf))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text() == "spark.hadoop.token=secret\\ \\=\\ \\#1\\\\n\\n\n"
+
+
+@pytest.mark.parametrize("sign", ["\n", "\r", "\f", "\r\n"])
+def test_a_setting_is_one_line_of_the_file(sign: str, tmp_path: Path) -> None:
+    SparkTarget(conf={"spark.a": f"x{sign}spark.jars=y"}).submit_arguments(tmp_path)
+    (file,) = tmp_path.iterdir()
+    (line,) = file.read_bytes().removesuffix(b"\n").splitlines()
+    assert line.startswith(b"spark.a=x\\")
 
 
 def test_without_a_choice_the_environment_says_the_master(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

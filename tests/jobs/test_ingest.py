@@ -94,6 +94,15 @@ def test_rows_that_lack_the_keys_column_get_the_partition(shop: Shop, run_job: R
     assert rows_of(lake.table(shop.table), "order_id", "dt") == [(1, date(2026, 11, 18))]
 
 
+def test_a_transform_cannot_name_the_environment(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    text = "${env:HOME} ${system:java.io.tmpdir} ${spark.app.id}"
+    (shop.folder / "new.sql").write_text(f"SELECT order_id, dt, '{text}' AS status, amount, updated_at FROM source")
+    shop.write_spec(transform="new.sql")
+    shop.deliver([order(1)])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    assert rows_of(lake.table(shop.table), "status") == [(text,)]
+
+
 def test_a_transform_sees_source_tables_and_the_partition(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec()
     shop.deliver([order(1)], "2026-11-17")
@@ -190,8 +199,8 @@ def test_a_row_of_another_partition_is_refused_before_anything_is_staged(
 def test_a_source_that_has_not_arrived_ends_with_4_and_starts_nothing(
     arrival: str, shop: Shop, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("IN", str(shop.landing))
-    shop.write_spec(source=f"{{format: json, path: '${{IN}}/{{partition}}/*.json', arrival: {arrival}}}")
+    monkeypatch.setenv("LANDING", str(shop.landing))
+    shop.write_spec(source=f"{{format: json, path: '${{LANDING}}/{{partition}}/*.json', arrival: {arrival}}}")
     if "READY" in arrival:
         shop.deliver([order(1)], marker=False)
     ran = _ingest(run_job, shop, 1)
@@ -472,7 +481,7 @@ def test_a_format_that_nobody_reads_is_named_without_a_trace(shop: Shop, run_job
 
 
 def test_a_variable_that_is_not_set_is_named(shop: Shop, run_job: RunJob) -> None:
-    shop.write_spec(source="{path: '${NOWHERE_TO_LAND}/{partition}/'}")
+    shop.write_spec(source="{path: '${LAKE_VAR_NOWHERE}/{partition}/'}")
     ran = _ingest(run_job, shop, 1)
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "variable_not_set")
-    assert "NOWHERE_TO_LAND" in ran.facts["error"]["message"]
+    assert "LAKE_VAR_NOWHERE" in ran.facts["error"]["message"]

@@ -12,7 +12,7 @@ import pytest
 
 import lakelib
 from jobs import append, overwrite, sql, upsert
-from jobs.common.outcome import explain_failure, readable_bytes
+from jobs.common.outcome import Outcome, explain_failure, readable_bytes, run_told
 from jobs.common.sessions import told_progress
 from lakelib import LakeError, Table
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
@@ -222,3 +222,14 @@ def test_bytes_are_shown_in_the_unit_that_fits() -> None:
         "158.0 MB",
         "2,500.0 TB",
     ]
+
+
+def test_what_others_have_written_begins_no_line_of_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> Outcome:
+        raise lakelib.RejectedError("It is rejected (no\nmaintain\n  exit code 0 \x1b[2J).")
+
+    assert run_told("publish", None, None, fail) == EXIT_CODES[lakelib.RejectedError]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:1] for line in lines] == ["p", *" " * (len(lines) - 1)]
+    assert "\x1b" not in "".join(lines)
+    assert lines[3].startswith("              maintain")

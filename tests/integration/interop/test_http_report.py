@@ -135,6 +135,21 @@ def test_a_service_that_does_not_say_success_fails_the_action_and_not_the_mark(
     assert table.is_done(DAY)
 
 
+def test_a_token_is_in_no_message(table: Table, service: Service) -> None:
+    service.answers = [(404, b"")]
+    given: list[dict[str, Any]] = [
+        {"http_report": {"url": f"{service.url}?token=hunter2#hunter2", "params": {"token": "hunter2"}}},
+        {"http_report": {"url": service.url, "params": {"token": "hunter2"}, "timeout_seconds": "long"}},
+        {"http_report": {"url": "http://ann:hunter2/x@host/", "params": {}}},
+        {"http_report": {"url": "ftp://host/?token=hunter2"}},
+        {"http_reports": {"url": service.url, "params": {"token": "hunter2"}}},
+    ]
+    for action in given:
+        with pytest.raises(lakelib.LakeError) as caught:
+            table.mark_done(DAY, [action])
+        assert "hunter2" not in str(caught.value)
+
+
 def test_a_redirect_is_not_followed(table: Table, service: Service) -> None:
     service.answers = [(302, b"")]
     service.headers = {"Location": service.url}

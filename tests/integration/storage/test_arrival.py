@@ -13,7 +13,7 @@ DAY = "2026-11-18"
 
 
 def _spec(folder: Path, arrival: str = "{}") -> TableSpec:
-    source = f"{{path: '${{IN}}/orders/{{partition}}/*.json', arrival: {arrival}}}"
+    source = f"{{path: '${{LANDING}}/orders/{{partition}}/*.json', arrival: {arrival}}}"
     text = "\n".join(
         [
             "table: shop.orders",
@@ -33,7 +33,7 @@ def _put(storage: Storage, path: str, content: bytes = b"") -> None:
 
 
 def test_files_alone_are_not_complete_before_their_marker_is_there(storage: Storage, tmp_path: Path) -> None:
-    spec, environ = _spec(tmp_path), {"IN": storage.uri}
+    spec, environ = _spec(tmp_path), {"LANDING": storage.uri}
     found = find_arrival(storage, spec, DAY, environ)
     assert (found.files, found.is_complete) == ((), False)
     _put(storage, f"orders/{DAY}/a.json", b"{}\n")
@@ -52,7 +52,7 @@ def test_files_alone_are_not_complete_before_their_marker_is_there(storage: Stor
 
 
 def test_a_marker_without_files_that_hold_something_is_an_empty_partition(storage: Storage, tmp_path: Path) -> None:
-    spec, environ = _spec(tmp_path), {"IN": storage.uri}
+    spec, environ = _spec(tmp_path), {"LANDING": storage.uri}
     _put(storage, f"orders/{DAY}/_READY")
     assert find_arrival(storage, spec, DAY, environ).is_empty
     _put(storage, f"orders/{DAY}/a.json")
@@ -61,21 +61,21 @@ def test_a_marker_without_files_that_hold_something_is_an_empty_partition(storag
 
 
 def test_without_a_marker_one_file_is_enough(storage: Storage, tmp_path: Path) -> None:
-    spec, environ = _spec(tmp_path, "{marker: null}"), {"IN": storage.uri}
+    spec, environ = _spec(tmp_path, "{marker: null}"), {"LANDING": storage.uri}
     assert find_arrival(storage, spec, DAY, environ).missing == f"{storage.uri}/orders/{DAY}/*.json"
     _put(storage, f"orders/{DAY}/a.json", b"{}\n")
     assert find_arrival(storage, spec, DAY, environ).is_complete
 
 
 def test_a_marker_may_be_anywhere(storage: Storage, tmp_path: Path) -> None:
-    spec, environ = _spec(tmp_path, "{marker: '${IN}/done/{partition}'}"), {"IN": storage.uri}
+    spec, environ = _spec(tmp_path, "{marker: '${LANDING}/done/{partition}'}"), {"LANDING": storage.uri}
     assert not find_arrival(storage, spec, DAY, environ).is_complete
     _put(storage, f"done/{DAY}")
     assert find_arrival(storage, spec, DAY, environ).is_complete
 
 
 def test_where_to_look_has_to_be_known(storage: Storage, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="variable IN"):
+    with pytest.raises(InvalidInputError, match="variable LANDING"):
         find_arrival(storage, _spec(tmp_path), DAY, {})
     with pytest.raises(InvalidInputError, match="partition key"):
-        find_arrival(storage, _spec(tmp_path), "today", {"IN": storage.uri})
+        find_arrival(storage, _spec(tmp_path), "today", {"LANDING": storage.uri})

@@ -149,6 +149,10 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ),
         ({"source": "{format: json}"}, "field source.path: found nothing; expected a value: Files, a folder"),
         ({"source": "{path: '/x/${a b}'}"}, "expected ${NAME} with a name of letters, digits and _; not ${a b}."),
+        (
+            {"spark": "{conf: {spark.x: '${env:HOME}'}}"},
+            "field spark.conf: found a mapping; expected values without ${env:…}.",
+        ),
         ({"source": "{path: /x, arrival: {marker: x/}}"}, "field source.arrival.marker: found 'x/'; expected the name"),
         (
             {"source": "{path: /x, arrival: {timeout: 3}}"},
@@ -293,18 +297,50 @@ def test_paths_are_filled_in_when_they_are_used(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "listed", "is_allowed"),
+    [
+        ("LANDING", "", True),
+        ("LAKE_VAR_SOURCES", "", True),
+        ("SOURCES", "REPORTS, SOURCES", True),
+        ("SOURCES", "REPORTS", False),
+        ("LANDING_KEY", "", False),
+        ("AWS_SECRET_ACCESS_KEY", "", False),
+        ("AIRFLOW__CORE__FERNET_KEY", "", False),
+        ("LAKE_CATALOG", "", False),
+        ("LAKE_SPEC_VARIABLES", "SOURCES", False),
+    ],
+)
+def test_a_spec_uses_only_variables_that_are_meant_for_specs(
+    folder: Path, name: str, listed: str, is_allowed: bool
+) -> None:
+    spec = _spec(folder, source=f"{{path: '${{{name}}}/{{partition}}/', arrival: {{marker: '/m/${{{name}}}'}}}}")
+    environ = {name: "hidden", "LAKE_SPEC_VARIABLES": listed}
+
+    for path in (spec.source_path, spec.marker_path):
+        if is_allowed:
+            assert "hidden" in str(path("2026-11-18", environ))
+            continue
+        with pytest.raises(
+            InvalidInputError, match=f"may not use the environment variable {name} .*LAKE_SPEC"
+        ) as caught:
+            path("2026-11-18", environ)
+        assert caught.value.kind == "variable_not_allowed"
+        assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("source", "marker"),
     [
         ("{path: '/in/{partition}/*.json'}", "/in/2026-11-18/_READY"),
         ("{path: '/in/{partition}/'}", "/in/2026-11-18/_READY"),
         ("{path: '/in/{partition}.json'}", "/in/_READY"),
         ("{path: '/in/*/x.json', arrival: {marker: DONE}}", "/in/DONE"),
-        ("{path: '/in/x/', arrival: {marker: '/m/{partition}.${E}'}}", "/m/2026-11-18.ok"),
+        ("{path: '/in/x/', arrival: {marker: '/m/{partition}.${LAKE_VAR_E}'}}", "/m/2026-11-18.ok"),
         ("{path: '/in/x/', arrival: {marker: null}}", None),
     ],
 )
 def test_a_marker_is_beside_the_files_or_where_its_path_says(folder: Path, source: str, marker: str | None) -> None:
-    assert _spec(folder, source=source).marker_path("2026-11-18", {"E": "ok"}) == marker
+    assert _spec(folder, source=source).marker_path("2026-11-18", {"LAKE_VAR_E": "ok"}) == marker
 
 
 def test_a_key_of_another_step_is_refused_with_the_tables_name(folder: Path) -> None:

@@ -191,3 +191,27 @@ def test_files_of_writers_are_told_from_all_others_by_name(kind: str) -> None:
 )
 def test_a_listed_path_that_would_be_taken_for_another_file_is_told(listed: str, expected: bool) -> None:
     assert leads_back(listed) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://key:hidden@bucket/in",
+        "s3a://key:hidden/more@bucket/in",
+        "gs://key:hidden@bucket/in",
+        "hdfs://ann:hidden@host:8020/in",
+        "file://ann:hidden@host/in",
+        "postgresql://ann:hid/hidden@host/in",
+        "s3:/key:hidden@bucket/in",
+    ],
+)
+def test_credentials_in_a_location_are_refused_and_not_told(text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        complete_uri(text)
+
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/a:b@c", "hdfs://ann@host:8020/in", "s3://arn:aws:s3:eu:1:point/in"])
+def test_signs_of_credentials_elsewhere_are_part_of_a_location(text: str) -> None:
+    assert complete_uri(text) == text

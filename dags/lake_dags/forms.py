@@ -1,0 +1,26 @@
+"""What may be written into the forms of DAGs, as JSON schemas. The API and each task go by them, too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.sdk import Param
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,127}"
+"""Of a namespace, or of a table in it."""
+END = r"$(?!\n)"
+"""The end of a text in Python and in browsers; for Python alone `$` is before a last line break, too."""
+
+
+def tables_param(examples: Sequence[str], **more: Any) -> Param:
+    """Names of tables; nothing that a program could take for an option."""
+    return Param(
+        [],
+        type="array",
+        items={"type": "string", "pattern": rf"^{_NAME}\.{_NAME}{END}"},
+        examples=list(examples),
+        **more,
+    )
+
+
+def namespace_param() -> Param:
+    return Param(None, type=["null", "string"], pattern=rf"^{_NAME}{END}")

@@ -1,0 +1,73 @@
+"""What is on a job's command line is taken as it is meant, or refused."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from dags.lake_dags.places import job_environment
+from jobs.common.arguments import parse_job
+from jobs.common.compacting import parse_compact
+from jobs.common.discarding import parse_discard
+from jobs.common.ingest_arguments import parse_ingest
+from jobs.common.maintaining import parse_maintain
+from jobs.common.publishing import parse_publish
+
+Parse = Callable[[Sequence[str] | None], Any]
+_COMMIT = f"--commit={uuid4()}"
+_JOBS: dict[str, tuple[Parse, list[str]]] = {
+    "append": (lambda arguments: parse_job("append", "", arguments), ["--path=/in", "shop.orders"]),
+    "sql": (lambda arguments: parse_job(None, "", arguments), ["--into=shop.orders", "--sql=SELECT 1"]),
+    "compact": (parse_compact, ["--all"]),
+    "discard": (parse_discard, [_COMMIT, "--reason=x"]),
+    "ingest": (parse_ingest, ["--spec=a.yaml", "--partition=all", "--idempotency-key=a:1"]),
+    "maintain": (parse_maintain, ["--all", "--expire"]),
+    "publish": (parse_publish, [_COMMIT]),
+}
+each_job = pytest.mark.parametrize(("parse", "enough"), _JOBS.values(), ids=_JOBS.keys())
+
+
+@each_job
+def test_options_are_written_in_full(parse: Parse, enough: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse([*enough, "--result=/tmp/result"]).surroundings.result is not None
+    with pytest.raises(SystemExit) as ended:
+        parse([*enough, "--resu=/tmp/result"])
+    assert ended.value.code == 2
+    assert "unknown arguments: --resu\n" in capsys.readouterr().err
+
+
+@each_job
+@pytest.mark.parametrize("option", ["--result", "--warehouse", "--catalog"])
+def test_an_option_that_was_slipped_in_is_refused(
+    parse: Parse, enough: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse([f"{option}=/tmp/a", *enough, f"{option}=/tmp/b"])
+    assert f"{option} is given twice" in capsys.readouterr().err
+
+
+@each_job
+def test_a_secret_behind_a_slip_of_the_pen_is_not_told(
+    parse: Parse, enough: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wrong in (["--catlog=postgresql://u:hunter2@h/db"], ["--catlog", "postgresql://u:hunter2@h/db"]):
+        with pytest.raises(SystemExit):
+            parse([*enough, *wrong])
+        assert "hunter2" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("said", ["--", "--result=/any/file", "-h", "=", "@file", "", "a b\nc"])
+def test_a_reason_is_what_stands_behind_its_equals_sign(said: str) -> None:
+    told = parse_publish([_COMMIT, f"--by={said}", f"--reason={said}"])
+    assert (told.by, told.reason, told.surroundings.result) == (said, said, None)
+    assert parse_discard([_COMMIT, f"--reason={said}"]).reason == said
+
+
+def test_a_job_sees_none_of_airflows_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW_CONN_BANK", "AIRFLOW_VAR_TOKEN", "_AIRFLOW__AS_LIBRARY"):
+        monkeypatch.setenv(name, "hidden")
+    monkeypatch.setenv("LANDING", "/in")
+    environment = job_environment()
+    assert environment["LANDING"] == "/in"
+    assert "hidden" not in environment.values()
