@@ -90,7 +90,14 @@ def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[
     order_names = [column.name for column in target.sequence_by]
     for parts in merge_windows(runs, names, order_names):
         for rows, mask in parts:
-            yield rows if mask is None else rows.filter(pa.array(mask))
+            yield _with_marks(target, rows if mask is None else rows.filter(pa.array(mask)))
+
+
+def _with_marks(target: ReadTarget, rows: pa.Table) -> pa.Table:
+    plain = rows.select([column.name for column in target.columns]).cast(target.output_schema)
+    if OP_COLUMN not in rows.column_names:
+        return plain
+    return plain.append_column(OP_COLUMN, rows.column(OP_COLUMN))
 
 
 def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: int) -> list[Predicate | None]:
