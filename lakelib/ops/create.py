@@ -14,14 +14,20 @@ from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 
-_PART = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MERGES = ("deduplicate",)
 
 
 def create_namespace(runtime: Runtime, name: str) -> None:
     """The namespace exists afterwards."""
-    _check_part(name, "namespace")
+    check_part(name, "namespace")
     tables.create_namespace(runtime.catalog, name)
+
+
+def list_tables(runtime: Runtime, namespace: str) -> list[str]:
+    """Names of the namespace's tables. Raises NotFoundError if there is no such namespace."""
+    check_part(namespace, "namespace")
+    return tables.list_tables(runtime.catalog, namespace)
 
 
 def create_table(
@@ -78,13 +84,14 @@ def split_name(full_name: str) -> tuple[str, str]:
             kind="invalid_name",
             remedy='Give namespace and name: "shop.orders".',
         )
-    _check_part(parts[0], "namespace")
-    _check_part(parts[1], "table")
+    check_part(parts[0], "namespace")
+    check_part(parts[1], "table")
     return parts[0], parts[1]
 
 
-def _check_part(part: str, what: str) -> None:
-    if not isinstance(part, str) or not _PART.match(part):
+def check_part(part: str, what: str) -> None:
+    """Raises InvalidInputError unless a namespace or a table (`what`) can have that name."""
+    if not isinstance(part, str) or not _PART.fullmatch(part):
         raise InvalidInputError(
             f"{part!r} is not a name for a {what}.",
             kind="invalid_name",

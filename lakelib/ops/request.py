@@ -8,12 +8,13 @@ from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import IdempotencyKey
-from lakelib.model.text import is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.specs.suite import Suite
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
+_MOST_SHOWN = 200
 
 
 class WriteOptions(TypedDict, total=False):
@@ -87,12 +88,14 @@ def _parse_key(given: Any) -> IdempotencyKey | None:
         return None
     match given:
         case (str(application), int(version)) if application and not isinstance(version, bool):
-            if 0 <= version <= _MAX_VERSION and is_storable(application):
+            if 0 <= version <= _MAX_VERSION and is_indexable(application):
                 return IdempotencyKey(application=application, version=version)
+    shown = repr(given)
     raise InvalidInputError(
-        f"idempotency_key is {given!r}.",
+        f"idempotency_key is {shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + '…'}.",
         kind="invalid_idempotency_key",
-        remedy='Give an application and the version of its work, a whole number that only rises: ("loader", 17).',
+        remedy='Give an application and the version of its work, a whole number that only rises: ("loader", 17). The'
+        f" application is text of at most {LONGEST_INDEXED_BYTES:,} bytes, without NUL characters and lone surrogates.",
     )
 
 

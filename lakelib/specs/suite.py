@@ -22,7 +22,7 @@ from os import PathLike
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.text import is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
 from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
 
@@ -47,6 +47,11 @@ class Check:
     """The line of each argument in the suite's file."""
 
 
+_WRONG_NAME = (
+    f"its name must be text of at most {LONGEST_INDEXED_BYTES:,} bytes, without NUL characters and lone surrogates"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Checks under the name of a gate. Two suites of one `hash` check the same."""
@@ -55,6 +60,10 @@ class Suite:
     checks: tuple[Check, ...]
     description: str = ""
     path: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip() or not is_indexable(self.name):
+            raise suite_error([f"{self.path or 'the suite'}: {_WRONG_NAME}."])
 
     @property
     def hash(self) -> str:
@@ -160,6 +169,9 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
         return
     yield from _unknown_keys(yaml, (), values, _SUITE_KEYS, "a suite")
     yield from _text_problems(yaml, (), values, "name", required=True)
+    name = values.get("name")
+    if isinstance(name, str) and is_storable(name) and not is_indexable(name):
+        yield yaml.line_of(("name",)), f"{_WRONG_NAME}."
     yield from _text_problems(yaml, (), values, "description")
     entries = values.get("expectations")
     if not isinstance(entries, list) or not entries:
