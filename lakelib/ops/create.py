@@ -8,6 +8,7 @@ from typing import Any
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
+from lakelib.model.flags import checked_flag
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
@@ -45,12 +46,13 @@ def create_table(
 ) -> TableInfo:
     """The new table, or with `if_not_exists` the one of that name. Raises InvalidInputError for a wrong definition."""
     namespace, name = split_name(full_name)
+    take_existing = checked_flag("if_not_exists", if_not_exists)
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
     tables.create_table(runtime.catalog, new)
     found = find_table(runtime, full_name)
-    if found.location != new.location and not if_not_exists:
+    if found.location != new.location and not take_existing:
         raise InvalidInputError(
             f"There is a table {full_name} already.",
             kind="table_exists",

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey
 from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
@@ -54,8 +55,9 @@ def parse_request(
     gate: str | PathLike[str] | Suite | None = None,
     **unknown: Any,
 ) -> WriteRequest:
-    """Raises InvalidInputError for an unknown option, a key that is no (application, version), properties that are no
-    text, or a wrong gate. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
+    """Raises InvalidInputError for an unknown option, a flag that is no bool, a key that is no (application, version),
+    properties that are no text, or a wrong gate. `also_known` are the other keywords of the call, which may be meant by
+    a slip of the pen."""
     if unknown:
         raise _unknown_option(next(iter(unknown)), (*also_known, *WriteOptions.__annotations__))
     if distribution not in DISTRIBUTIONS:
@@ -67,8 +69,8 @@ def parse_request(
     return WriteRequest(
         idempotency_key=_parse_key(idempotency_key),
         properties=_parse_properties(properties or {}),
-        merge_schema=merge_schema,
-        explicit_cast=explicit_cast,
+        merge_schema=checked_flag("merge_schema", merge_schema),
+        explicit_cast=checked_flag("explicit_cast", explicit_cast),
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
         distribution=distribution,
         judging=None if gate is None else Judging(suite=open_gate(gate)),
