@@ -154,7 +154,8 @@ def _described(entry: Mapping[str, Any]) -> str:
     arguments = entry.get("kwargs") or {}
     columns = [str(arguments[name]) for name in _COLUMN_ARGUMENTS if name in arguments]
     for name in _COLUMN_LISTS:
-        columns += [str(each) for each in arguments.get(name) or ()]
+        given = arguments.get(name)
+        columns += [str(each) for each in given] if isinstance(given, list) else []
     what = entry["type"].removeprefix("expect_")
     return f"{what} ({', '.join(columns)})" if columns else what
 
