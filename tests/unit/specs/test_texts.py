@@ -38,7 +38,25 @@ def test_units_are_added_up(text: str, length: timedelta) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "6", "h", "6 h", "-6h", "1.5h", "6H", "6h ", "6h\n", "2 weeks", "1h 1h", "1h,30m", "٣h", "9" * 20 + "w", "9" * 5000 + "s", "365001d", "365000d 1s"],
+    [
+        "",
+        "6",
+        "h",
+        "6 h",
+        "-6h",
+        "1.5h",
+        "6H",
+        "6h ",
+        "6h\n",
+        "2 weeks",
+        "1h 1h",
+        "1h,30m",
+        "٣h",
+        "9" * 20 + "w",
+        "9" * 5000 + "s",
+        "365001d",
+        "365000d 1s",
+    ],
 )
 def test_any_other_text_is_no_length_of_time(text: str) -> None:
     with pytest.raises(ValueError, match="a length of time"):
