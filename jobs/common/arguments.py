@@ -1,4 +1,4 @@
-"""What a job is told on its command line, as frozen values. Nothing slow is loaded: wrong arguments are said at once."""
+"""What a job is told on its command line, as frozen values. Nothing slow is loaded: what is wrong is said at once."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -101,8 +101,10 @@ def _checked_text(name: str, value: Any) -> str:
         raise _wrong(name, value, "text")
     if name == "compression" and value not in COMPRESSIONS:
         raise _wrong(name, value, f"one of {', '.join(COMPRESSIONS)}")
-    if not is_indexable(value):
-        raise _wrong(name, value, "text of a usual length, without NUL characters and lone surrogates")
+    if not is_indexable(value) or value != value.strip():
+        raise _wrong(
+            name, value, "text of a usual length, without spaces at its ends, NUL characters and lone surrogates"
+        )
     return value
 
 

@@ -48,8 +48,12 @@ class Check:
 
 
 _WRONG_NAME = (
-    f"its name must be text of at most {LONGEST_INDEXED_BYTES:,} bytes, without NUL characters and lone surrogates"
+    f"its name must be text in one line, of at most {LONGEST_INDEXED_BYTES:,} bytes, without a space at either end"
 )
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and text == text.strip() and "\n" not in text and is_indexable(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ class Suite:
     path: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip() or not is_indexable(self.name):
+        if not isinstance(self.name, str) or not _is_name(self.name):
             raise suite_error([f"{self.path or 'the suite'}: {_WRONG_NAME}."])
 
     @property
@@ -171,7 +175,7 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
     yield from _unknown_keys(yaml, (), values, _SUITE_KEYS, "a suite")
     yield from _text_problems(yaml, (), values, "name", required=True)
     name = values.get("name")
-    if isinstance(name, str) and is_storable(name) and not is_indexable(name):
+    if isinstance(name, str) and name.strip() and is_storable(name) and not _is_name(name):
         yield yaml.line_of(("name",)), f"{_WRONG_NAME}."
     yield from _text_problems(yaml, (), values, "description")
     entries = values.get("expectations")

@@ -40,7 +40,6 @@ REFUSED: dict[str, Callable[[Lake, Table, str], Any]] = {
     "tables of": lambda lake, _, text: lake.tables(text),
     "table": lambda lake, _, text: lake.create_table(f"shop.{text}", "id int"),
     "table of no namespace": lambda lake, _, text: lake.table(f"{text}.t"),
-    "application": lambda _, table, text: table.append(ROWS, idempotency_key=(text, 1)),
     "tag": lambda _, table, text: table.tag(text),
     "required gate": lambda _, table, text: table.set_options({"required_gate": text}),
 }
@@ -68,7 +67,7 @@ def table(lake: Lake) -> Table:
     return lake.create_table("shop.t", "id bigint, p string", primary_key=["id"], partition_by=["p"])
 
 
-@pytest.mark.parametrize("text", [SURROGATE, NUL, LONG], ids=["surrogate", "NUL", "long"])
+@pytest.mark.parametrize("text", [SURROGATE, NUL, LONG, "a\n"], ids=["surrogate", "NUL", "long", "line"])
 @pytest.mark.parametrize("what", list(REFUSED))
 def test_names_that_no_index_can_hold_are_refused(lake: Lake, table: Table, what: str, text: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
@@ -83,7 +82,14 @@ def test_names_that_are_no_text_are_refused(lake: Lake, table: Table, what: str,
         NAMES[what](lake, table, text)
 
 
-@pytest.mark.parametrize("name", [NUL, LONG], ids=["NUL", "long"])
+@pytest.mark.parametrize("text", [SURROGATE, NUL, LONG], ids=["surrogate", "NUL", "long"])
+def test_applications_that_no_index_can_hold_are_refused(table: Table, text: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        table.append(ROWS, idempotency_key=(text, 1))
+    assert refused.value.kind == "invalid_idempotency_key"
+
+
+@pytest.mark.parametrize("name", [NUL, LONG, "a\\n", " a"], ids=["NUL", "long", "line", "space"])
 def test_a_gate_that_no_index_can_hold_is_refused(table: Table, tmp_path: Path, name: str) -> None:
     staged = table.stage_append(ROWS)
     with pytest.raises(InvalidInputError) as refused:
