@@ -86,19 +86,28 @@ def main(catalog: str, warehouse: str) -> None:
 
 def _framed(spark: SparkSession) -> dict[str, list[Any]]:
     """The constants as Spark's tasks are given them."""
+    return raws_by_type(frame_of_constants(spark).toArrow())
+
+
+def frame_of_constants(spark: Any) -> Any:
+    """A row of all values, a column each."""
     constants = {
         f"{kind} {number}": arrow_values(kind, [raw])[0]
-        for kind, values in VALUES.items()
-        for number, raw in enumerate([*values, *FAR.get(kind, []), None])
+        for kind, raws in all_values().items()
+        for number, raw in enumerate(raws)
     }
-    source = open_frame(spark.range(1).toDF("id")).with_constants(constants)
-    given = {name: raw_values(column.combine_chunks())[0] for name, column in _rows(source.frame).items()}
+    return open_frame(spark.range(1).toDF("id")).with_constants(constants).frame
+
+
+def all_values() -> dict[str, list[Any]]:
+    """Raw values by type, NULL among them."""
+    return {kind: [*values, *FAR.get(kind, []), None] for kind, values in VALUES.items()}
+
+
+def raws_by_type(rows: pa.Table) -> dict[str, list[Any]]:
+    """What there is in the row of constants."""
+    given = {name: raw_values(rows.column(name).combine_chunks())[0] for name in rows.column_names}
     return {kind: [raw for name, raw in given.items() if name.rpartition(" ")[0] == kind] for kind in VALUES}
-
-
-def _rows(frame: Any) -> dict[str, pa.ChunkedArray]:
-    rows = frame.toArrow()
-    return {name: rows.column(name) for name in rows.column_names if name != "id"}
 
 
 def _stored(spark: SparkSession, lake: Lake, number: int) -> list[dict[str, Any]]:
