@@ -83,7 +83,7 @@ class Lake:
         """The names of the namespace's tables; without one those of all tables, as `namespace.table`."""
         if namespace is None:
             return [each.table.full_name for each in inspect.list_tables(self._runtime, None)]
-        return tables.list_tables(self._runtime.catalog, namespace)
+        return create.list_tables(self._runtime, namespace)
 
     def create_table(
         self,

@@ -109,6 +109,8 @@ def load_settings(
     given: _Layer = {}
     for layer in (_from_file(environ), _from_environment(environ), arguments):
         given = _overlay(given, layer)
+    for name, one in given.items():
+        _check_text(name, one)
     _check_credentials(given)
     checked = {name: _CHECKS.get(name, _accept)(name, one) for name, one in given.items()}
     storage = StorageSettings(**{name: text for name, text in checked.items() if name not in ("warehouse", "catalog")})
@@ -230,6 +232,22 @@ def _overlay(below: _Layer, above: _Layer) -> _Layer:
     if any(name in above for name in _CREDENTIALS):
         below = {name: given for name, given in below.items() if name not in _CREDENTIALS}
     return {**below, **above}
+
+
+def _check_text(name: str, given: _Given) -> None:
+    """A file's last line break that came along must not become part of a name, or of a password."""
+    if not given.value.isprintable() and any(char < " " or char == "\x7f" for char in given.value):
+        raise _wrong(name, given, "has a line break or another control character", "Leave it out.")
+    if not _is_utf8(given.value):
+        raise _wrong(name, given, "is no text in UTF-8", "Give text in UTF-8.")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_credentials(given: _Layer) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.model.compaction import CompactionResult
+from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
@@ -185,7 +186,9 @@ class Table:
         """Makes fewer and larger files of what is due, or with `full` one run of each bucket. No answer changes, and no
         writer is disturbed. `where` chooses partitions; with a Spark session its tasks do the work. `tell` hears how
         many bytes are rewritten, and of how many."""
-        return compact.compact(self._runtime, self._info, full=full, where=where, session=session, tell=tell)
+        return compact.compact(
+            self._runtime, self._info, full=checked_flag("full", full), where=where, session=session, tell=tell
+        )
 
     def evolve(
         self,
@@ -217,7 +220,7 @@ class Table:
 
     def done_partitions(self, with_reset: bool = False) -> list[DonePartition]:
         """The partitions that are marked done; with those whose mark was reset since, if asked for."""
-        return mark_done.list_done(self._runtime, self._now(), with_reset=with_reset)
+        return mark_done.list_done(self._runtime, self._now(), with_reset=checked_flag("with_reset", with_reset))
 
     def is_done(self, partition: Mapping[str, Any]) -> bool:
         """Whether the partition is marked done, and no rows of it were published since."""
@@ -286,7 +289,7 @@ class Table:
         the files that nothing needs any more once the `grace` is over. A dry run tells what would go.
         """
         rules = expire.parse_rules(keep_last, older_than, staged_older_than)
-        work = expire.preview if dry_run else expire.expire
+        work = expire.preview if checked_flag("dry_run", dry_run) else expire.expire
         return work(self._runtime, self._now(), rules, grace)
 
     def _now(self) -> TableInfo:

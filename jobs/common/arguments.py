@@ -1,4 +1,4 @@
-"""What a job is told on its command line, as frozen values. Standard library only: wrong arguments are said at once."""
+"""What a job is told on its command line, as frozen values. Nothing slow is loaded: what is wrong is said at once."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,8 @@ from jobs.common.parser import (
     read_pairs,
     read_surroundings,
 )
+from lakelib.errors import InvalidInputError
+from lakelib.plan.at import parse_at
 
 MODES = ("append", "upsert", "overwrite")
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -232,7 +234,10 @@ class _Reading:
         table, has_at, at = rest.partition("@")
         if not (name and table) or (has_at and not at):
             self._wrong(f"--lake-view {text!r} is not NAME=TABLE or NAME=TABLE@AT")
-        return LakeView(name=name, table=table, at=parse_at(at) if has_at else None)
+        try:
+            return LakeView(name=name, table=table, at=parse_at(at) if has_at else None)
+        except InvalidInputError as error:
+            self._wrong(f"--lake-view {text!r}: {error}")
 
     def _partitions(self, mode: str) -> str | Mapping[str, str | None]:
         which = getattr(self._given, "partitions", None)
@@ -262,12 +267,3 @@ class _Reading:
 
 def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def parse_at(text: str) -> int | str | datetime:
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text

@@ -15,7 +15,7 @@ from lakelib import Lake, LakeError
 from lakelib.model.maintenance import ExpireResult, VacuumResult
 from lakelib.ops import expire as expiry
 from lakelib.ops import vacuum as vacuuming
-from lakelib.specs.durations import EXPECTED, parse_duration
+from lakelib.specs.durations import parse_duration
 
 DESCRIPTION = """\
 Forgets old snapshots (--expire) and deletes the files that nothing needs any more (--vacuum). Tags, readers, and
@@ -153,8 +153,8 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
 def _length(text: str) -> timedelta:
     try:
         return parse_duration(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {EXPECTED}") from None
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {error}") from None
 
 
 def maintain(job: MaintainArguments) -> Maintained:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.common.arguments import Files, parse_at
+from jobs.common.arguments import Files
 from jobs.common.sources import open_rows_of_files
 from lakelib import InvalidInputError, Lake
 from lakelib.distribute.files import FileSource
@@ -47,7 +47,7 @@ def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[Pinne
 
 def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
     info = find_table(lake.runtime, name)
-    snapshot = resolve_snapshot(lake.runtime, info, None if at is None else parse_at(at))
+    snapshot = resolve_snapshot(lake.runtime, info, at)
     return PinnedRead(view=view, table=name, snapshot_id=0 if snapshot is None else snapshot.id)
 
 

@@ -3,13 +3,15 @@
 import csv
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
 from lakelib.cli.command import wrong_usage
+from lakelib.errors import InvalidInputError
+from lakelib.plan.at import parse_at
 from lakelib.specs.durations import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -51,15 +53,10 @@ Really = Annotated[
 
 def read_at(text: str | None) -> int | str | datetime | None:
     """What lakelib takes as `at`."""
-    if text is None or text.startswith("tag:"):
-        return text
-    if text.isascii() and text.isdecimal():
-        return int(text)
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        return None if text is None else parse_at(text)
+    except InvalidInputError:
         wrong_usage(f"--at {text!r} is no snapshot id, no tag:NAME and no moment such as 2026-11-18T10:30.")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def read_columns(texts: Sequence[str] | None) -> list[str] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
+from lakelib.distribute.constants import constant
 from lakelib.model.predicate import (
     And,
     Compare,
@@ -24,7 +25,6 @@ from lakelib.model.predicate import (
     Raw,
 )
 from lakelib.model.schema import Column
-from lakelib.rows.values import python_value
 
 _OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
     Comparison.EQ: operator.eq,
@@ -89,18 +89,8 @@ def _comparable(column: Column) -> SparkColumn:
 
 
 def _literal(column: Column, raw: Raw) -> SparkColumn:
-    """The value itself, whatever the zones of Python and of the session are."""
-    match column.type:
-        case "timestamp":
-            return sf.timestamp_micros(sf.lit(raw))
-        case "timestamp_ntz":
-            return sf.timestamp_add("MICROSECOND", sf.lit(raw), sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
-        case "date":
-            return sf.date_from_unix_date(sf.lit(raw))
-        case "float":
-            return sf.lit(float(raw)).cast("double")
-        case _:
-            return sf.lit(python_value(column.type, raw)).cast(column.type)
+    """A float is compared with numbers that need not be floats."""
+    return constant("double" if column.type == "float" else column.type, raw)
 
 
 def _is_known(column: Column, raw: Raw) -> bool:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
 
+from lakelib.distribute.constants import constant
 from lakelib.distribute.types import arrow_schema_of
 from lakelib.distribute.writer import write_frame
 from lakelib.rows.types import type_text
+from lakelib.rows.values import raw_values
 from lakelib.storage.write_work import WriteWork, WrittenFiles
 
 
@@ -47,7 +48,8 @@ class FrameSource:
         frame = self.frame
         for name, value in constants.items():
             if name.casefold() not in present:
-                frame = frame.withColumn(name, sf.lit(value.as_py()).cast(type_text(value.type)))
+                raw = raw_values(pa.array([value]))[0]
+                frame = frame.withColumn(name, constant(type_text(value.type), raw))
         return open_frame(frame)
 
 

@@ -24,6 +24,7 @@ from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH
 from lakelib.rows.align import places_by_name
+from lakelib.rows.convert import ZONED_TEXT
 from lakelib.storage.run_writer import RunTarget
 from lakelib.storage.write_work import WriteWork, WrittenFiles
 
@@ -172,7 +173,21 @@ def _choose_tasks(frame: Any, target: RunTarget, size_bytes: int | None) -> tupl
 
 def _typed(schema: pa.Schema, places: Mapping[str, int], columns: Sequence[Column]) -> list[SparkColumn]:
     """The frame's columns in the types of the table: 1 as an int has another hash than 1 as a bigint."""
-    return [_source_column(schema, places, column.name).cast(column.type) for column in columns]
+    return [_typed_column(schema, places, column) for column in columns]
+
+
+def _typed_column(schema: pa.Schema, places: Mapping[str, int], column: Column) -> SparkColumn:
+    given = _source_column(schema, places, column.name)
+    if not pa.types.is_string(schema.field(places[column.name.casefold()]).type):
+        return given.cast(column.type)
+    # What text cannot be turned into is told by the task that writes it, with column and row.
+    return (_as_utc(given) if column.type == "timestamp" else given).try_cast(column.type)
+
+
+def _as_utc(text: SparkColumn) -> SparkColumn:
+    """Moments in text, with the zone UTC where none is named: Spark would take them for the session's."""
+    whole_days = sf.when(text.contains(":"), sf.lit("")).otherwise(sf.lit(" 00:00"))
+    return sf.when(text.rlike(ZONED_TEXT), text).otherwise(sf.concat(text, whole_days, sf.lit("Z")))
 
 
 def _source_column(schema: pa.Schema, places: Mapping[str, int], name: str) -> SparkColumn:

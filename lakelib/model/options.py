@@ -5,9 +5,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.text import is_indexable
 
 KIB = 1024
 MIB = 1024 * KIB
+
+_MOST_SHOWN = 100
 
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 
@@ -99,8 +102,14 @@ def _checked_text(name: str, value: Any) -> str:
         raise _wrong(name, value, "text")
     if name == "compression" and value not in COMPRESSIONS:
         raise _wrong(name, value, f"one of {', '.join(COMPRESSIONS)}")
+    if not is_indexable(value) or value != value.strip():
+        raise _wrong(
+            name, value, "text of a usual length, without spaces at its ends, NUL characters and lone surrogates"
+        )
     return value
 
 
 def _wrong(name: str, value: Any, expected: str) -> InvalidInputError:
-    return InvalidInputError(f"Table option {name} is {value!r}.", kind="invalid_option", remedy=f"Give {expected}.")
+    shown = repr(value)
+    shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
+    return InvalidInputError(f"Table option {name} is {shown}.", kind="invalid_option", remedy=f"Give {expected}.")

@@ -1,5 +1,8 @@
 """Pure. Which text the catalog can keep."""
 
+LONGEST_INDEXED_BYTES = 2000
+"""Of a text by which the catalog finds something, in UTF-8: PostgreSQL's indexes take no entry much longer."""
+
 
 def is_said(text: object) -> bool:
     """Whether it is text that the catalog can keep, and not blank: a person's name, or a reason."""
@@ -15,3 +18,8 @@ def is_storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_indexable(text: str) -> bool:
+    """Whether the catalog can keep the text, and find something by it."""
+    return is_storable(text) and len(text.encode()) <= LONGEST_INDEXED_BYTES

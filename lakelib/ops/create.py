@@ -9,6 +9,7 @@ from typing import Any
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
+from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
@@ -18,14 +19,20 @@ from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 
-_PART = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MERGES = ("deduplicate",)
 
 
 def create_namespace(runtime: Runtime, name: str) -> None:
     """The namespace exists afterwards."""
-    _check_part(name, "namespace")
+    check_part(name, "namespace")
     tables.create_namespace(runtime.catalog, name)
+
+
+def list_tables(runtime: Runtime, namespace: str) -> list[str]:
+    """Names of the namespace's tables. Raises NotFoundError if there is no such namespace."""
+    check_part(namespace, "namespace")
+    return tables.list_tables(runtime.catalog, namespace)
 
 
 def create_table(
@@ -47,16 +54,17 @@ def create_table(
     `by` whom; else the newest version of the gate that its options name. Raises InvalidInputError for a wrong
     definition, NotFoundError for a gate that is not registered."""
     namespace, name = split_name(full_name)
+    take_existing = checked_flag("if_not_exists", if_not_exists)
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
-    if if_not_exists and new.options.required_gate:
+    if take_existing and new.options.required_gate:
         there = tables.find_table(runtime.catalog, namespace, name)
         if there is not None:
             return there
     tables.create_table(runtime.catalog, _gated(runtime, new, gate, by))
     found = find_table(runtime, full_name)
-    if found.location != new.location and not if_not_exists:
+    if found.location != new.location and not take_existing:
         raise InvalidInputError(
             f"There is a table {full_name} already.",
             kind="table_exists",
@@ -101,13 +109,14 @@ def split_name(full_name: str) -> tuple[str, str]:
             kind="invalid_name",
             remedy='Give namespace and name: "shop.orders".',
         )
-    _check_part(parts[0], "namespace")
-    _check_part(parts[1], "table")
+    check_part(parts[0], "namespace")
+    check_part(parts[1], "table")
     return parts[0], parts[1]
 
 
-def _check_part(part: str, what: str) -> None:
-    if not isinstance(part, str) or not _PART.match(part):
+def check_part(part: str, what: str) -> None:
+    """Raises InvalidInputError unless a namespace or a table (`what`) can have that name."""
+    if not isinstance(part, str) or not _PART.fullmatch(part):
         raise InvalidInputError(
             f"{part!r} is not a name for a {what}.",
             kind="invalid_name",

@@ -14,6 +14,7 @@ from lakelib.model.maintenance import ExpireResult, HeldSnapshot, Hold, OpenComm
 from lakelib.model.table import TableInfo
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
+from lakelib.specs.durations import LONGEST
 
 DEFAULT_KEEP_LAST = 10
 DEFAULT_OLDER_THAN = timedelta(days=7)
@@ -40,10 +41,12 @@ def parse_rules(
 
 
 def check_length(name: str, length: timedelta | None) -> None:
-    """Raises InvalidInputError for a length of time that is none, or negative."""
-    if length is not None and (not isinstance(length, timedelta) or length < timedelta(0)):
+    """Raises InvalidInputError for a length of time that is none, is negative, or leads out of the calendar."""
+    if length is not None and (not isinstance(length, timedelta) or not timedelta(0) <= length <= LONGEST):
         raise InvalidInputError(
-            f"{name} is {length!r}.", kind="invalid_retention", remedy="Give a timedelta that is not negative."
+            f"{name} is {length!r}.",
+            kind="invalid_retention",
+            remedy=f"Give a timedelta from 0 to {LONGEST.days:,} days.",
         )
 
 

@@ -10,6 +10,7 @@ from lakelib.catalog import commits, files, snapshots, tables
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey
 from lakelib.model.table import CommitState, Snapshot, TableInfo
+from lakelib.ops.create import check_part
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.values import python_value
@@ -158,6 +159,8 @@ def list_history(runtime: Runtime, table: TableInfo) -> list[Snapshot]:
 
 def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:
     """The tables of a namespace, or of all, by name. Raises NotFoundError if there is no such namespace."""
+    if namespace is not None:
+        check_part(namespace, "namespace")
     found = tables.list_table_heads(runtime.catalog, namespace)
     return [TableSummary(table=table, committed_at=committed_at) for table, committed_at in found]
 

@@ -24,6 +24,7 @@ from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_storable
 from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, needs_merge
 from lakelib.plan.where import COMMIT, bind_where
@@ -32,7 +33,6 @@ from lakelib.rows.raw_arrays import arrow_values
 from lakelib.storage.split_reader import ReadTarget, read_split
 
 At = None | SupportsIndex | str | datetime
-_TAG_PREFIX = "tag:"
 _FRAME_HOLD = timedelta(days=1)
 
 
@@ -226,17 +226,17 @@ class Held:
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
-    """The snapshot that `at` means: None is the head (None if the table has none), a number, "tag:…", or a moment.
-    Raises NotFoundError for one that is not there."""
-    match at:
+    """The snapshot that `at` means: None is the head (None if the table has none), a number, "tag:…", or a moment;
+    each but None also as text. Raises NotFoundError for one that is not there."""
+    match parse_at(at) if isinstance(at, str) else at:
         case None:
             return snapshots.find_head(runtime.catalog, table)
-        case str() if at.startswith(_TAG_PREFIX):
-            return _tagged(runtime, table, at.removeprefix(_TAG_PREFIX))
-        case datetime() if at.tzinfo is not None:
-            return _at_moment(runtime, table, at)
-        case _:
-            return _numbered(runtime, table, at)
+        case str() as tagged:
+            return _tagged(runtime, table, tagged.removeprefix(TAG_PREFIX))
+        case datetime() as moment if moment.tzinfo is not None:
+            return _at_moment(runtime, table, moment)
+        case other:
+            return _numbered(runtime, table, other)
 
 
 def staged_view(commit_id: UUID, scope: str) -> StagedView:
@@ -251,9 +251,9 @@ def _numbered(runtime: Runtime, table: TableInfo, at: object) -> Snapshot:
     try:
         number = operator.index(at)  # type: ignore[arg-type]
     except TypeError:
-        raise _wrong_at(at) from None
+        raise wrong_at(at) from None
     if isinstance(at, bool):
-        raise _wrong_at(at)
+        raise wrong_at(at)
     found = snapshots.find_snapshot(runtime.catalog, table.id, number) if 0 < number < 2**63 else None
     if found is None:
         raise snapshots.missing_snapshot(runtime.catalog, table, number)
@@ -274,14 +274,6 @@ def _at_moment(runtime: Runtime, table: TableInfo, moment: datetime) -> Snapshot
     if found is None:
         raise snapshots.missing_moment(runtime.catalog, table, moment)
     return found
-
-
-def _wrong_at(at: object) -> InvalidInputError:
-    return InvalidInputError(
-        f"at is {at!r}.",
-        kind="invalid_at",
-        remedy='Give a snapshot id, "tag:name", or a datetime with a time zone.',
-    )
 
 
 def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:

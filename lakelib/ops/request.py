@@ -7,13 +7,15 @@ from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey
-from lakelib.model.text import is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.specs.suite import Suite
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
+_MOST_SHOWN = 200
 
 
 class WriteOptions(TypedDict, total=False):
@@ -55,8 +57,9 @@ def parse_request(
     gate: str | PathLike[str] | Suite | None = None,
     **unknown: Any,
 ) -> WriteRequest:
-    """Raises InvalidInputError for an unknown option, a key that is no (application, version), properties that are no
-    text, or a wrong gate. `also_known` are the other keywords of the call, which may be meant by a slip of the pen."""
+    """Raises InvalidInputError for an unknown option, a flag that is no bool, a key that is no (application, version),
+    properties that are no text, or a wrong gate. `also_known` are the other keywords of the call, which may be meant by
+    a slip of the pen."""
     if unknown:
         raise _unknown_option(next(iter(unknown)), (*also_known, *WriteOptions.__annotations__))
     if distribution not in DISTRIBUTIONS:
@@ -68,8 +71,8 @@ def parse_request(
     return WriteRequest(
         idempotency_key=_parse_key(idempotency_key),
         properties=_parse_properties(properties or {}),
-        merge_schema=merge_schema,
-        explicit_cast=explicit_cast,
+        merge_schema=checked_flag("merge_schema", merge_schema),
+        explicit_cast=checked_flag("explicit_cast", explicit_cast),
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
         distribution=distribution,
         judging=None if gate is None else Judging(suite=open_gate(gate)),
@@ -89,12 +92,14 @@ def _parse_key(given: Any) -> IdempotencyKey | None:
         return None
     match given:
         case (str(application), int(version)) if application and not isinstance(version, bool):
-            if 0 <= version <= _MAX_VERSION and is_storable(application):
+            if 0 <= version <= _MAX_VERSION and is_indexable(application):
                 return IdempotencyKey(application=application, version=version)
+    shown = repr(given)
     raise InvalidInputError(
-        f"idempotency_key is {given!r}.",
+        f"idempotency_key is {shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + '…'}.",
         kind="invalid_idempotency_key",
-        remedy='Give an application and the version of its work, a whole number that only rises: ("loader", 17).',
+        remedy='Give an application and the version of its work, a whole number that only rises: ("loader", 17). The'
+        f" application is text of at most {LONGEST_INDEXED_BYTES:,} bytes, without NUL characters and lone surrogates.",
     )
 
 

@@ -7,9 +7,9 @@ from lakelib.model.table import TableInfo
 from lakelib.model.text import is_storable
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.at import TAG_PREFIX
 
 LONGEST_NAME = 200
-_PREFIX = "tag:"
 
 
 def set_tag(runtime: Runtime, table: TableInfo, name: str, at: At) -> Tag:
@@ -47,7 +47,7 @@ def _check_name(name: object) -> None:
         and name == name.strip()
         and name.isprintable()
         and is_storable(name)
-        and not name.startswith(_PREFIX)
+        and not name.startswith(TAG_PREFIX)
     ):
         return
     raise InvalidInputError(
@@ -56,5 +56,5 @@ def _check_name(name: object) -> None:
         else f"A tag cannot be named by {len(name):,} characters.",
         kind="invalid_tag",
         remedy=f"Give 1 to {LONGEST_NAME} printable characters without a space at either end, and without"
-        f" {_PREFIX!r} at the beginning.",
+        f" {TAG_PREFIX!r} at the beginning.",
     )

@@ -17,8 +17,8 @@ from itertools import groupby, islice
 
 from lakelib.catalog import reclaiming
 from lakelib.catalog.reclaiming import DueFile, Place
-from lakelib.errors import InvalidInputError
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
+from lakelib.model.flags import checked_flag
 from lakelib.model.maintenance import FailedFile, VacuumResult
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
@@ -73,8 +73,7 @@ def vacuum(
     """Beside readers and writers; safe to repeat, and to kill at any moment. `grace` is for dropped tables and for
     orphans: the queue has times of its own. `tell` hears the URI of each file that is (or would be) deleted."""
     check_length("grace", grace)
-    if not isinstance(dry_run, bool):
-        raise InvalidInputError(f"dry_run is {dry_run!r}.", kind="invalid_retention", remedy="Give True or False.")
+    dry_run, orphans = checked_flag("dry_run", dry_run), checked_flag("orphans", orphans)
     account = _Account(dry_run=dry_run, tell=tell)
     now = reclaiming.load_now(runtime.catalog)
     older_than = min(datetime.now(UTC), now) - grace  # one of them may run ahead

@@ -1,7 +1,8 @@
 """Pure. Turns a schema that a person declares (Arrow, Spark or DDL text) into columns with ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,14 @@ from sqlglot import exp
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.plan.sqltext import parse_columns, quoted
-from lakelib.rows.types import arrow_type, check_column_name, column_type_text, quoted_name, type_text
+from lakelib.rows.types import (
+    arrow_type,
+    check_column_name,
+    column_type_text,
+    is_list_like,
+    quoted_name,
+    type_text,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +33,8 @@ class Declared:
 def declare_schema(given: Any) -> tuple[Column, ...]:
     """The columns, with ids from 1, of a pyarrow.Schema, a Spark StructType, or DDL text like `id BIGINT NOT NULL`.
 
-    Raises InvalidInputError, naming the column, for no columns, equal names, reserved names and unsupported types.
+    Raises InvalidInputError, naming the column, for no columns, equal names, reserved names, unsupported types, and for
+    fields inside of a column that are declared as NOT NULL: a table has no means to hold to it.
     """
     declared = declare_columns(given)
     if not declared:
@@ -70,6 +79,7 @@ def check_names(names: Sequence[str]) -> None:
 
 def declare_field(field: pa.Field) -> Declared:
     """The column of an Arrow field."""
+    _check_nested(field.name, _required_paths(field.type, field.name))
     return Declared(name=field.name, type=column_type_text(field.name, field.type), nullable=field.nullable)
 
 
@@ -86,14 +96,15 @@ def _from_spark(value: Mapping[str, Any]) -> list[Declared]:
         raise InvalidInputError(
             "The Spark type of a schema is not a struct.", kind="invalid_schema", remedy="Give a StructType."
         )
-    return [
-        Declared(
-            name=field["name"],
-            type=declare_type(field["name"], _spark_text(field["type"])),
-            nullable=bool(field.get("nullable", True)),
-        )
-        for field in value["fields"]
-    ]
+    return [_spark_column(field) for field in value["fields"]]
+
+
+def _spark_column(field: Mapping[str, Any]) -> Declared:
+    name = field["name"]
+    _check_nested(name, _required_in_spark(field["type"], name))
+    return Declared(
+        name=name, type=declare_type(name, _spark_text(field["type"])), nullable=bool(field.get("nullable", True))
+    )
 
 
 def _spark_text(value: Any) -> str:
@@ -115,6 +126,13 @@ def _spark_text(value: Any) -> str:
 def _from_ddl(node: exp.Expr) -> Declared:
     if not isinstance(node, exp.ColumnDef) or not isinstance(node.args.get("kind"), exp.DataType):
         raise _unsupported_ddl(node)
+    _check_nested(node.name, _required_in_ddl(node.args["kind"], node.name))
+    return Declared(
+        name=node.name, type=declare_type(node.name, _ddl_text(node.args["kind"])), nullable=_is_nullable(node)
+    )
+
+
+def _is_nullable(node: exp.Expr) -> bool:
     nullable = True
     for constraint in node.args.get("constraints") or ():
         match constraint.args.get("kind"):
@@ -124,11 +142,11 @@ def _from_ddl(node: exp.Expr) -> Declared:
                 pass
             case _:
                 raise _unsupported_ddl(node)
-    return Declared(name=node.name, type=declare_type(node.name, _ddl_text(node.args["kind"])), nullable=nullable)
+    return nullable
 
 
 def _ddl_text(kind: exp.Expr) -> str:
-    """The type text of a type in DDL. Fields of structs are always nullable, whatever the text says."""
+    """The type text of a type in DDL."""
     parts = kind.expressions
     if not kind.args.get("nested") or not parts:
         return kind.sql(dialect="spark")
@@ -142,6 +160,63 @@ def _ddl_field(part: exp.Expr) -> str:
     if not isinstance(part, exp.ColumnDef):
         raise _unsupported_ddl(part)
     return f"{quoted_name(part.name)}:{_ddl_text(part.args['kind'])}"
+
+
+# Fields inside of a column that may not be NULL. Keys of maps never are.
+
+
+def _check_nested(name: str, required: Iterator[str]) -> None:
+    path = next(required, None)
+    if path is not None:
+        raise InvalidInputError(
+            f"Column {name!r}: {path} is declared as NOT NULL, and only whole columns can be.",
+            kind="unsupported_type",
+            remedy="Declare it as nullable; a gate can check that it is never NULL.",
+        )
+
+
+def _required_paths(kind: pa.DataType, path: str) -> Iterator[str]:
+    if pa.types.is_map(kind):
+        inside = [(kind.key_field.with_nullable(True), f"{path}.key"), (kind.item_field, f"{path}.value")]
+    elif pa.types.is_struct(kind):
+        inside = [(field, f"{path}.{field.name}") for field in kind]
+    elif is_list_like(kind):
+        inside = [(kind.value_field, f"{path}.element")]
+    else:
+        return
+    for field, place in inside:
+        if not field.nullable:
+            yield place
+        yield from _required_paths(field.type, place)
+
+
+def _required_in_spark(kind: Any, path: str) -> Iterator[str]:
+    match kind:
+        case {"type": "array", "elementType": element}:
+            inside = [(element, kind.get("containsNull", True), f"{path}.element")]
+        case {"type": "map", "keyType": key, "valueType": value}:
+            nullable = kind.get("valueContainsNull", True)
+            inside = [(key, True, f"{path}.key"), (value, nullable, f"{path}.value")]
+        case {"type": "struct", "fields": fields}:
+            inside = [(each["type"], each.get("nullable", True), f"{path}.{each['name']}") for each in fields]
+        case _:
+            return
+    for element, nullable, place in inside:
+        if not nullable:
+            yield place
+        yield from _required_in_spark(element, place)
+
+
+def _required_in_ddl(kind: exp.Expr, path: str) -> Iterator[str]:
+    names = ("key", "value") if kind.this is exp.DType.MAP else ("element",)
+    for part, name in zip_longest(kind.expressions if kind.args.get("nested") else (), names):
+        if isinstance(part, exp.ColumnDef):
+            place = f"{path}.{part.name}"
+            if not _is_nullable(part):
+                yield place
+            yield from _required_in_ddl(part.args["kind"], place)
+        elif isinstance(part, exp.DataType):
+            yield from _required_in_ddl(part, f"{path}.{name}")
 
 
 def _unsupported_ddl(node: exp.Expr) -> InvalidInputError:

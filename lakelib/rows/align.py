@@ -17,8 +17,11 @@ from lakelib.rows.convert import (
     shown_row,
     shown_value,
 )
+from lakelib.rows.text import first_wrong_text, has_text
 from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, column_type_text, hidden_field, type_text
 from lakelib.rows.widen import widened_type
+
+_MOST_SHOWN_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,7 @@ class AlignedColumn:
     place: int | None
     convert: Convert | None
     required: bool
+    has_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +48,8 @@ class Alignment:
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the table's columns, then the extra ones as they came.
 
-        Raises InvalidInputError, naming column, row and value, if a value does not convert exactly or a key or other
-        non-nullable column holds NULL. Rows are counted from 0 within the batch.
+        Raises InvalidInputError, naming column, row and value, if a value does not convert exactly, text is no UTF-8,
+        or a key or other non-nullable column holds NULL. Rows are counted from 0 within the batch.
         """
         if not batch.schema.equals(self.source):
             raise ValueError("a batch does not have the schema that the alignment was planned for")
@@ -155,7 +159,8 @@ def _plan_column(
             )
         return AlignedColumn(column=column, place=None, convert=None, required=False)
     convert = plan_column_conversion(source.field(place).type, column, rules)
-    return AlignedColumn(column=column, place=place, convert=convert, required=required)
+    has_it = has_text(arrow_type(column.type))
+    return AlignedColumn(column=column, place=place, convert=convert, required=required, has_text=has_it)
 
 
 def plan_column_conversion(source: pa.DataType, column: Column, rules: Rules) -> Convert | None:
@@ -191,7 +196,22 @@ def _aligned_array(batch: pa.RecordBatch, aligned: AlignedColumn) -> pa.Array:
             kind="null_value",
             remedy="Give a value, or leave the row out.",
         )
+    if aligned.has_text:
+        _check_text(converted, aligned.column, batch)
     return converted
+
+
+def _check_text(array: pa.Array, column: Column, batch: pa.RecordBatch) -> None:
+    wrong = first_wrong_text(array)
+    if wrong is not None:
+        row, value = wrong
+        shown = repr(value) if len(value) <= _MOST_SHOWN_BYTES else f"{value[:_MOST_SHOWN_BYTES]!r}…"
+        raise InvalidInputError(
+            f"Column {column.name!r}, row {row} (counted from 0): {shown} is no text in UTF-8."
+            f" The row: {shown_row(batch, row)}.",
+            kind="wrong_value",
+            remedy="Decode it by its own encoding before writing, or keep bytes in a column of type binary.",
+        )
 
 
 def convert_array(array: pa.Array, column: Column, convert: Convert, batch: pa.RecordBatch | None = None) -> pa.Array:

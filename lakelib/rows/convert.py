@@ -13,7 +13,8 @@ Convert = Callable[[pa.Array], pa.Array]
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 _MANTISSA_BITS = {16: 11, 32: 24, 64: 53}
-_ZONED_TEXT = r"\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+ZONED_TEXT = r"\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+"""A pattern, for RE2 and for Java, of moments in text that name a zone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +261,7 @@ def _text_as_utc(array: pa.Array) -> pa.Array:
     """Timestamps in text, with the zone Z where none is named."""
     text = array.cast(pa.string())
     with_time = pc.if_else(pc.match_substring_regex(text, r":"), text, pc.binary_join_element_wise(text, " 00:00", ""))
-    zoned = pc.match_substring_regex(text, _ZONED_TEXT)
+    zoned = pc.match_substring_regex(text, ZONED_TEXT)
     return pc.if_else(zoned, text, pc.binary_join_element_wise(with_time, "Z", ""))
 
 

@@ -164,6 +164,8 @@ def _check_struct_names(names: Sequence[str]) -> None:
             kind="unsupported_type",
             remedy="Name every field of the struct.",
         )
+    for name in names:
+        _check_struct_name(name)
     folded = [name.casefold() for name in names]
     twice = next((name for name in names if folded.count(name.casefold()) > 1), None)
     if twice is not None:
@@ -171,6 +173,15 @@ def _check_struct_names(names: Sequence[str]) -> None:
             f"A struct has two fields named {twice!r} (without regard to case).",
             kind="duplicate_column",
             remedy="Rename one of them.",
+        )
+
+
+def _check_struct_name(name: str) -> None:
+    if not is_storable(name):
+        raise InvalidInputError(
+            f"A struct has a field named {name!r}: it has a NUL character or a lone surrogate.",
+            kind="invalid_name",
+            remedy="Take another name.",
         )
 
 
@@ -276,6 +287,7 @@ class _TypeParser:
         elif not re.match(r"\w", name):
             raise self._wrong()
         self._expect(":")
+        _check_struct_name(name)
         return pa.field(name, self._type(depth + 1))
 
     def _number(self) -> int:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.errors import InvalidInputError
+from lakelib.plan.at import parse_at
 
 FORMAT = "lake"
 _READ_OPTIONS = ("path", "table", "at", "columns", "where")
@@ -47,20 +48,8 @@ def parse_read(options: Mapping[str, str]) -> ReadOptions:
         table=name,
         columns=None if columns is None else split_names("columns", columns),
         where=options.get("where"),
-        at=_parse_at(options.get("at")),
+        at=None if (at := options.get("at")) is None else parse_at(at),
     )
-
-
-def _parse_at(text: str | None) -> int | str | datetime | None:
-    """A snapshot id, "tag:…" or a moment, from text."""
-    if text is None or text.startswith("tag:"):
-        return text
-    if text.isdecimal():
-        return int(text)
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
 
 
 def split_names(option: str, text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from lakelib.lake import Lake
 from lakelib.model.schema import Column
 from lakelib.ops.create import find_table, parse_buckets
 from lakelib.ops.request import WriteOptions, parse_request
+from lakelib.rows.types import arrow_type, column_type_text
 from lakelib.spark.options import check_known, is_lake, split_names, table_missing, told
 from lakelib.table import Table
 
@@ -119,8 +120,10 @@ def _create(lake: Lake, name: str, frame: Any, notes: Notes, options: WriteOptio
 
 
 def _new_schema(frame: Any) -> pa.Schema:
-    """All columns may be NULL, as in every table that Spark makes: that the first rows have none is no promise."""
-    return pa.schema([each.with_nullable(True) for each in open_frame(frame).schema])
+    """All columns, and all fields inside of them, may be NULL, as in every table that Spark makes: that the first rows
+    have none is no promise."""
+    schema = open_frame(frame).schema
+    return pa.schema([(each.name, arrow_type(column_type_text(each.name, each.type))) for each in schema])
 
 
 def _check(notes: Notes) -> None:

@@ -4,8 +4,13 @@ import re
 from datetime import timedelta
 
 EXPECTED = 'a length of time such as "30s", "10m", "6h", "7d", "2w" or "1h 30m"'
+LONGEST = timedelta(days=365_000)
+"""Added to now or taken from it, it gives a moment that both Python and PostgreSQL have."""
+
 PATTERN = r"^\d+[smhdw]( ?\d+[smhdw])*$"
 
+_TOO_LONG = f"a length of time of at most {LONGEST.days:,} days"
+_MOST_DIGITS = 20
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SPELLING = re.compile(PATTERN, re.ASCII)
 _PART = re.compile(r"(\d+)([smhdw])", re.ASCII)
@@ -13,13 +18,15 @@ _PART = re.compile(r"(\d+)([smhdw])", re.ASCII)
 
 def parse_duration(text: str) -> timedelta:
     """Raises ValueError that says what is expected. Each unit may be given once."""
-    parts = _PART.findall(text) if _SPELLING.match(text) and "\n" not in text else []
+    parts = _PART.findall(text) if _SPELLING.fullmatch(text) else []
     if not parts or len({unit for _, unit in parts}) < len(parts):
         raise ValueError(EXPECTED)
-    try:
-        return timedelta(seconds=sum(int(count) * _SECONDS[unit] for count, unit in parts))
-    except OverflowError:
-        raise ValueError("a length of time below 2,700,000 years") from None
+    if any(len(count) > _MOST_DIGITS for count, _ in parts):
+        raise ValueError(_TOO_LONG)
+    seconds = sum(int(count) * _SECONDS[unit] for count, unit in parts)
+    if seconds > LONGEST.total_seconds():
+        raise ValueError(_TOO_LONG)
+    return timedelta(seconds=seconds)
 
 
 def format_duration(length: timedelta) -> str:

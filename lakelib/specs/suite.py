@@ -22,7 +22,7 @@ from os import PathLike
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.text import is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
 from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
@@ -47,6 +47,15 @@ class Check:
     """The line of each argument in the suite's file."""
 
 
+_WRONG_NAME = (
+    f"its name must be text in one line, of at most {LONGEST_INDEXED_BYTES:,} bytes, without a space at either end"
+)
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and text == text.strip() and "\n" not in text and is_indexable(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Checks under the name of a gate. Two suites of one `hash` check the same."""
@@ -55,6 +64,10 @@ class Suite:
     checks: tuple[Check, ...]
     description: str = ""
     path: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _is_name(self.name):
+            raise suite_error([f"{self.path or 'the suite'}: {_WRONG_NAME}."])
 
     @property
     def hash(self) -> str:
@@ -166,7 +179,8 @@ def _described(entry: Mapping[str, Any]) -> str:
     arguments = entry.get("kwargs") or {}
     columns = [str(arguments[name]) for name in _COLUMN_ARGUMENTS if name in arguments]
     for name in _COLUMN_LISTS:
-        columns += [str(each) for each in arguments.get(name) or ()]
+        given = arguments.get(name)
+        columns += [str(each) for each in given] if isinstance(given, list) else []
     what = entry["type"].removeprefix("expect_")
     return f"{what} ({', '.join(columns)})" if columns else what
 
@@ -181,6 +195,9 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
         return
     yield from _unknown_keys(yaml, (), values, _SUITE_KEYS, "a suite")
     yield from _text_problems(yaml, (), values, "name", required=True)
+    name = values.get("name")
+    if isinstance(name, str) and name.strip() and is_storable(name) and not _is_name(name):
+        yield yaml.line_of(("name",)), f"{_WRONG_NAME}."
     yield from _text_problems(yaml, (), values, "description")
     entries = values.get("expectations")
     if not isinstance(entries, list) or not entries:

@@ -1,5 +1,6 @@
 """Pure, but for looking whether files are there. What must hold between the fields of a table's spec."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,9 +122,11 @@ def _rows(spec: "TableSpec") -> Iterator[Problem]:
 def _files(spec: "TableSpec") -> Iterator[Problem]:
     for field in ("transform", "gate"):
         path: Path | None = getattr(spec, f"{field}_path")
-        if path is not None and not path.is_file():
+        if path is not None and not os.path.isfile(path):  # also of names that no file can have
             yield Problem(
-                place=(field,), found=repr(getattr(spec, field)), expected=f"a file; there is none at {path.resolve()}"
+                place=(field,),
+                found=repr(getattr(spec, field)),
+                expected=f"a file; there is none at {os.path.normpath(path)}",
             )
 
 

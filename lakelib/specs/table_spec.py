@@ -5,6 +5,7 @@ Every error names the file, the line, the field, what was found and what is expe
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -97,7 +98,7 @@ class TableSpec(Part):
             return
         self._path = context
         query = self.transform_path
-        text = query.read_bytes() if query is not None and query.is_file() else b""
+        text = query.read_bytes() if query is not None and os.path.isfile(query) else b""
         self._hash = hashlib.sha256(self.model_dump_json().encode() + b"\0" + text).hexdigest()
 
     @property

@@ -1,7 +1,8 @@
 """YAML files as values that know their lines: what every spec is read with.
 
 Stricter than YAML: a key given twice, a key that is no text (`on`, `no`, `2026-11-18`) and a value that contains itself
-are errors, for none of them means what its author meant.
+are errors, for none of them means what its author meant. Of values, text and levels there is a most, and they count as
+often as aliases and merge keys (`<<`) repeat them: a short file cannot become more than its readers can hold.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,15 @@ from lakelib.errors import InvalidInputError, NotFoundError
 
 Place = Sequence[str | int]
 """The way to a value: keys of mappings and positions in lists, from the top."""
+
+MOST_BYTES = 2 * 2**20
+"""Of a file."""
+MOST_VALUES = 100_000
+MOST_CHARACTERS = 8 * 2**20
+MOST_LEVELS = 50
+_MOST_SHOWN = 100
+_MOST_BITS = 4096
+"""Of a whole number: what is longer Python does not write out."""
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
@@ -49,21 +59,25 @@ class YamlText:
 def load_yaml(path: str | PathLike[str]) -> YamlText:
     """Raises NotFoundError if there is no such file, InvalidInputError naming file and line if it is not right."""
     try:
-        content = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"There is no file {path}.", kind="file_not_found", remedy="Check its path.") from None
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.", kind="unreadable_file") from error
+    except (OSError, ValueError) as error:  # no file can be named with a NUL character, or at any length
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInputError(f"{str(path)!r} cannot be read: {reason}.", kind="unreadable_file") from error
     return parse_yaml(content, str(path))
 
 
 def parse_yaml(content: str | bytes, path: str) -> YamlText:
     """As `load_yaml`, for text that is at hand; `path` is what messages call it."""
+    if len(content) > MOST_BYTES:
+        raise _wrong(path, 1, f"longer than {MOST_BYTES:,} bytes.")
     try:
         loader = _Loader(content)
         root = loader.get_single_node()
         if root is not None:
-            _check(root, path, (), set())
+            _measured(root, path, {})
         return YamlText(path=path, values=None if root is None else loader.construct_document(root), root=root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -86,26 +100,64 @@ def dump_yaml(values: Any) -> str:
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """SafeLoader, which tells the line of a value that looks like a date and is none."""
+    """SafeLoader, which tells the line of a value that looks like a date or a number and is none."""
 
     def construct_object(self, node: Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
+            if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+                raise ValueError("the number is too long")
+            return value
         except (ValueError, OverflowError) as error:
-            raise ConstructorError(None, None, f"{node.value!r} is no value: {error}", node.start_mark) from None
+            shown = repr(node.value)
+            shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
+            raise ConstructorError(None, None, f"{shown} is no value: {error}", node.start_mark) from None
 
 
-def _check(node: Node, path: str, above: tuple[Node, ...], seen: set[int]) -> None:
-    """Each value once, however many aliases it has."""
-    if any(node is each for each in above):
-        raise _wrong(path, node.start_mark.line + 1, "a value contains itself.")
-    if id(node) in seen:
-        return
-    seen.add(id(node))
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """What a value is made of, aliases followed."""
+
+    values: int
+    characters: int
+    levels: int
+
+
+def _measured(node: Node, path: str, known: dict[int, _Size | None]) -> _Size:
+    """Checks each value once, however many aliases it has. `known` has those that were measured, and None for those
+    that are being measured."""
+    if id(node) in known:
+        size = known[id(node)]
+        if size is None:
+            raise _wrong(path, node.start_mark.line + 1, "a value contains itself.")
+        return size
+    known[id(node)] = None
     if isinstance(node, MappingNode):
         _check_keys(node, path)
-    for child in _children(node):
-        _check(child, path, (*above, node), seen)
+    size = _joined(node, [_measured(child, path, known) for child in _children(node)])
+    _check_size(size, path, node.start_mark.line + 1)
+    known[id(node)] = size
+    return size
+
+
+def _joined(node: Node, inside: Sequence[_Size]) -> _Size:
+    keys = [len(key.value) for key, _ in node.value] if isinstance(node, MappingNode) else []
+    own = len(node.value) if isinstance(node, ScalarNode) else sum(keys)
+    return _Size(
+        1 + len(keys) + sum(each.values for each in inside),
+        own + sum(each.characters for each in inside),
+        1 + max((each.levels for each in inside), default=0),
+    )
+
+
+def _check_size(size: _Size, path: str, line: int) -> None:
+    repeated = "with what aliases and merge keys repeat"
+    if size.levels > MOST_LEVELS:
+        raise _wrong(path, line, f"nested too deeply: more than {MOST_LEVELS} levels, {repeated}.")
+    if size.values > MOST_VALUES:
+        raise _wrong(path, line, f"more than {MOST_VALUES:,} values, {repeated}.")
+    if size.characters > MOST_CHARACTERS:
+        raise _wrong(path, line, f"more than {MOST_CHARACTERS:,} characters of text, {repeated}.")
 
 
 def _check_keys(node: MappingNode, path: str) -> None:

@@ -23,7 +23,7 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _CUT_MARK = "~"
 """Stands only before the hash of a cut segment: in values it is escaped, so no whole segment equals a cut one."""
 _HASH_BYTES = 16
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?$", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?\Z", re.DOTALL)
 _LOGIN = re.compile(r":/.*@", re.DOTALL)
 _OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
 _MICROS_PER_DAY = 86_400_000_000

@@ -149,11 +149,32 @@ def test_a_snapshot_may_be_named_by_any_kind_of_integer(table: Table, at: Any) -
 
 
 @pytest.mark.parametrize(
-    "at", [True, np.True_, 1.0, np.float64(1), "1", datetime(2026, 11, 18), np.datetime64("2026-11-18"), DAY, [1]]
+    "at",
+    [
+        True,
+        np.True_,
+        1.0,
+        np.float64(1),
+        "one",
+        " 1",
+        "2026-11-18\n",
+        datetime(2026, 11, 18),
+        np.datetime64("2026-11-18"),
+        DAY,
+        [1],
+    ],
 )
 def test_a_moment_without_a_zone_and_the_like_are_refused(table: Table, at: Any) -> None:
     with pytest.raises(InvalidInputError, match="time zone"):
         table.scan(at=at)
+
+
+def test_text_names_a_snapshot_as_numbers_tags_and_moments_do(table: Table) -> None:
+    table.tag("of text", at="1")
+    later = table.history()[0].committed_at + timedelta(seconds=1)
+    texts = ["1", "tag:of text", later.isoformat(), later.replace(tzinfo=None).isoformat(sep=" ")]
+    assert [table.scan(at=text).snapshot_id for text in texts] == [1, 1, table.head.id, table.head.id]
+    assert len(table.files(at="1")) == len(table.files(at=1))
 
 
 def test_an_old_snapshot_has_its_old_schema(engine: Engine, table: Table) -> None:

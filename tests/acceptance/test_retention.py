@@ -316,6 +316,11 @@ def test_a_namesake_of_a_dropped_table_keeps_its_files(lake: Lake, storage_kind:
         lambda table: table.expire(staged_older_than=timedelta(days=-1)),
         lambda table: table.expire(grace=timedelta(days=-1)),
         lambda table: table.expire(grace=3, dry_run=True),
+        lambda table: table.expire(older_than=timedelta.max),
+        lambda table: table.expire(staged_older_than=timedelta.max),
+        lambda table: table.expire(staged_older_than=timedelta.max, dry_run=True),
+        lambda table: table.expire(grace=timedelta.max),
+        lambda table: table.expire(older_than=timedelta(days=365_000, microseconds=1), dry_run=True),
     ],
 )
 def test_wrong_rules_are_refused(table: Table, wrong: Callable[[Table], object]) -> None:
@@ -325,7 +330,17 @@ def test_wrong_rules_are_refused(table: Table, wrong: Callable[[Table], object])
     assert len(table.history()) == 5
 
 
-@pytest.mark.parametrize("wrong", [timedelta(seconds=-1), 5])
+@pytest.mark.parametrize("wrong", [timedelta(seconds=-1), 5, timedelta.max, timedelta.min])
 def test_a_wrong_grace_is_refused(lake: Lake, wrong: timedelta) -> None:
     with pytest.raises(InvalidInputError, match="grace"):
         lake.vacuum(grace=wrong)
+
+
+def test_the_longest_lengths_of_time_keep_all(lake: Lake, table: Table) -> None:
+    longest = timedelta(days=365_000)
+    staged = table.stage_append(data(SCHEMA, (9, "tue")))
+    for dry_run in (True, False):
+        kept = table.expire(older_than=longest, staged_older_than=longest, grace=longest, dry_run=dry_run)
+        assert (kept.snapshots, kept.commits) == ((), 0)
+        assert lake.vacuum(dry_run, grace=longest).orphans == 0
+    assert (len(table.history()), staged.state) == (5, "staged")

@@ -215,6 +215,25 @@ def test_null_in_a_key_is_refused(engine: Engine, new_table: NewTable, storage: 
         engine.write(table, kind, data(schema, (1, "x"), (2, None)))
 
 
+@pytest.mark.parametrize("kind", ["upsert", "append", "overwrite", "delete_keys"])
+@pytest.mark.parametrize("column", ["key", "tags"])
+def test_text_that_is_no_utf_8_is_refused(
+    engine: Engine, new_table: NewTable, storage: StorageSettings, kind: str, column: str
+) -> None:
+    table = new_table("id bigint, key string, tags array<string>", primary_key=["id", "key"])
+    engine.write(table, "upsert", data(table.schema, (1, "caf", ["caf"])))
+    latin = pa.array([b"caf", b"caf\xe9"])
+    text = pa.Array.from_buffers(pa.string(), 2, latin.buffers())
+    tags = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), text)
+    rows = pa.table({"id": [1, 2], "key": ["a", "b"], "tags": pa.nulls(2, pa.list_(pa.string()))})
+    rows = rows.set_column(rows.schema.get_field_index(column), column, text if column == "key" else tags)
+    if kind == "delete_keys" and column == "tags":
+        engine.write(table, kind, rows)  # keys only are looked at
+        return
+    with refused(table, storage, f"'{column}'", engine.row(1), r"caf\xe9"):
+        engine.write(table, kind, rows)
+
+
 @pytest.mark.parametrize("kind", ["float", "double", "array<int>", "struct<a:int>", "map<int,int>"])
 @pytest.mark.parametrize("argument", ["primary_key", "partition_by"])
 def test_a_type_without_exact_equality_is_refused_as_key(

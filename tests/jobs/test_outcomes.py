@@ -93,6 +93,7 @@ def test_the_same_work_again_is_recognised_and_starts_nothing(rows: Path, new_ta
         (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--partitions", "all"], "is for an overwrite"),
         (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--view", "a=b"], "NAME=FORMAT:PATH"),
         (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--lake-view", "a=b@"], "NAME=TABLE@AT"),
+        (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--lake-view", "a=b@now"], "at is 'now'"),
     ],
 )
 def test_wrong_arguments_end_with_2_and_say_why(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from lakelib import Scan, Table
+from lakelib import InvalidInputError, Scan, Table
 from tests.spark.conftest import NewTable
 
 Rows = list[dict[str, Any]]
@@ -214,3 +214,23 @@ def test_a_frame_with_names_of_any_kind_is_written(spark: SparkSession, new_tabl
         (1, 2, 3, 4),
         (1, 3, 3, 5),
     ]
+
+
+def test_keys_given_as_text_meet_whatever_the_zone_of_the_session(spark: SparkSession, new_table: NewTable) -> None:
+    """Text without a zone is UTC for lakelib; Spark would take it for the session's."""
+    table = new_table("at timestamp, v string", primary_key=["at"])
+    moments = [f"2026-11-{day:02d} {hour:02d}:00:00" for day in range(1, 29) for hour in (1, 13)]
+    rows = [(f"{moment}{zone}", version, version) for moment in moments for zone, version in (("", 2), ("Z", 1))]
+    frame = spark.createDataFrame(rows, "at string, v string, version int").repartition(4)
+    table.upsert(frame, explicit_cast=True, aux_order=["version"])
+    assert table.scan().to_arrow()["v"].to_pylist() == ["2"] * len(moments)
+
+
+@pytest.mark.parametrize("kind", ["bigint", "timestamp", "date"])
+def test_keys_that_text_does_not_spell_are_told_by_column_and_row(
+    spark: SparkSession, new_table: NewTable, kind: str
+) -> None:
+    table = new_table(f"k {kind}, v int", primary_key=["k"])
+    frame = spark.createDataFrame([("no key", 1)], "k string, v int")
+    with pytest.raises(InvalidInputError, match=r"Column 'k', row 0 .*'no key' does not convert"):
+        table.upsert(frame, explicit_cast=True, distribution="hash")

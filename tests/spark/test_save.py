@@ -56,6 +56,15 @@ def test_an_existing_table_is_refused_unless_a_mode_says_what_to_do(
     assert rows_in(lake, new_name) == [(2, "b", "y")]
 
 
+def test_a_made_field_inside_of_a_column_may_be_null_later(spark: SparkSession, lake: Lake, new_name: str) -> None:
+    """Spark says of the elements of `array(1)` that they are never NULL."""
+    frame = spark.range(1).select("id", sf.array(sf.struct(sf.lit(1).alias("x"))).alias("c"))
+    frame.write.format("lake").save(new_name)
+    later = spark.createDataFrame([(2, [None, (None,)])], "id bigint, c array<struct<x: int>>")
+    later.write.format("lake").mode("append").save(new_name)
+    assert rows_in(lake, new_name) == [(0, [{"x": 1}]), (2, [None, {"x": None}])]
+
+
 def test_a_made_column_may_be_null_later_but_a_key_may_not(spark: SparkSession, lake: Lake, new_name: str) -> None:
     ids = spark.range(1).withColumn("v", sf.lit("x"))
     ids.write.format("lake").option("primary-key", "id").save(new_name)

@@ -200,3 +200,17 @@ def test_secrets_are_in_no_repr() -> None:
 def test_settings_travel_by_pickle() -> None:
     settings = load_settings(catalog="postgresql://h/db", environ=AWS_KEYS)
     assert pickle.loads(pickle.dumps(settings)) == settings
+
+
+@pytest.mark.parametrize("wrong", ["s3://b/p\n", "\ts3://b/p", "s3://b/p\x7f", "s3://b/p\udcff"])
+@pytest.mark.parametrize(
+    ("setting", "variable"), [("warehouse", "LAKE_WAREHOUSE"), ("s3_secret_key", "LAKE_S3_SECRET_ACCESS_KEY")]
+)
+def test_what_came_along_by_accident_is_named_without_its_value(setting: str, variable: str, wrong: str) -> None:
+    environ = {"LAKE_S3_ACCESS_KEY_ID": "lake", variable: wrong}
+    with pytest.raises(
+        InvalidInputError, match=f"^Setting {setting}, from environment variable {variable}, "
+    ) as caught:
+        load_settings(environ=environ)
+    assert caught.value.kind == "invalid_setting"
+    assert "b/p" not in str(caught.value)

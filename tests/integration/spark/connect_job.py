@@ -17,6 +17,7 @@ import lakelib
 import lakelib.spark
 from lakelib import InvalidInputError, Lake
 from tests.integration.spark.program import serve
+from tests.spark.constant_writer import frame_of_constants
 
 ZONE = "America/New_York"
 
@@ -61,12 +62,17 @@ def use_format(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFr
     return spark.read.format("lake").load(name).where("id >= 60")
 
 
+def give_constants(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    """As an overwrite of one partition gives them to its rows."""
+    return frame_of_constants(spark)
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     spark = SparkSession.builder.remote(settings["remote"]).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", ZONE)
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
-        jobs = (upsert, read_plainly, use_format)
+        jobs = (upsert, read_plainly, use_format, give_constants)
         serve({job.__name__: lambda given, job=job: _as_file(job(spark, lake, given).toArrow()) for job in jobs})
     spark.stop()
 

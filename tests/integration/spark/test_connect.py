@@ -17,6 +17,7 @@ from infra.spark.standalone import die_with_parent, spark_environment, spark_hom
 from lakelib import Lake, Table
 from tests.integration.spark.connect_job import ZONE
 from tests.integration.spark.program import started_program
+from tests.spark.constant_writer import all_values, raws_by_type
 
 SCRIPT = Path(__file__).with_name("connect_job.py")
 SCHEMA = "id BIGINT, day STRING, moment TIMESTAMP, clock TIMESTAMP_NTZ, nested ARRAY<STRUCT<version: INT>>"
@@ -90,6 +91,10 @@ def test_a_read_without_a_merge_gives_the_same_rows(run: Run, lake: Lake) -> Non
     stored = same_rows(read, table, where="id >= 500")
     assert stored["id"].to_pylist() == list(range(500, 1000))
     check_values(stored, lambda key: 1)
+
+
+def test_constants_are_themselves(run: Run) -> None:
+    assert raws_by_type(run("give_constants")) == all_values()
 
 
 def test_the_format_reads_and_writes_in_all_modes(run: Run, lake: Lake) -> None:

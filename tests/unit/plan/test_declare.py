@@ -38,18 +38,18 @@ def test_arrow_ddl_and_spark_declare_the_same_columns() -> None:
         [
             pa.field("order_id", pa.int64(), nullable=False),
             ("dt", pa.date32()),
-            ("a b", pa.list_(pa.struct([pa.field("x", pa.int32(), nullable=False), ("y z", pa.decimal128(10, 2))]))),
+            ("a b", pa.list_(pa.struct([("x", pa.int32()), ("y z", pa.decimal128(10, 2))]))),
             ("m", pa.map_(pa.string(), pa.timestamp("us"))),
         ]
     )
     ddl = (
         "order_id BIGINT NOT NULL COMMENT 'key', dt DATE, "
-        "`a b` ARRAY<STRUCT<x: INT NOT NULL, `y z`: DECIMAL(10, 2)>>, m MAP<STRING, TIMESTAMP_NTZ>"
+        "`a b` ARRAY<STRUCT<x: INT, `y z`: DECIMAL(10, 2)>>, m MAP<STRING, TIMESTAMP_NTZ>"
     )
     element = {
         "type": "struct",
         "fields": [
-            {"name": "x", "type": "integer", "nullable": False, "metadata": {}},
+            {"name": "x", "type": "integer", "nullable": True, "metadata": {}},
             {"name": "y z", "type": "decimal(10,2)", "nullable": True, "metadata": {}},
         ],
     }
@@ -75,9 +75,41 @@ def test_arrow_ddl_and_spark_declare_the_same_columns() -> None:
     assert declare_schema(arrow) == declare_schema(ddl) == declare_schema(spark) == ORDERS
 
 
+_REQUIRED = pa.field("x", pa.int32(), nullable=False)
+_SPARK_REQUIRED = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": False}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("c STRUCT<x: INT NOT NULL COMMENT 'c'>", "c.x"),
+        ("c ARRAY<STRUCT<a: INT NULL, x INT NOT NULL>>", "c.element.x"),
+        ("c MAP<STRING, STRUCT<a: STRUCT<x: INT NOT NULL>>>", "c.value.a.x"),
+        ("c MAP<STRUCT<x: INT NOT NULL>, INT>", "c.key.x"),
+        (pa.schema([("c", pa.struct([_REQUIRED]))]), "c.x"),
+        (pa.schema([("c", pa.list_(_REQUIRED))]), "c.element"),
+        (pa.schema([("c", pa.large_list(pa.struct([_REQUIRED])))]), "c.element.x"),
+        (pa.schema([("c", pa.map_(pa.string(), _REQUIRED.with_name("value")))]), "c.value"),
+        (pa.schema([("c", pa.map_(pa.struct([_REQUIRED]), pa.int32()))]), "c.key.x"),
+        (spark_struct(c=_SPARK_REQUIRED), "c.x"),
+        (spark_struct(c={"type": "array", "elementType": "integer", "containsNull": False}), "c.element"),
+        (spark_struct(c={"type": "array", "elementType": _SPARK_REQUIRED, "containsNull": True}), "c.element.x"),
+        (
+            spark_struct(c={"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": False}),
+            "c.value",
+        ),
+    ],
+)
+def test_not_null_inside_of_a_column_is_refused(given: Any, place: str) -> None:
+    """It could not be held to."""
+    with pytest.raises(InvalidInputError, match=rf"^Column 'c': {place} is declared as NOT NULL.*nullable"):
+        declare_schema(given)
+
+
 @pytest.mark.parametrize(
     ("ddl", "kind"),
     [
+        ("a STRUCT<b: INT NULL>", "struct<b:int>"),
         ("a LONG", "bigint"),
         ("a DECIMAL", "decimal(10,0)"),
         ("a TIMESTAMP", "timestamp"),

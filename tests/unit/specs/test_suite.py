@@ -130,3 +130,11 @@ def test_different_arguments_give_different_hashes(first: Any, second: Any) -> N
 )
 def test_what_is_checked_changes_the_hash(change: tuple[str, str]) -> None:
     assert parse_suite(ORDERS.replace(*change)).hash != parse_suite(ORDERS).hash
+
+
+@pytest.mark.parametrize("columns", ["5", "1.5", "2026-11-18", "text", "{a: 1}", "null", "true"])
+def test_columns_that_are_no_list_do_not_keep_a_suite_from_being_read(columns: str) -> None:
+    """Linting says what is wrong with them."""
+    check = f"{{type: expect_select_column_values_to_be_unique_within_record, kwargs: {{column_list: {columns}}}}}"
+    (check,) = parse_suite(f"name: g\nexpectations: [{check}]").checks
+    assert check.name == "select_column_values_to_be_unique_within_record"

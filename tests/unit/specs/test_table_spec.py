@@ -257,11 +257,20 @@ def test_one_broken_spec_leaves_the_others_readable(folder: Path) -> None:
     (folder / "b.yaml").write_text(_changed(SMALL, table="shop.b", buckets="3"))
     (folder / "c.yaml").write_text("table: [")
     (folder / "d.yml").write_text(_changed(SMALL, table="shop.d"))
+    lines = ["a0: &a0 {k: v}", *(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 40))]
+    (folder / "e.yaml").write_text("\n".join(lines))
     found = scan_specs(folder)
     assert [spec.table for spec in found.specs] == ["shop.a", "shop.d"]
-    assert [file.name for file in found.errors] == ["b.yaml", "c.yaml"]
+    assert [file.name for file in found.errors] == ["b.yaml", "c.yaml", "e.yaml"]
     with pytest.raises(InvalidInputError, match=r"b\.yaml, line 7.*\n.*c\.yaml, line "):
         load_specs(folder)
+
+
+@pytest.mark.parametrize("field", ["gate", "transform"])
+@pytest.mark.parametrize("name", ["a\\0b", "x" * 300], ids=["NUL", "long"])
+def test_a_file_that_cannot_be_is_not_there(folder: Path, field: str, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"field {field}: "):
+        parse_spec(_changed(SMALL, **{field: f'"{name}"'}), folder / "orders.yaml")
 
 
 def test_two_specs_of_one_table_are_both_wrong(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -81,9 +82,50 @@ def test_what_is_wrong_is_named_with_file_and_line(text: str | bytes, message: s
     assert raised.value.kind == "invalid_yaml"
 
 
-def test_aliases_of_aliases_are_checked_once_each() -> None:
-    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40))]
-    assert set(parse_yaml("\n".join(lines), "a.yaml").values) == {f"a{n}" for n in range(40)}
+def test_aliases_and_merge_keys_repeat_what_they_name() -> None:
+    shared = ", ".join(f"k{number}: {number}" for number in range(20))
+    merged = "\n".join(f"  - {{<<: *base, name: check {number}, again: *base}}" for number in range(500))
+    values = parse_yaml(f"base: &base {{{shared}}}\nchecks:\n{merged}\n", "a.yaml").values
+    assert [len(check) for check in values["checks"]] == [22] * 500
+
+
+def layers(opening: str, repeated: str, closing: str, first: str, count: int = 40) -> str:
+    """Each line names the one before nine times."""
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{n}: &a{n} {opening}{', '.join([f'{repeated}*a{n - 1}'] * 9)}{closing}" for n in range(1, count)]
+    return "\n".join(lines)
+
+
+BOMBS = {
+    "lists": (layers("[", "", "]", "[x]"), "line 6: more than 100,000 values"),
+    "merges": (layers("{<<: [", "", "]}", "{k: v}"), "line 6: more than 100,000 values"),
+    "merges of merges": (layers("{x: {<<: [", "", "]}}", "{k: v}"), "line 6: more than 100,000 values"),
+    "text": (layers("[", "", "]", "x" * 100_000, 4), "line 4: more than 8,388,608 characters"),
+    "keys": (layers("[", "", "]", f"{{{'x' * 999}: 1, {'y' * 999}: 1}}", 6), "line 5: more than 8,388,608 characters"),
+    "depth": ("\n".join(["a0: &a0 1", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 3000))]), "line 51: nested too"),
+    "brackets": ("a: " + "[" * 100 + "]" * 100, "line 1: nested too deeply"),
+    "length": ("a: '" + "x" * 2**21 + "'", "line 1: longer than 2,097,152 bytes"),
+    "number": (f"a: 0x{'f' * 5000}", "line 1: '0xfff"),
+    "minutes": (f"a: {':'.join(['59'] * 5000)}", "line 1: '59:59"),
+}
+
+
+@pytest.mark.parametrize("name", list(BOMBS))
+def test_what_would_become_too_much_is_refused_before_it_is_made(name: str) -> None:
+    text, message = BOMBS[name]
+    used = process_time()
+    with pytest.raises(InvalidInputError, match=rf"^a\.yaml, {message}") as raised:
+        parse_yaml(text, "a.yaml")
+    assert (raised.value.kind, len(str(raised.value)) < 500) == ("invalid_yaml", True)
+    assert process_time() - used < 10
+
+
+def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(InvalidInputError, match="longer than 2,097,152 bytes"):
+        load_yaml(path)
 
 
 def test_an_empty_file_has_no_value(tmp_path: Path) -> None:
@@ -95,3 +137,9 @@ def test_an_empty_file_has_no_value(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"There is no file .*a\.yaml"):
         load_yaml(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("name", ["a\0.yaml", "x" * 300])
+def test_a_file_that_cannot_be_is_not_readable(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        load_yaml(tmp_path / name)

@@ -1,0 +1,34 @@
+"""Pure. Which snapshot a reader means, as text: read alike by the library, the CLI, jobs and Spark's options."""
+
+from datetime import UTC, datetime
+
+from lakelib.errors import InvalidInputError
+
+TAG_PREFIX = "tag:"
+_MOST_DIGITS = 30
+_MOST_SHOWN = 100
+
+
+def parse_at(text: str) -> int | str | datetime:
+    """A snapshot's number ("42"), a tag ("tag:NAME", as it is), or a moment in ISO form, in UTC if it names no zone.
+    Raises InvalidInputError for anything else."""
+    if text.startswith(TAG_PREFIX):
+        return text
+    if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise wrong_at(text) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def wrong_at(at: object) -> InvalidInputError:
+    """The error for what means no snapshot."""
+    shown = repr(at)
+    return InvalidInputError(
+        f"at is {shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + '…'}.",
+        kind="invalid_at",
+        remedy='Give a snapshot id, "tag:name", a datetime with a time zone, or text of a moment such as'
+        ' "2026-11-18T10:30" (in UTC if it names no zone).',
+    )
