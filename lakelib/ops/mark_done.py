@@ -1,7 +1,7 @@
 """Use case: a partition is marked done. Downstream may take it for complete, until other rows come.
 
 Step by step: the mark enters the catalog, as of the head; then the file `_SUCCESS` is written, if it is asked for; then
-services are told. Publishing rows of a done partition resets its mark in the publish transaction (`catalog.publishing`)
+services are told. Publishing rows of a done partition resets its mark in the publish transaction (`lake.publish_v1`)
 and deletes the file after it (`ops.done_files`).
 """
 
