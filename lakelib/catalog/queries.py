@@ -24,7 +24,19 @@ def _all_queries() -> dict[str, str]:
     found: dict[str, str] = {}
     folder = resources.files("lakelib.catalog") / "sql" / "queries"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        pieces = _NAME.split(file.read_text())
-        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            found[name] = text[: text.rindex(";")].strip()
+        found.update(split_queries(file.read_text()))
     return found
+
+
+def split_queries(text: str) -> dict[str, str]:
+    """The queries of one file by name, each without its last semicolon. What is said above a `-- name:` line belongs
+    to the query below it."""
+    pieces = _NAME.split(text)
+    return {name: _without_tail(piece) for name, piece in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _without_tail(piece: str) -> str:
+    lines = piece.splitlines()
+    while lines and (not lines[-1].strip() or lines[-1].startswith("--")):
+        lines.pop()
+    return "\n".join(lines).strip().removesuffix(";")
