@@ -7,6 +7,8 @@ from importlib import resources
 from psycopg import sql
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_CHANGES = re.compile(r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b|_v\d+\s*\(", re.IGNORECASE)
+"""What stands in a statement that may change something; functions that may have a version in their names."""
 
 
 def query(name: str) -> sql.SQL:
@@ -17,6 +19,12 @@ def query(name: str) -> sql.SQL:
 def query_text(name: str) -> str:
     """The text of the query of that name, for queries with {pieces} to fill in."""
     return _all_queries()[name]
+
+
+@cache
+def only_reads(text: str) -> bool:
+    """Whether the statement certainly changes nothing; a row that it locks counts as changed."""
+    return _CHANGES.search(text) is None
 
 
 @cache
