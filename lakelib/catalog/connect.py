@@ -19,7 +19,7 @@ from psycopg import conninfo, sql
 from psycopg.rows import DictRow
 
 from lakelib.catalog.connections import STREAM_SECONDS, Address, NoneFreeError, Session, Stack
-from lakelib.catalog.queries import only_reads, query
+from lakelib.catalog.queries import name_of, only_reads, query
 from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
 
 Connection = psycopg.Connection[DictRow]
@@ -67,6 +67,12 @@ _TOO_MUCH = "54"
 _REVIVE_PAUSE_SECONDS = 0.2
 
 
+class CatalogBusyError(RetryableError):
+    """Others hold what a unit of work needs. Nothing was changed."""
+
+    default_kind = "catalog_busy"
+
+
 @dataclass(slots=True)
 class _Effect:
     """What is known of the changes that a unit of work makes."""
@@ -112,14 +118,19 @@ class Catalog:
         self._stack = Stack(self._address, self._max_connections)
 
     def run(
-        self, work: Callable[[Connection], Result], *, only_reads: bool = False, patience_seconds: float | None = None
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        only_reads: bool = False,
+        lock_patience_seconds: float | None = None,
     ) -> Result:
         """Runs `work` in one transaction, again if the connection fails or what it needs is held by others, as long as
-        the patience lasts.
+        the patience lasts; `lock_patience_seconds` is a shorter one for what others hold.
 
         Raises RetryableError when it is over and nothing was changed: kind `catalog_unreachable`, `catalog_full` or
-        `catalog_busy`. Raises OutcomeUnknownError when a try was lost while its end was under way, unless the work
-        `only_reads`. Raises InvalidInputError at once when the server refuses the connection for good.
+        `catalog_busy`, which is a CatalogBusyError. Raises OutcomeUnknownError when a try was lost while its end was
+        under way, unless the work `only_reads`. Raises InvalidInputError at once when the server refuses the connection
+        for good.
         """
         effect = _Effect()
 
@@ -128,7 +139,7 @@ class Catalog:
                 _set_autocommit(session, False)
                 return self._run_once(session, work, effect, changes=not only_reads)
 
-        return self._patiently(attempt, effect, patience_seconds)
+        return self._patiently(attempt, effect, lock_patience_seconds)
 
     def one(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> DictRow | None:
         """The first row that one statement gives, which is a transaction of its own and one round trip. Raises what
@@ -238,6 +249,8 @@ class Catalog:
                 yield session
         except BaseException as error:
             _roll_back(session)
+            if isinstance(error, _BUSY) and (name := name_of(session.asked)):
+                error.add_note(name)
             if isinstance(error, psycopg.Error) and _is_lost(error):
                 stack.drop_idle()
             raise
@@ -249,11 +262,11 @@ class Catalog:
         return min(longest, deadline - time.monotonic())
 
     def _patiently(
-        self, attempt: Callable[[float], Result], effect: _Effect, patience_seconds: float | None = None
+        self, attempt: Callable[[float], Result], effect: _Effect, lock_patience_seconds: float | None = None
     ) -> Result:
         """What the attempt gives; it is told until when, and made again if what failed may pass."""
         began = time.monotonic()
-        patience_seconds = self._patience_seconds if patience_seconds is None else patience_seconds
+        patience_seconds = self._patience_seconds
         if began - self._gave_up_at < _AFTERMATH_SECONDS:
             patience_seconds = min(patience_seconds, _FIRST_CONTACT_SECONDS)
         deadline = began + patience_seconds
@@ -262,6 +275,8 @@ class Catalog:
             try:
                 return attempt(deadline)
             except _PASSING as error:
+                if lock_patience_seconds is not None and isinstance(error, _BUSY):
+                    deadline = min(deadline, began + lock_patience_seconds)
                 self._check_worth_waiting(error, effect, began, deadline)
             except psycopg.Error as error:
                 raise _failed(self.url, error) from error
@@ -406,9 +421,9 @@ def _gave_up(url: str, error: psycopg.Error, waited_seconds: float) -> LakeError
             " processes at once; a lake holds a connection only while it works, and for some seconds after.",
         )
     if isinstance(error, _BUSY):
-        return RetryableError(
-            f"The catalog at {place} was busy for {waited_seconds:.0f} s: {said}.",
-            kind="catalog_busy",
+        asked = "".join(f" (in {name})" for name in getattr(error, "__notes__", ()))
+        return CatalogBusyError(
+            f"The catalog at {place} was busy for {waited_seconds:.0f} s: {said}{asked}.",
             remedy="Nothing was changed. Try again; pg_stat_activity and pg_locks of the server show who holds what.",
         )
     return RetryableError(

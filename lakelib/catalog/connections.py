@@ -64,6 +64,8 @@ class Session(psycopg.Connection[DictRow]):
     address: "Address"
     is_tuned: bool
     """Whether the server knows the settings of `Address`, else a pooler kept them to itself."""
+    asked: Any = None
+    """The statement that was executed last."""
     silence_seconds = SILENCE_SECONDS
     patience_seconds = SILENCE_SECONDS
     """How long to listen where nobody can be asked whether the server is at work."""
@@ -71,6 +73,10 @@ class Session(psycopg.Connection[DictRow]):
     def wait(self, gen: Generator[Any, Any, Any], interval: float = _WAKE_SECONDS, timeout: float | None = None) -> Any:
         """As the driver's own. Raises SilentError, and closes the connection, if nothing is heard of the server."""
         return super().wait(self._listening(gen), interval, timeout)
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> psycopg.Cursor[DictRow]:
+        self.asked = query
+        return super().execute(query, params, **options)
 
     def listen_for(self, seconds: float) -> None:
         """Who uses the connection from now on has so much patience."""

@@ -21,6 +21,12 @@ def query_text(name: str) -> str:
     return _all_queries()[name]
 
 
+def name_of(statement: object) -> str | None:
+    """The name of a query, if it has one."""
+    text = statement.as_string() if isinstance(statement, sql.SQL) else None
+    return next((name for name, known in _all_queries().items() if known == text), None)
+
+
 @cache
 def only_reads(text: str) -> bool:
     """Whether the statement certainly changes nothing; a row that it locks counts as changed."""

@@ -11,6 +11,8 @@ from lakelib.catalog.rows import Row
 
 _STREAM_ROWS = 5000
 _BATCH = 1000
+_LOCK_PATIENCE_SECONDS = 5.0
+"""For a table that others hold. A vacuum has other tables to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +74,11 @@ def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
     """From now on no commit is staged whose files may be older than this. What was being staged, is.
 
     Whoever stages waits for the second transaction and then sees the first. They are two, lest publishers wait for
-    whoever stages.
+    whoever stages. Raises CatalogBusyError if others hold the table for too long.
     """
     mark = {"table_id": table_id, "before": before}
-    catalog.run(lambda db: db.execute(query("mark_orphans"), mark))
-    catalog.run(lambda db: db.execute(query("await_stagings"), mark))
+    for step in (query("mark_orphans"), query("await_stagings")):
+        catalog.run(lambda db, step=step: db.execute(step, mark), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)  # type: ignore[misc]
 
 
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
@@ -95,14 +97,14 @@ def is_read(catalog: Catalog, table_id: int) -> bool:
 
 def retire_dropped(catalog: Catalog, table_id: int) -> int:
     """All files of a dropped table enter the queue, due at once, unless somebody still reads it; how many. Safe to
-    repeat."""
+    repeat. Raises CatalogBusyError if others hold it for too long."""
     parameters = {"table_id": table_id, "limit": _BATCH}
 
     def expire(db: Connection) -> None:
         for step in ("lock_snapshots_of_dropped", "expire_commits_of_dropped", "expire_snapshots_of_dropped"):
             db.execute(query(step), parameters)
 
-    catalog.run(expire)
+    catalog.run(expire, lock_patience_seconds=_LOCK_PATIENCE_SECONDS)
     queued = 0
     while files := _queue_some(catalog, parameters):
         queued += files

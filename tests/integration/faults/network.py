@@ -10,6 +10,10 @@ from urllib.parse import quote
 
 from psycopg import conninfo
 
+_PROTOCOL = b"\0\3\0\0"
+_REFUSED = b"SFATAL\0C08P01\0Munsupported startup parameter in options: lock_timeout\0\0"
+_REFUSAL = b"E" + (len(_REFUSED) + 4).to_bytes(4, "big") + _REFUSED
+
 
 @dataclass(slots=True)
 class Network:
@@ -21,7 +25,9 @@ class Network:
     round_trips: int = 0
     """How many times a client has said something after it had heard something."""
     _moment: bytes | None = None
+    _requests_left: int | None = None
     _request_arrives: bool = True
+    _refuses_settings: bool = False
     _broken: set[int] = field(default_factory=set)
 
     def lose(self, *, requests: bool = True, replies: bool = True) -> None:
@@ -32,12 +38,24 @@ class Network:
         """From the moment on at which a client says this; whether the server still hears it."""
         self._moment, self._request_arrives = statement, request_arrives
 
+    def lose_after(self, requests: int) -> None:
+        """From the reply on to that many requests."""
+        self._requests_left = requests
+
+    def refuse_settings(self) -> None:
+        """As a pooler does that passes on none of what a client wants to be set for its session."""
+        self._refuses_settings = True
+
     def heal(self) -> None:
         self.loses_requests = self.loses_replies = False
-        self._moment = None
+        self._moment = self._requests_left = None
 
     def _hears(self, number: int, said: bytes) -> bool:
         """Whether the server does."""
+        if self._requests_left is not None:
+            self._requests_left -= 1
+            if self._requests_left == 0:
+                self._moment, self._request_arrives = said, True
         if self._moment is not None and self._moment in said:
             self._moment = None
             self.loses_requests = self.loses_replies = True
@@ -56,6 +74,9 @@ class Network:
     def _carry_requests(self, number: int, client: socket.socket, server: socket.socket) -> None:
         for said in _chunks(client):
             self.round_trips += 1
+            if self._refuses_settings and said[4:8] == _PROTOCOL and b"\0options\0" in said:
+                client.sendall(_REFUSAL)
+                break
             if self._hears(number, said):
                 server.sendall(said)
         if number not in self._broken:
