@@ -33,7 +33,7 @@ SILENCE_SECONDS = 10.0
 
 _SHORTEST_SILENCE_SECONDS = 2.0
 _ASKING_SECONDS = 2.0
-_IDLE_SECONDS = 5.0
+_IDLE_SECONDS = 1.0
 _WAKE_SECONDS = 0.1
 _UNKNOWN_SETTINGS = "unsupported startup parameter"
 """What a pooler in front of the server says that does not pass on a session's settings."""
