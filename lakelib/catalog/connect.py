@@ -166,16 +166,17 @@ class Catalog:
         def opened(deadline: float) -> Iterator[Iterator[DictRow]]:
             self._check_open()
             session = self._address.open(self._connect_seconds(deadline), idle_transaction_seconds=STREAM_SECONDS)
+            cursor = session.cursor("lakelib_stream", binary=True)
+            cursor.itersize = rows_at_once
             try:
                 with _telling_misuse(self.url, session):
-                    cursor = session.cursor("lakelib_stream", binary=True)
-                    cursor.itersize = rows_at_once
                     cursor.execute(statement, parameters)
                     self._reached = True
                     yield iter(cursor)
-                    cursor.close()
             finally:
                 session.close()
+                with suppress(psycopg.Error):  # which the driver asks for; nothing is sent any more
+                    cursor.close()
 
         ended = False
         try:
