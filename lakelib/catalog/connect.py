@@ -19,7 +19,7 @@ from psycopg import conninfo, sql
 from psycopg.rows import DictRow
 
 from lakelib.catalog.connections import STREAM_SECONDS, Address, NoneFreeError, Session, Stack
-from lakelib.catalog.queries import name_of, only_reads, query
+from lakelib.catalog.queries import changes_nothing, name_of, query
 from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
 
 Connection = psycopg.Connection[DictRow]
@@ -125,21 +125,15 @@ class Catalog:
         lock_patience_seconds: float | None = None,
     ) -> Result:
         """Runs `work` in one transaction, again if the connection fails or what it needs is held by others, as long as
-        the patience lasts; `lock_patience_seconds` is a shorter one for what others hold.
+        the patience lasts; `lock_patience_seconds` is a shorter one for what others hold. Work that `only_reads` gets
+        no transaction around it: each of its statements sees what was committed before, as it would inside one.
 
         Raises RetryableError when it is over and nothing was changed: kind `catalog_unreachable`, `catalog_full` or
         `catalog_busy`, which is a CatalogBusyError. Raises OutcomeUnknownError when a try was lost while its end was
         under way, unless the work `only_reads`. Raises InvalidInputError at once when the server refuses the connection
         for good.
         """
-        effect = _Effect()
-
-        def attempt(deadline: float) -> Result:
-            with self._session(deadline) as session:
-                _set_autocommit(session, False)
-                return self._run_once(session, work, effect, changes=not only_reads)
-
-        return self._patiently(attempt, effect, lock_patience_seconds)
+        return self._run(work, alone=only_reads, changes=not only_reads, lock_patience_seconds=lock_patience_seconds)
 
     def one(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> DictRow | None:
         """The first row that one statement gives, which is a transaction of its own and one round trip. Raises what
@@ -204,19 +198,31 @@ class Catalog:
         fetch: Callable[[psycopg.Cursor[DictRow]], Result],
     ) -> Result:
         asked = query(statement) if isinstance(statement, str) else statement
-        changes = not only_reads(asked.as_string())
+        changes = not changes_nothing(asked.as_string())
+        return self._run(lambda db: fetch(db.execute(asked, parameters)), alone=True, changes=changes)
+
+    def _run(
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        alone: bool,
+        changes: bool,
+        lock_patience_seconds: float | None = None,
+    ) -> Result:
+        """`alone`: each statement is a transaction of its own, as the server understands it. Where it was not told how
+        to isolate those, they get one around them."""
         effect = _Effect()
 
         def attempt(deadline: float) -> Result:
             with self._session(deadline) as session:
-                if session.is_tuned:
+                if alone and session.is_tuned:
                     _set_autocommit(session, True)
                     with suppress(psycopg.errors.FeatureNotSupported), effect.sent(changes=changes):
-                        return fetch(session.execute(asked, parameters))
-                    _set_autocommit(session, False)
-                return self._run_once(session, lambda db: fetch(db.execute(asked, parameters)), effect, changes=changes)
+                        return work(session)
+                _set_autocommit(session, False)
+                return self._run_once(session, work, effect, changes=changes)
 
-        return self._patiently(attempt, effect)
+        return self._patiently(attempt, effect, lock_patience_seconds)
 
     def _run_once(
         self, session: Session, work: Callable[[Connection], Result], effect: _Effect, *, changes: bool

@@ -28,7 +28,7 @@ def name_of(statement: object) -> str | None:
 
 
 @cache
-def only_reads(text: str) -> bool:
+def changes_nothing(text: str) -> bool:
     """Whether the statement certainly changes nothing; a row that it locks counts as changed."""
     return _CHANGES.search(text) is None
 

@@ -40,7 +40,7 @@ class Place:
 
 def load_places(catalog: Catalog, dropped_before: datetime) -> list[Place]:
     """All tables. Those that were dropped before the time are due."""
-    rows = catalog.run(lambda db: db.execute(query("list_locations"), {"dropped_before": dropped_before}).fetchall())
+    rows = catalog.all("list_locations", {"dropped_before": dropped_before})
     return [Place(**row) for row in rows]
 
 
@@ -55,18 +55,16 @@ def load_now(catalog: Catalog) -> datetime:
 def load_due_files(catalog: Catalog, after_id: int) -> list[DueFile]:
     """The next files of the queue that may be deleted now; none at its end."""
     parameters = {"after_id": after_id, "limit": _BATCH}
-    return [
-        DueFile(**row) for row in catalog.run(lambda db: db.execute(query("list_due_files"), parameters).fetchall())
-    ]
+    return [DueFile(**row) for row in catalog.all("list_due_files", parameters)]
 
 
 def forget_deleted(catalog: Catalog, ids: Sequence[int]) -> None:
     """These files are deleted, and leave the queue."""
-    catalog.run(lambda db: db.execute(query("forget_deleted_files"), {"ids": list(ids)}))
+    catalog.do("forget_deleted_files", {"ids": list(ids)})
 
 
 def count_waiting(catalog: Catalog) -> int:
-    row = catalog.run(lambda db: db.execute(query("count_waiting_files")).fetchone())
+    row = catalog.one("count_waiting_files")
     return 0 if row is None else int(row["files"])
 
 
@@ -84,15 +82,13 @@ def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
     """Those of the paths that are neither a file of a commit, whatever its state, nor in the queue."""
     parameters = {"table_id": table_id, "paths": list(paths)}
-    return {
-        row["path"] for row in catalog.run(lambda db: db.execute(query("find_unknown_files"), parameters).fetchall())
-    }
+    return {row["path"] for row in catalog.all("find_unknown_files", parameters)}
 
 
 def is_read(catalog: Catalog, table_id: int) -> bool:
     """Whether somebody holds a lease on a snapshot of the table."""
     parameters = {"table_id": table_id}
-    return catalog.run(lambda db: db.execute(query("find_live_lease"), parameters).fetchone()) is not None
+    return catalog.one("find_live_lease", parameters) is not None
 
 
 def retire_dropped(catalog: Catalog, table_id: int) -> int:
@@ -113,11 +109,11 @@ def retire_dropped(catalog: Catalog, table_id: int) -> int:
 
 def forget_dropped(catalog: Catalog, table_id: int) -> None:
     """Nothing in the catalog names a dropped table any more, if it has no files."""
-    catalog.run(lambda db: db.execute(query("forget_dropped"), {"table_id": table_id}))
+    catalog.do("forget_dropped", {"table_id": table_id})
 
 
 def _queue_some(catalog: Catalog, parameters: dict[str, int]) -> int:
-    row = catalog.run(lambda db: db.execute(query("queue_files_of_dropped"), parameters).fetchone())
+    row = catalog.one("queue_files_of_dropped", parameters)
     assert row is not None
     return int(row["files"])
 
