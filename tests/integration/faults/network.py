@@ -75,17 +75,17 @@ class Network:
         for said in _chunks(client):
             self.round_trips += 1
             if self._refuses_settings and said[4:8] == _PROTOCOL and b"\0options\0" in said:
-                client.sendall(_REFUSAL)
+                _send(client, _REFUSAL)
                 break
             if self._hears(number, said):
-                server.sendall(said)
+                _send(server, said)
         if number not in self._broken:
             _shut(server)
 
     def _carry_replies(self, number: int, client: socket.socket, server: socket.socket) -> None:
         for said in _chunks(server):
             if self._tells(number):
-                client.sendall(said)
+                _send(client, said)
         if number not in self._broken:
             _shut(client)
 
@@ -128,6 +128,11 @@ def _chunks(source: socket.socket) -> Iterator[bytes]:
     with suppress(OSError):
         while said := source.recv(1 << 16):
             yield said
+
+
+def _send(end: socket.socket, said: bytes) -> None:
+    with suppress(OSError):
+        end.sendall(said)
 
 
 def _shut(end: socket.socket) -> None:

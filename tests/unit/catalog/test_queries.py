@@ -2,7 +2,9 @@
 
 from importlib import resources
 
-from lakelib.catalog.queries import query_text, split_queries
+import pytest
+
+from lakelib.catalog.queries import changes_nothing, name_of, query, query_text, split_queries
 
 _FILE = """-- The first; it has a semicolon in its comment.
 -- name: first
@@ -45,3 +47,27 @@ def test_no_query_carries_the_comment_of_another() -> None:
     for name in names:
         assert not query_text(name).splitlines()[-1].startswith("--")
         assert not query_text(name).endswith(";")
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("list_tables", True),
+        ("load_files", True),
+        ("take_lease", False),
+        ("lock_head", False),
+        ("expire_commits", False),
+    ],
+)
+def test_a_query_that_only_reads_is_known(name: str, reads: bool) -> None:
+    """A row that is locked counts as changed."""
+    assert changes_nothing(query_text(name)) is reads
+
+
+def test_a_function_with_a_version_in_its_name_may_change_something() -> None:
+    assert not changes_nothing("select lake.publish_v1(%(commit_ids)s)")
+
+
+def test_a_query_is_known_by_its_text() -> None:
+    assert name_of(query("list_tables")) == "list_tables"
+    assert name_of("select 1") is None
