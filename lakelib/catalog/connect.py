@@ -160,6 +160,7 @@ class Catalog:
         def opened(deadline: float) -> Iterator[Iterator[DictRow]]:
             self._check_open()
             session = self._address.open(self._connect_seconds(deadline), idle_transaction_seconds=STREAM_SECONDS)
+            session.listen_for(self._patience_seconds)
             cursor = session.cursor("lakelib_stream", binary=True)
             cursor.itersize = rows_at_once
             try:
@@ -286,10 +287,10 @@ class Catalog:
                     deadline = min(deadline, began + lock_patience_seconds)
                 self._check_worth_waiting(error, effect, began, deadline)
             except psycopg.Error as error:
-                raise _failed(self.url, error) from error
+                raise _ended_with(self.url, error, effect) from error
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            self._try_to_revive(deadline)
+            self._try_to_revive(deadline, effect)
 
     def _check_worth_waiting(self, error: psycopg.Error, effect: _Effect, began: float, deadline: float) -> None:
         """Raises what the caller should see, unless the failure may pass before the deadline."""
@@ -308,7 +309,7 @@ class Catalog:
             raise _gave_up(self.url, error, time.monotonic() - began) from error
         raise _never_reached(self.url, error) from error
 
-    def _try_to_revive(self, deadline: float) -> None:
+    def _try_to_revive(self, deadline: float, effect: _Effect) -> None:
         if self._revive is None:
             return
         while True:
@@ -317,6 +318,8 @@ class Catalog:
                 break
             except RetryableError as error:
                 if time.monotonic() >= deadline:
+                    if effect.is_unknown:
+                        raise _outcome_unknown(self.url, error) from error
                     raise
                 _LOG.debug("catalog not started, trying again: %s", error)
             time.sleep(_REVIVE_PAUSE_SECONDS)
@@ -441,7 +444,12 @@ def _gave_up(url: str, error: psycopg.Error, waited_seconds: float) -> LakeError
     )
 
 
-def _outcome_unknown(url: str, error: psycopg.Error) -> LakeError:
+def _ended_with(url: str, error: psycopg.Error, effect: _Effect) -> LakeError:
+    """What the server refuses at last may be what an earlier try has done."""
+    return _outcome_unknown(url, error) if effect.is_unknown else _failed(url, error)
+
+
+def _outcome_unknown(url: str, error: BaseException) -> LakeError:
     return OutcomeUnknownError(
         f"The catalog at {_without_password(url)} went out of reach before it confirmed a change: {_said(error)}.",
         kind="outcome_unknown",

@@ -80,6 +80,7 @@ class Session(psycopg.Connection[DictRow]):
 
     def listen_for(self, seconds: float) -> None:
         """Who uses the connection from now on has so much patience."""
+        self.asked = None
         self.patience_seconds = max(seconds, _SHORTEST_SILENCE_SECONDS)
         self.silence_seconds = min(self.patience_seconds, SILENCE_SECONDS)
 

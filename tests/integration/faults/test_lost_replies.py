@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 import lakelib
 from lakelib.catalog.connections import Session
@@ -145,3 +146,11 @@ def test_backends_that_an_administrator_ends_are_replaced_at_once(ledger: Ledger
 
     assert read(table) == {number: ("mon", number) for number in range(1, 6)}
     ledger.check_table("shop.a")
+
+
+def test_what_an_earlier_try_may_have_done_is_not_said_to_have_changed_nothing(ledger: Ledger) -> None:
+    """The second try finds what the first has left."""
+    statement = sql.SQL("insert into lake.namespace (name) values ('twice')")
+
+    with losing(1, takes_effect=True), pytest.raises(lakelib.OutcomeUnknownError, match="duplicate key"):
+        ledger.lake._runtime.catalog.do(statement)
