@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         LakeError,
         NotFoundError,
+        OutcomeUnknownError,
         RejectedError,
         RetryableError,
     )
@@ -32,6 +33,7 @@ __all__ = [
     "Lake",
     "LakeError",
     "NotFoundError",
+    "OutcomeUnknownError",
     "RejectedError",
     "RetryableError",
     "Scan",

@@ -10,7 +10,6 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
@@ -148,7 +147,7 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
 def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
     """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time."""
     parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS}
-    catalog.run(lambda db: db.execute(query("take_turn"), parameters))
+    catalog.do("take_turn", parameters)
 
 
 def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:
@@ -182,7 +181,7 @@ def end(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> C
 
 
 def _ask(catalog: Catalog, name: str, **parameters: Any) -> _Answer:
-    row = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    row = catalog.one(name, parameters)
     assert row is not None
     answer: _Answer = row["answer"]
     return answer
@@ -314,44 +313,44 @@ def _about(answer: _Answer) -> About:
 
 def find_published(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Snapshot | None:
     """The snapshot that did this work already, if one has."""
-    row = catalog.run(lambda db: db.execute(query("find_published"), _work(table, key)).fetchone())
+    row = catalog.one("find_published", _work(table, key))
     return None if row is None else snapshot_from_row(row, replayed=True)
 
 
 def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
     """The commit that counts for this work: one that has published it, else the newest that has not expired."""
-    row = catalog.run(lambda db: db.execute(query("find_attempt"), _work(table, key)).fetchone())
+    row = catalog.one("find_attempt", _work(table, key))
     return None if row is None else attempt_from_row(row)
 
 
 def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:
     """The snapshot in which an earlier version of this work has appended the rows of the partition."""
     parameters = _work(table, key) | {"partition": partition}
-    row = catalog.run(lambda db: db.execute(query("find_appended"), parameters).fetchone())
+    row = catalog.one("find_appended", parameters)
     return None if row is None else int(row["snapshot_id"])
 
 
 def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
     """No earlier version of this work appends rows of the partition from now on; those that have done so have."""
     parameters = _work(table, key) | {"partition": partition}
-    catalog.run(lambda db: db.execute(query("overtake_appends"), parameters))
+    catalog.do("overtake_appends", parameters)
 
 
 def find_claims(catalog: Catalog, table_id: int) -> frozenset[int]:
     """The files that staged commits are to take out of the table. Compactions leave them alone."""
-    rows = catalog.run(lambda db: db.execute(query("find_claims"), {"table_id": table_id}).fetchall())
+    rows = catalog.all("find_claims", {"table_id": table_id})
     return frozenset(row["file_id"] for row in rows)
 
 
 def find_spoilt(catalog: Catalog, commit_id: UUID) -> frozenset[int]:
     """The files of a staged compaction that others have taken out, or are to."""
-    rows = catalog.run(lambda db: db.execute(query("find_spoilt"), {"commit_id": commit_id}).fetchall())
+    rows = catalog.all("find_spoilt", {"commit_id": commit_id})
     return frozenset(row["file_id"] for row in rows)
 
 
 def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
     """A commit as it stands. Raises NotFoundError."""
-    row = catalog.run(lambda db: db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone())
+    row = catalog.one("load_commit", {"commit_id": commit_id})
     if row is None:
         raise commit_missing(commit_id)
     return row
@@ -360,7 +359,7 @@ def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
 def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:
     """Commits of a table, or of all, in these states, the newest first, with the outcome of their newest verdict."""
     parameters = {"table_id": table_id, "states": list(states), "limit": limit}
-    return list(catalog.run(lambda db: db.execute(query("list_commits"), parameters).fetchall()))
+    return list(catalog.all("list_commits", parameters))
 
 
 def commit_missing(commit_id: UUID) -> NotFoundError:

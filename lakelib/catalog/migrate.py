@@ -30,7 +30,7 @@ class Migration:
 def migrate(catalog: Catalog) -> None:
     """The catalog has the present schema afterwards. An empty database gets it in one step, an older one migration by
     migration. Raises when the ledger disagrees with this version of lakelib; changes nothing then."""
-    if not catalog.run(_is_current):
+    if not catalog.run(_is_current, only_reads=True):
         catalog.run(_migrate)
 
 

@@ -133,6 +133,7 @@ def vacuum(
             *([("dropped", ", ".join(result.dropped_tables))] if result.dropped_tables else []),
             ("not yet due", counted(result.waiting, "file")),
             *(("failed", f"{each.uri}: {each.reason}") for each in result.failed[:10]),
+            *([("passed over", f"{', '.join(result.passed_over)}: others held them")] if result.passed_over else []),
         ],
     )
     return _note_dry_run(session, yes)

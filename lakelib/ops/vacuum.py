@@ -7,15 +7,17 @@ finished are given up.
 
 Listings come before questions: a file that was staged between the two is known. What a running writer has written and
 not staged yet is protected by its age alone: a search for orphans is announced, and whoever wrote for longer than the
-grace is refused when it stages.
+grace is refused when it stages. A table that others hold for longer than a moment is passed over.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
 from lakelib.catalog import reclaiming
+from lakelib.catalog.connect import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
@@ -49,6 +51,16 @@ class _Account:
     dropped_tables: list[str] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
     sample: list[str] = field(default_factory=list)
+    passed_over: dict[int, str] = field(default_factory=dict)
+    """Names of tables by id."""
+
+    @contextmanager
+    def unless_held(self, place: Place) -> Iterator[None]:
+        """Passes the table over if others hold it."""
+        try:
+            yield
+        except CatalogBusyError:
+            self.passed_over[place.id] = place.name
 
     def delete_file(self, uri: str, size_bytes: int) -> None:
         self.files += 1
@@ -81,15 +93,17 @@ def vacuum(
     places = reclaiming.load_places(runtime.catalog, older_than)
     for place in places:
         if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
-            _give_up(runtime, place, account)
+            with account.unless_held(place):
+                _give_up(runtime, place, account)
     _delete_due(runtime, account)
     if not dry_run:
         done_files.sweep(runtime)
     for place in places if orphans else ():
-        if place.dropped_at is None or place.is_due:
-            if not dry_run:
-                reclaiming.announce_search(runtime.catalog, place.id, refused_before)
-            _delete_orphans(runtime, place, older_than, account)
+        if place.id not in account.passed_over and (place.dropped_at is None or place.is_due):
+            with account.unless_held(place):
+                if not dry_run:
+                    reclaiming.announce_search(runtime.catalog, place.id, refused_before)
+                _delete_orphans(runtime, place, older_than, account)
     return _result(runtime, account)
 
 
@@ -172,4 +186,5 @@ def _result(runtime: Runtime, account: _Account) -> VacuumResult:
         waiting=reclaiming.count_waiting(runtime.catalog),
         failed=tuple(account.failed),
         sample=tuple(account.sample),
+        passed_over=tuple(account.passed_over.values()),
     )

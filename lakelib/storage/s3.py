@@ -12,9 +12,8 @@ from pyarrow import fs
 from lakelib.settings import StorageSettings
 from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, delete_s3, list_s3
 
-_CONNECT_TIMEOUT_SECONDS = 10
-_REQUEST_TIMEOUT_SECONDS = 60
-_ATTEMPTS = 4
+_TIMEOUT_SECONDS = 60.0
+_ATTEMPTS = 3
 _ANY_REGION = "us-east-1"
 """What services of one's own, which have no regions, expect in a signature."""
 
@@ -58,6 +57,13 @@ class S3Store:
             return self._client
 
 
+def silent_seconds(settings: StorageSettings) -> float:
+    """How long one try of a request may be without a byte coming or going: a transfer that is slow goes on. The tries
+    and the pauses between them fit into the timeout; an upload's are longer, for the driver notices later that nothing
+    is taken, and closing the file tries once more."""
+    return (settings.s3_timeout_seconds or _TIMEOUT_SECONDS) / (_ATTEMPTS + 1)
+
+
 def _open_filesystem(bucket: str, settings: StorageSettings) -> fs.S3FileSystem:
     """Writes block while a part is sent, so that a slow store cannot fill the memory; small files are one request."""
     scheme, endpoint = _endpoint(settings)
@@ -71,8 +77,8 @@ def _open_filesystem(bucket: str, settings: StorageSettings) -> fs.S3FileSystem:
         endpoint_override=endpoint,
         background_writes=False,
         allow_delayed_open=True,
-        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-        request_timeout=_REQUEST_TIMEOUT_SECONDS,
+        connect_timeout=silent_seconds(settings),
+        request_timeout=silent_seconds(settings),
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
     )
 
@@ -90,8 +96,8 @@ def _open_client(settings: StorageSettings) -> Any:
         aws_secret_access_key=secret_key,
         aws_session_token=session_token,
         config=Config(
-            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-            read_timeout=_REQUEST_TIMEOUT_SECONDS,
+            connect_timeout=silent_seconds(settings),
+            read_timeout=silent_seconds(settings),
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
             s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             # Services other than Amazon's refuse the checksums that boto3 adds by default.

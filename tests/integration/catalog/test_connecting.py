@@ -1,6 +1,5 @@
 """A catalog that cannot be used is said so at once where waiting is no use, after a bounded time where it is."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,11 +16,6 @@ from lakelib.catalog.connect import Catalog
 from tests.conftest import drop_database
 
 _AT_ONCE_SECONDS = 2.0
-
-
-@pytest.fixture(autouse=True)
-def _quiet_pool() -> None:
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 
 def refused(url: str, tmp_path: Path) -> lakelib.LakeError:

@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 import lakelib
-from lakelib.catalog import commits, leases, retention, snapshots, tables
+from lakelib.catalog import commits, connections, leases, reclaiming, retention, snapshots, tables
 from lakelib.catalog.queries import query
 from lakelib.model.commit import StageOutcome
 from lakelib.model.maintenance import ExpireResult
@@ -323,6 +323,28 @@ def test_a_search_for_orphans_waits_for_what_is_being_staged(
     assert vacuum.outcome().orphans == 0
     staged.publish()
     assert read(table) == {1: ("mon", 9)}
+
+
+def test_a_vacuum_passes_over_a_table_that_others_hold_and_says_so(
+    lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(reclaiming, "_LOCK_PATIENCE_SECONDS", 0.5)
+    other = lake.create_table("shop.other", SCHEMA, primary_key=["id"])
+    for each in (table, other):
+        lake._runtime.storage.at(each.location).write_bytes(f"upsert-{uuid4().hex}-00000.parquet", b"an orphan")
+    with (
+        lakelib.connect(warehouse=lake.warehouse, catalog=catalog_url) as fresh,
+        transaction(catalog_url) as publishing,
+    ):
+        publishing.execute('select from lake."table" where id = %s for no key update', (table._info.id,))
+        result = fresh.vacuum(grace=NOW)
+
+    assert result.passed_over == (table.name,)
+    assert table.name in repr(result)
+    assert result.orphans == 1
+    again = lake.vacuum(grace=NOW)
+    assert (again.orphans, again.passed_over) == (1, ())
 
 
 def test_a_vacuum_and_a_delete_that_is_amended_do_not_wait_for_each_other(

@@ -40,7 +40,7 @@ def test_a_writer_killed_at_any_step_leaves_all_or_nothing_and_its_retry_commits
         assert ledger.commits("published", number) == [name.partition(".")[2] for name in work.tables], where
         assert ledger.commits("staged") == [], where
     assert len(told) >= work.least_steps
-    assert told.count("before: commit") == told.count("sent: commit") == told.count("after: commit") >= 4
+    assert told.count("before: commit") == told.count("sent: commit") == told.count("after: commit") >= 1
 
 
 def _finish(ledger: Ledger, operation: str, number: int) -> None:
