@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.identity import check_identity
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, attempt_from_row, snapshot_from_row
 from lakelib.catalog.tables import table_missing
@@ -47,6 +48,7 @@ def publish(
     *,
     rebase_overwrites: bool = False,
     approval: Approval | None = None,
+    epoch: int | None = None,
 ) -> list[Published] | Conflict:
     """All commits become snapshots in one instant, in the order given, or none does.
 
@@ -54,15 +56,22 @@ def publish(
     attempt has published. Raises ConflictError when a newer attempt took over, RejectedError for a rejected commit and
     for one without the verdict that its table requires, unless a person approves of it. A verdict that rests on rows
     which have changed since is a conflict. With `rebase_overwrites` an overwrite replaces what is in its target at this
-    moment; without, what was added there since it was staged is a conflict.
+    moment; without, what was added there since it was staged is a conflict. `epoch` is that of the lake's identity as
+    the caller has seen it: another one is an InvalidInputError; None is not compared.
     """
+
+    def work(db: Connection) -> list[Published]:
+        if epoch is not None:
+            check_identity(db, epoch)
+        return _publish_all(db, list(commit_ids), rebase_overwrites, approval)
+
     try:
-        return catalog.run(lambda db: _publish_all(db, list(commit_ids), rebase_overwrites, approval))
+        return catalog.run(work)
     except _AbandonedError as abandoned:
         return abandoned.conflict
 
 
-def publish_alone(catalog: Catalog, table_id: int, stage: Callable[[], UUID]) -> Published | Conflict:
+def publish_alone(catalog: Catalog, table_id: int, stage: Callable[[], UUID], *, epoch: int) -> Published | Conflict:
     """Stages a commit and publishes it, while whoever else publishes to the table waits: nothing changes in between.
 
     Ended by a lost connection this is done again from the start, unless it has been published.
@@ -70,6 +79,7 @@ def publish_alone(catalog: Catalog, table_id: int, stage: Callable[[], UUID]) ->
     staged: list[UUID] = []
 
     def work(db: Connection) -> Published:
+        check_identity(db, epoch)
         db.execute(query("hold_table"), {"table_id": table_id})
         if not staged or _load_commit(db, staged[-1])["state"] != CommitState.PUBLISHED.value:
             staged.append(stage())

@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -206,12 +205,13 @@ def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> 
 def _connect(common: Common) -> "Lake":
     """A command looks at a lake that is there: run in the wrong folder, it makes none."""
     import lakelib
+    from lakelib.lake import has_own_catalog
     from lakelib.settings import load_settings
 
     settings = load_settings(warehouse=common.warehouse, catalog=common.catalog, environ=os.environ)
-    if settings.catalog is None and not Path(settings.embedded_catalog).exists():
+    if settings.catalog is None and not has_own_catalog(settings):
         raise NotFoundError(
-            f"There is no lake in {os.getcwd()}, and no other one is named.",
+            f"There is no lake in {settings.warehouse} (working directory {os.getcwd()}).",
             kind="lake_not_found",
             remedy="Name its catalog and warehouse: LAKE_CATALOG and LAKE_WAREHOUSE, or --catalog and --warehouse.",
         )

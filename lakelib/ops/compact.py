@@ -280,7 +280,7 @@ def _publish(
     try:
         staging.stage(runtime.catalog, _proposal(table, commit_id, left, began_at), table.full_name)
         while left:
-            match publishing.publish(runtime.catalog, [commit_id]):
+            match runtime.ownership.with_epoch(partial(publishing.publish, runtime.catalog, [commit_id])):
                 case Conflict() as conflict:
                     left, spoilt = _without_spoilt(runtime, table, commit_id, left, conflict)
                     discard([file for each in spoilt for file in each.files])

@@ -5,6 +5,7 @@ here: while a commit's outcome is unknown they may be live.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 from lakelib.catalog import publishing, tables
@@ -26,7 +27,16 @@ def publish_staged(
     """All commits become snapshots in one instant, or none does. Raises ConflictError naming what stood in the way,
     RejectedError for a commit that only a person may publish: `by` says who, `reason` why."""
     approval = _parse_approval(by, reason)
-    match publishing.publish(runtime.catalog, commit_ids, rebase_overwrites=rebase_overwrites, approval=approval):
+    outcome = runtime.ownership.with_epoch(
+        partial(
+            publishing.publish,
+            runtime.catalog,
+            commit_ids,
+            rebase_overwrites=rebase_overwrites,
+            approval=approval,
+        )
+    )
+    match outcome:
         case Conflict() as conflict:
             raise conflict_error(conflict)
         case published:
@@ -36,7 +46,7 @@ def publish_staged(
 
 def publish_alone(runtime: Runtime, table_id: int, stage: Callable[[], UUID]) -> Snapshot:
     """Stages a commit and publishes it while other publishes to the table wait: what it looks at stays as it is."""
-    match publishing.publish_alone(runtime.catalog, table_id, stage):
+    match runtime.ownership.with_epoch(partial(publishing.publish_alone, runtime.catalog, table_id, stage)):
         case Conflict() as conflict:
             abandon(runtime, conflict.commit_id, conflict.reason)
             raise conflict_error(conflict)

@@ -3,7 +3,8 @@
 Step by step: the files of tables that were dropped long ago enter the queue; the files of the queue that are due are
 deleted, and then leave it; files `_SUCCESS` that promise what is no more go; what lies under the tables' locations,
 looks like a file of lakelib's, is old enough and is unknown to the catalog is deleted, and uploads that were never
-finished are given up.
+finished are given up. Tables of other warehouses are passed over; before files are deleted, catalog and warehouse are
+asked whether they belong together.
 
 Listings come before questions: a file that was staged between the two is known. What a running writer has written and
 not staged yet is protected by its age alone: a search for orphans is announced, and whoever wrote for longer than the
@@ -23,7 +24,7 @@ from lakelib.model.maintenance import FailedFile, VacuumResult
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.paths import is_own_file, join_uri, leads_back
+from lakelib.storage.paths import is_own_file, leads_back
 
 DEFAULT_GRACE = timedelta(days=1)
 _LARGEST_LAG = timedelta(minutes=5)
@@ -76,10 +77,13 @@ def vacuum(
     if not isinstance(dry_run, bool):
         raise InvalidInputError(f"dry_run is {dry_run!r}.", kind="invalid_retention", remedy="Give True or False.")
     account = _Account(dry_run=dry_run, tell=tell)
+    if not dry_run:
+        runtime.ownership.confirm_now()
     now = reclaiming.load_now(runtime.catalog)
     older_than = min(datetime.now(UTC), now) - grace  # one of them may run ahead
     refused_before = now - grace + min(_LARGEST_LAG, grace / 10)
-    places = reclaiming.load_places(runtime.catalog, older_than)
+    all_places = reclaiming.load_places(runtime.catalog, older_than)
+    places = [place for place in all_places if runtime.storage.holds(place.location)]
     for place in places:
         if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
             _give_up(runtime, place, account)
@@ -104,7 +108,7 @@ def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
         for number, row in enumerate(rows):
             if number == 0:
                 account.dropped_tables.append(place.name)
-            account.delete_file(join_uri(place.location, row["path"]), row["size_bytes"])
+            account.delete_file(runtime.storage.at(place.location).uri_of(row["path"]), row["size_bytes"])
 
 
 def _delete_due(runtime: Runtime, account: _Account) -> None:
@@ -120,11 +124,13 @@ def _delete_due(runtime: Runtime, account: _Account) -> None:
 
 
 def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], account: _Account) -> set[int]:
-    """The ids of those that could not be deleted."""
+    """The ids of those that are still there: another warehouse's are left to those who connect with it."""
+    if not runtime.storage.holds(location):
+        return {file.id for file in files}
     refused = _delete(runtime, location, [file.path for file in files], account)
     for file in files:
         if file.path not in refused:
-            account.delete_file(join_uri(location, file.path), file.size_bytes)
+            account.delete_file(runtime.storage.at(location).uri_of(file.path), file.size_bytes)
     return {file.id for file in files if file.path in refused}
 
 
@@ -156,8 +162,10 @@ def _delete(runtime: Runtime, location: str, paths: Sequence[str], account: _Acc
     """Those that could not be deleted."""
     if account.dry_run or not paths:
         return set()
-    failed = runtime.storage.at(location).delete_files(paths)
-    account.failed += [FailedFile(uri=join_uri(location, one.path), reason=one.reason) for one in failed]
+    runtime.ownership.confirm_now()
+    storage = runtime.storage.at(location)
+    failed = storage.delete_files(paths)
+    account.failed += [FailedFile(uri=storage.uri_of(one.path), reason=one.reason) for one in failed]
     return {one.path for one in failed}
 
 
