@@ -9,8 +9,7 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 from lakelib.errors import InvalidInputError
 from lakelib.model.identity import Identity, Warehouse
-
-DIFFERS = "identity_differs"
+from lakelib.plan.identity import DIFFERS
 
 
 def load_identity(catalog: Catalog) -> Identity:
@@ -41,8 +40,9 @@ def bind_warehouse(catalog: Catalog, warehouse: Warehouse) -> None:
 
 
 def adopt(catalog: Catalog, warehouse_id: UUID, uri: str, *, above: int, by: str, reason: str) -> Identity:
-    """A new epoch begins, higher than `above`; the catalog is bound to this server, and the warehouse is at this place.
-    Where the catalog has come to another server its other warehouses are to be adopted, too."""
+    """A new epoch begins, higher than `above`, for warehouse and catalog; the catalog is bound to this server. Where it
+    has come from another server its other warehouses are to be adopted, too. `uri` is for a warehouse that the
+    catalog does not know."""
 
     def work(db: Connection) -> Identity:
         db.execute(query("lock_identity"))
@@ -51,11 +51,7 @@ def adopt(catalog: Catalog, warehouse_id: UUID, uri: str, *, above: int, by: str
         assert epoch is not None
         if before.differs is not None:
             db.execute(query("let_warehouses_go"), {"id": warehouse_id})
-        db.execute(query("free_place"), {"id": warehouse_id, "uri": uri})
         db.execute(query("adopt_warehouse"), {"id": warehouse_id, "uri": uri, "epoch": epoch["epoch"]})
-        for moved in before.warehouses:
-            if moved.id == warehouse_id and moved.uri != uri:
-                db.execute(query("move_locations"), {"before": _root(moved.uri), "root": _root(uri)})
         return _load(db)
 
     return catalog.run(work)

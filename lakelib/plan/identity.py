@@ -40,6 +40,10 @@ def find_difference(identity: Identity, marker: Marker | None, uri: str, folder:
         return _differs(f"{uri} belongs to another lake ({marker.lake_id}), whose catalog is {marker.catalog}")
     if known is not None and (marker.epoch, marker.token) != (known.epoch, known.token):
         return _other_epoch(marker, known, uri)
+    if known is None and any(each.uri == uri for each in identity.warehouses):
+        return _differs(
+            f"{uri} is where another warehouse of this catalog was, and tables of that would be taken for its"
+        )
     if marker.uri != uri and (folder is None or folder != marker.folder):
         return _differs(f"{uri} is a copy of {marker.uri}")
     return None

@@ -35,16 +35,7 @@ set epoch = greatest(i.epoch, %(epoch)s) + 1, system_identifier = s.system_ident
 from lake.server_v1() s
 returning i.epoch;
 
--- No other warehouse is at this place any more.
--- name: free_place
-delete from lake.warehouse where uri = %(uri)s and id <> %(id)s;
-
--- The warehouse is at this place, in this epoch.
+-- The warehouse, known or not, is in this epoch.
 -- name: adopt_warehouse
 insert into lake.warehouse (id, uri, epoch, token) values (%(id)s, %(uri)s, %(epoch)s, gen_random_uuid())
-on conflict (id) do update set uri = excluded.uri, epoch = excluded.epoch, token = excluded.token;
-
--- What was below one place is below another.
--- name: move_locations
-update lake."table" set location = %(root)s || substr(location, length(%(before)s) + 1)
-where starts_with(location, %(before)s);
+on conflict (id) do update set epoch = excluded.epoch, token = excluded.token;
