@@ -36,15 +36,16 @@ def find_own_catalog(storage: Storage) -> OwnCatalog:
     own = os.path.join(warehouse, OWN_CATALOG)
     if os.path.isdir(own):
         return _found(warehouse, own)
+    if os.path.isdir(earlier) and warehouse == os.path.abspath(DEFAULT_WAREHOUSE):
+        return _found(warehouse, earlier)
     marker = parse_note(storage, read_note(storage))
     if marker is not None:
         named = os.path.normpath(os.path.join(warehouse, marker.embedded)) if marker.embedded else None
         if named is None or not os.path.isdir(named):
             raise _elsewhere(storage, f"it is {marker.catalog}")
         return _found(warehouse, named)
-    is_default = warehouse == os.path.abspath(DEFAULT_WAREHOUSE)
     has_tables = _has_tables(warehouse)
-    if os.path.isdir(earlier) and (is_default or has_tables):
+    if os.path.isdir(earlier) and has_tables:
         return _found(warehouse, earlier)
     if has_tables:
         raise _elsewhere(storage, f"there is none in {own}, nor in {earlier}")

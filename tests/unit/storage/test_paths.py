@@ -191,3 +191,10 @@ def test_files_of_writers_are_told_from_all_others_by_name(kind: str) -> None:
 )
 def test_a_listed_path_that_would_be_taken_for_another_file_is_told(listed: str, expected: bool) -> None:
     assert leads_back(listed) == expected
+
+
+def test_files_in_a_lakes_own_catalog_are_never_files_of_tables() -> None:
+    name = file_name("delta", new_attempt_id(), 0)
+    assert is_own_file(f"dt=2026-11-18/{name}")
+    assert not is_own_file(f".catalog/{name}")
+    assert not is_own_file(f"shop/.catalog/base/{name}")
