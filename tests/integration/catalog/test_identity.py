@@ -21,6 +21,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import load_migrations
 from lakelib.ops import identity
 from lakelib.settings import StorageSettings
+from lakelib.storage.filesystem import open_storage
 from lakelib.storage.marker import MARKER_NAME
 from tests.conftest import BUCKET
 from tests.integration.faults.server import Server, own_server
@@ -162,6 +163,39 @@ def test_adopting_shuts_the_other_catalog_out_until_that_adopts(catalog_url: str
         assert refusals(copy) == dict.fromkeys(CHANGES, "lake_disowned")
         original.table("shop.a").upsert(rows(6))
         assert ids(original) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_copy_of_catalog_and_warehouse_is_a_lake_of_its_own_once_it_is_adopted(
+    catalog_url: str, make_database: Callable[[], str], place: Place, tmp_path: Path
+) -> None:
+    with place.connect(catalog_url) as original:
+        make_table(original)
+        copy_url = make_database()
+        dumped(catalog_url, copy_url, tmp_path)
+        there = replace(place, warehouse=f"{place.warehouse}-copy")
+        copied = open_storage(there.warehouse, there.settings)
+        for path in stored(original):
+            copied.write_bytes(path, original.runtime.storage.read_bytes(path))
+        go_on(original)
+        before = stored(original)
+
+    with there.connect(copy_url) as copy:
+        assert copy.table("shop.a").location.startswith(copied.uri)
+        assert ids(copy) == [1, 2]
+        assert refusals(copy) == dict.fromkeys(CHANGES, "identity_differs")
+        copy.adopt("ann", "to try things")
+    with there.connect(copy_url) as copy:
+        copy.table("shop.a").upsert(rows(7))
+        copy.create_table("shop.b", "id bigint").append(rows(1))
+        copy.table("shop.a").compact(full=True)
+        copy.table("shop.a").expire(keep_last=1, grace=NOW)
+        assert copy.vacuum(grace=NOW).files > 0
+        assert (ids(copy), copy.table("shop.b").scan().count()) == ([1, 2, 7], 1)
+
+    with place.connect(catalog_url) as original:
+        assert stored(original) == before
+        original.table("shop.a").upsert(rows(5))
+        assert ids(original) == [1, 2, 3, 4, 5]
 
 
 def test_processes_that_adopt_at_once_agree_on_one_owner(catalog_url: str, copy_url: str, place: Place) -> None:
