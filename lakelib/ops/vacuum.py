@@ -89,6 +89,7 @@ def vacuum(
             _give_up(runtime, place, account)
     _delete_due(runtime, account)
     if not dry_run:
+        runtime.ownership.confirm_now()
         done_files.sweep(runtime)
     for place in places if orphans else ():
         if place.dropped_at is None or place.is_due:
@@ -147,6 +148,8 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
         for entry in orphans:
             if entry.path not in refused:
                 account.delete_orphan(storage.uri_of(entry.path), entry.size_bytes)
+    if not account.dry_run:
+        runtime.ownership.confirm_now()
     account.uploads += storage.abort_uploads("", older_than, dry_run=account.dry_run)
     if place.is_due and not found and not account.dry_run:
         reclaiming.forget_dropped(runtime.catalog, place.id)

@@ -23,6 +23,7 @@ from lakelib.ops import identity
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 from lakelib.storage.marker import MARKER_NAME
+from lakelib.storage.paths import file_name, new_attempt_id
 from tests.conftest import BUCKET
 from tests.integration.faults.server import Server, own_server
 
@@ -320,6 +321,34 @@ def started(folder: Path) -> Iterator[str]:
         yield copy.url
     finally:
         copy._server.cleanup()
+
+
+def test_each_warehouse_of_a_catalog_is_vacuumed_and_adopted_by_itself(
+    catalog_url: str, make_database: Callable[[], str], local: Place, tmp_path: Path
+) -> None:
+    other = replace(local, warehouse=str(tmp_path / "other"))
+    with local.connect(catalog_url) as here, other.connect(catalog_url) as there:
+        make_table(here)
+        there.create_table("shop.b", "id bigint").append(rows(1))
+        orphan = f"{there.table('shop.b').location}/{file_name('delta', new_attempt_id(), 0)}"
+        there.runtime.storage.write_bytes(orphan, b"")
+        assert here.vacuum(grace=NOW).orphans == 0
+        assert there.vacuum(grace=NOW).orphans == 1
+        assert here.table("shop.b").scan().count() == 1
+
+    copy_url = make_database()
+    dumped(catalog_url, copy_url, tmp_path)
+    with local.connect(copy_url) as here, other.connect(copy_url) as there:
+        here.adopt("ann", "goes on")
+        here.table("shop.a").upsert(rows(3))
+        with pytest.raises(lakelib.InvalidInputError, match="has not been adopted from this catalog yet"):
+            there.vacuum(grace=NOW)
+        there.adopt("ann", "this one, too")
+        there.table("shop.b").append(rows(2))
+        here.table("shop.a").upsert(rows(4))
+        there.vacuum(grace=NOW)
+        here.vacuum(grace=NOW)
+        assert (ids(here), here.table("shop.b").scan().count()) == ([1, 2, 3, 4], 2)
 
 
 def test_a_restarted_server_is_still_the_same(server: Server, local: Place) -> None:
