@@ -15,14 +15,17 @@ from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.identity import Identity, Standing
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
 from lakelib.ops import create, gates, inspect, judge, publish, vacuum
+from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
-from lakelib.storage.filesystem import open_storage
+from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.local_check import check_folder
+from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
@@ -34,9 +37,10 @@ def connect(
 ) -> "Lake":
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
 
-    With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. Brings the catalog to the present
-    schema. Raises InvalidInputError naming a wrong setting and where it came from, or a local warehouse that can be no
-    folder; RetryableError if the catalog is out of reach.
+    With nothing set the warehouse is ./.lake/warehouse. Without a catalog a local warehouse has a PostgreSQL of its
+    own, in its folder: such a lake is one folder, found from anywhere, which may be moved. Brings the catalog to the
+    present schema. Raises InvalidInputError naming a wrong setting and where it came from, a local warehouse that can
+    be no folder, or one whose catalog has to be named; RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
 
@@ -49,11 +53,15 @@ class Lake:
         storage = open_storage(location, settings.storage)
         check_folder(location)
         threads = os.cpu_count() or 1
+        catalog, embedded = _open_catalog(settings, storage)
+        ownership = Ownership(catalog=catalog, storage=storage, embedded=embedded)
+        storage = replace(storage, home=ownership.greet())
         self._settings = settings
         self._runtime = Runtime(
-            catalog=_open_catalog(settings),
+            catalog=catalog,
             storage=storage,
             warehouse=location,
+            ownership=ownership,
             threads=threads,
             read_threads=threads if storage.is_local else threads * _REMOTE_READS_A_PROCESSOR,
         )
@@ -160,6 +168,20 @@ class Lake:
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
         return Transaction(self._runtime)
 
+    @property
+    def identity(self) -> Standing:
+        """Which lake this is, and what speaks against changing it from here. Changes nothing."""
+        return self._runtime.ownership.look()
+
+    def adopt(self, by: str, reason: str) -> Identity:
+        """From now on this catalog, on this server, is the one that the warehouse belongs to: a new epoch begins, and
+        other catalogs of the lake, of which this one is a copy or the other way round, may only read it.
+
+        Needed where publishing, expiry and vacuum are refused with `identity_differs` or `lake_disowned`. Raises
+        InvalidInputError without a name and a reason.
+        """
+        return self._runtime.ownership.adopt(by, reason)
+
     def close(self) -> None:
         """Gives the catalog's connections back."""
         self._runtime.leases.close()
@@ -210,12 +232,27 @@ class Transaction:
             self.snapshots = judge.publish_judged(self._runtime, list(judgings), judgings)
 
 
-def _open_catalog(settings: Settings) -> Catalog:
+def has_own_catalog(settings: Settings) -> bool:
+    """Whether there is a lake already where no catalog is named."""
+    return _own_catalog(settings, open_storage(settings.warehouse, settings.storage)).is_there
+
+
+def _open_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | None]:
+    """The catalog, and the folder of an embedded one relative to a local warehouse."""
+    relative = None
     if settings.catalog is None:
-        server = EmbeddedServer(Path(settings.embedded_catalog).absolute())
+        own = _own_catalog(settings, storage)
+        relative = own.relative
+        server = EmbeddedServer(Path(own.folder))
         catalog = Catalog(server.url, revive=server.ensure_running)
     else:
         check_url(settings.catalog)
         catalog = Catalog(settings.catalog)
     migrate(catalog)
-    return catalog
+    return catalog, relative
+
+
+def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:
+    if settings.embedded_catalog is None:
+        return find_own_catalog(storage)
+    return given_catalog(storage, settings.embedded_catalog)

@@ -14,7 +14,8 @@ SCHEMES = ("file", "s3", "hdfs", "gs")
 SCHEME_ALIASES = {"s3a": "s3", "s3n": "s3"}
 
 DEFAULT_WAREHOUSE = "./.lake/warehouse"
-DEFAULT_EMBEDDED_CATALOG = "./.lake/catalog"
+EARLIER_CATALOG = "./.lake/catalog"
+"""Where a lake's own catalog was before it was in the warehouse, and is where the warehouse is remote."""
 
 _LONGEST_TIMEOUT_SECONDS = 86_400
 
@@ -46,7 +47,8 @@ class Settings:
     """As it was given: `storage.paths.complete_uri` completes it."""
     catalog: str | None = field(default=None, repr=False)
     """URL of the PostgreSQL catalog; None is the embedded server, whose files are in `embedded_catalog`."""
-    embedded_catalog: str = DEFAULT_EMBEDDED_CATALOG
+    embedded_catalog: str | None = None
+    """None is in the warehouse, if that is local (see `storage.own_catalog`)."""
     storage: StorageSettings = field(default_factory=StorageSettings)
 
 

@@ -26,6 +26,7 @@ from lakelib.model.commit import (
     Fence,
     Fenced,
     FilesReclaimed,
+    IdentityDiffers,
     InputGone,
     PastExpired,
     Published,
@@ -75,10 +76,12 @@ def stage(catalog: Catalog, proposal: Proposal) -> StageOutcome:
     raise AssertionError(answer)
 
 
-def commit(catalog: Catalog, proposal: Proposal, *, rebase: bool = False, turn: UUID | None = None) -> CommitOutcome:
+def commit(
+    catalog: Catalog, proposal: Proposal, *, epoch: int, rebase: bool = False, turn: UUID | None = None
+) -> CommitOutcome:
     """Stages the proposal and publishes it, in one transaction. What cannot be published stays staged. Safe to repeat.
     `turn` is the one that was taken for it."""
-    publishing = _publishing(rebase=rebase, turn=turn)
+    publishing = _publishing(epoch=epoch, rebase=rebase, turn=turn)
     answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
     match answer["outcome"]:
         case "files_reclaimed":
@@ -86,7 +89,7 @@ def commit(catalog: Catalog, proposal: Proposal, *, rebase: bool = False, turn: 
         case "past_expired":
             return PastExpired()
         case "unsettled":
-            return publish(catalog, [proposal.commit_id], rebase=rebase, turn=turn)
+            return publish(catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=turn)
     return _publish_outcome(answer)
 
 
@@ -94,6 +97,7 @@ def publish(
     catalog: Catalog,
     commit_ids: Sequence[UUID],
     *,
+    epoch: int,
     rebase: bool = False,
     approval: Approval | None = None,
     turn: UUID | None = None,
@@ -102,11 +106,12 @@ def publish(
 
     Safe to repeat: a commit that was published already gives the snapshot it became. One whose work another attempt has
     published gives that one's, as replayed. With `rebase` an overwrite replaces what is in its target at this moment;
-    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it.
+    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it; at `epoch`
+    the lake's identity was seen.
     """
     settled: _Settled = {}
     while True:
-        publishing = _publishing(rebase=rebase, approval=approval, settled=settled, turn=turn)
+        publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, settled=settled, turn=turn)
         answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
         if answer["outcome"] != "unsettled":
             return _publish_outcome(answer)
@@ -224,11 +229,17 @@ def _reads_json(scope: ReadScope) -> dict[str, Any]:
 
 
 def _publishing(
-    *, rebase: bool, approval: Approval | None = None, settled: _Settled | None = None, turn: UUID | None = None
+    *,
+    rebase: bool,
+    epoch: int | None = None,
+    approval: Approval | None = None,
+    settled: _Settled | None = None,
+    turn: UUID | None = None,
 ) -> Jsonb:
     return Jsonb(
         {
             "patience_ms": str(_LOCK_PATIENCE_MS),
+            "epoch": epoch,
             "rebase": rebase,
             "approved_by": approval.by if approval else None,
             "approval_reason": approval.reason if approval else None,
@@ -258,6 +269,8 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
             return Done(commits=tuple(_became(told) for told in answer["commits"]))
         case "busy":
             return Busy()
+        case "identity_differs":
+            return IdentityDiffers(what=answer["differs"])
         case "commit_missing":
             return CommitMissing(commit_id=UUID(answer["commit_id"]))
         case "table_missing":

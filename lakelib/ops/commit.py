@@ -8,7 +8,7 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, tables
@@ -35,7 +35,7 @@ from lakelib.model.table import Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, error_of, settle_done, while_busy
+from lakelib.ops.publish import abandon, at_epoch, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 
@@ -172,15 +172,17 @@ class _Course:
 
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
-            return self._in_turn(self._commit, table, proposal)
+            return self._in_turn(lambda epoch: self._commit(table, proposal, epoch))
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged():
                 return self._publish(proposal)
             case outcome:
                 return outcome
 
-    def _commit(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
-        outcome = commits.commit(self._runtime.catalog, proposal, rebase=self._work.replaces, turn=self._turn)
+    def _commit(self, table: TableInfo, proposal: Proposal, epoch: int) -> CommitOutcome:
+        outcome = commits.commit(
+            self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn
+        )
         return keep_or_delete(self._runtime, table, proposal, outcome)
 
     def _publish(self, proposal: Proposal) -> PublishOutcome:
@@ -189,7 +191,9 @@ class _Course:
             self._judge(proposal.commit_id, self._judging)
         rebase = self._work.replaces and self._judging is None
         return self._in_turn(
-            lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn)
+            lambda epoch: commits.publish(
+                self._runtime.catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=self._turn
+            )
         )
 
     def _judge(self, commit_id: UUID, judging: Judging) -> None:
@@ -204,10 +208,10 @@ class _Course:
             abandon(self._runtime, commit_id, error.kind)
             raise
 
-    def _in_turn(self, attempt: Callable[..., Outcome], *arguments: Any) -> Outcome:
+    def _in_turn(self, attempt: Callable[[int], Outcome]) -> Outcome:
         def attempt_in_turn() -> Outcome:
             with self._runtime.turns.take(self._table_id, self._patience):
-                return attempt(*arguments)
+                return at_epoch(self._runtime, attempt)
 
         return while_busy(self._patience, attempt_in_turn)
 

@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, while_busy
+from lakelib.ops.publish import abandon, at_epoch, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -278,7 +278,13 @@ def _publish(
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     patience = Patience(f"Compacting {table.full_name}")
-    outcome: CommitOutcome = while_busy(patience, lambda: commits.commit(runtime.catalog, proposal))
+
+    def publish(epoch: int) -> CommitOutcome:
+        return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch)
+
+    outcome: CommitOutcome = while_busy(
+        patience, lambda: at_epoch(runtime, lambda epoch: commits.commit(runtime.catalog, proposal, epoch=epoch))
+    )
     while left:
         match outcome:
             case Done(commits=(became,)):
@@ -289,7 +295,7 @@ def _publish(
                 discard([file for each in spoilt for file in each.files])
                 patience.pause()
                 if left:
-                    outcome = while_busy(patience, lambda: commits.publish(runtime.catalog, [proposal.commit_id]))
+                    outcome = while_busy(patience, lambda: at_epoch(runtime, publish))
             case _:  # the commit has ended, or its table, or nothing was staged
                 if _is_given_up(runtime, proposal.commit_id):
                     discard([file for each in left for file in each.files])

@@ -54,6 +54,7 @@ def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: tim
     """Beside readers and writers, in short transactions. Killed at any moment it is finished by the next one."""
     check_length("grace", grace)
     catalog = runtime.catalog
+    runtime.ownership.confirm_now()
     now = retention.load_past(catalog, table.id).now
     commits = 0
     if rules.staged_older_than is not None:

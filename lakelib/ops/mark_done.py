@@ -60,12 +60,18 @@ def mark_done(
     with_file, reports = parse_actions(actions)
     key = parse_partition(table, values)
     path = partition_path(table.partition_by, key)
+    runtime.ownership.confirm()
     mark = done.mark_partition(runtime.catalog, table, key, path, success_file=with_file)
     if mark.success_file:
         mark = settle_file(runtime, mark.table_id, mark.partition_id)
     if mark.reset_at is None:
         for report in reports:
-            send_report(report, table=table.full_name, path=join_uri(table.location, path), partition=path)
+            send_report(
+                report,
+                table=table.full_name,
+                path=join_uri(runtime.storage.place_of(table.location), path),
+                partition=path,
+            )
     return _shown(table, mark)
 
 

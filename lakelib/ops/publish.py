@@ -18,6 +18,7 @@ from lakelib.model.commit import (
     Fence,
     Fenced,
     FilesReclaimed,
+    IdentityDiffers,
     InputGone,
     NotPublished,
     NotStaged,
@@ -54,7 +55,20 @@ def publish_staged(
 def try_publish(runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None) -> PublishOutcome:
     """What comes of it, once the tables are not busy."""
     patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
-    return while_busy(patience, lambda: commits.publish(runtime.catalog, commit_ids, approval=approval))
+
+    def publish(epoch: int) -> PublishOutcome:
+        return commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval)
+
+    return while_busy(patience, lambda: at_epoch(runtime, publish))
+
+
+def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
+    """What comes of what is attempted at the lake's epoch, and again if it turns out that there is a newer one. Raises
+    InvalidInputError if the lake may only be read here."""
+    outcome = attempt(runtime.ownership.confirm())
+    if isinstance(outcome, IdentityDiffers):
+        return attempt(runtime.ownership.confirm_now())
+    return outcome
 
 
 def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
@@ -141,6 +155,12 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
             return _rejected_error(outcome)
         case Fenced():
             return _fenced_error(outcome)
+        case IdentityDiffers(what=what):
+            return InvalidInputError(
+                f"The catalog is not what it was when this process looked at it: {what} differs.",
+                kind="identity_differs",
+                remedy="Connect again; the catalog may have been adopted, or be a copy.",
+            )
         case CommitMissing(commit_id=commit_id):
             return commits.commit_missing(commit_id)
         case TableMissing(name=name):

@@ -14,6 +14,8 @@ from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, d
 
 _TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 3
+_EXISTS_ALREADY = (409, 412)
+"""How a service answers that there is an object already, or that another one is just being made."""
 _ANY_REGION = "us-east-1"
 """What services of one's own, which have no regions, expect in a signature."""
 
@@ -45,6 +47,17 @@ class S3Store:
 
     def make_durable(self, name: str) -> None:
         """A closed object is durable."""
+
+    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+        """Some services ignore the condition, and replace the object."""
+        client = self._boto3()
+        bucket, _, key = name.partition("/")
+        condition = {"IfNoneMatch": "*"} if only_new else {}
+        try:
+            client.put_object(Bucket=bucket, Key=key, Body=content, **condition)
+        except client.exceptions.ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") not in _EXISTS_ALREADY:
+                raise
 
     def _prefix(self, folder: str) -> str:
         key = folder.partition("/")[2].rstrip("/")

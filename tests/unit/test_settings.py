@@ -22,7 +22,7 @@ def keys_of(settings: Settings) -> tuple[str | None, str | None, str | None]:
 
 def test_with_nothing_set_everything_is_below_the_working_directory() -> None:
     settings = load_settings(environ={})
-    assert settings == Settings(warehouse="./.lake/warehouse", catalog=None, embedded_catalog="./.lake/catalog")
+    assert settings == Settings(warehouse="./.lake/warehouse", catalog=None, embedded_catalog=None)
     assert settings.storage == StorageSettings()
 
 

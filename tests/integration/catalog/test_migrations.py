@@ -21,12 +21,15 @@ CONSTRAINTS = """
 INDEXES = "select tablename, indexname, indexdef from pg_indexes where schemaname = 'lake' order by 1, 2"
 TABLES = """
     select relname, relkind, reloptions from pg_class where relnamespace = 'lake'::regnamespace order by 1"""
+FUNCTIONS = """
+    select pg_get_functiondef(oid) from pg_proc where pronamespace = 'lake'::regnamespace order by 1"""
 LEDGER = "select version, name, checksum from lake.migration order by version"
 
 
 def described(url: str) -> list[list[tuple[object, ...]]]:
     with psycopg.connect(url) as connection:
-        return [connection.execute(query.encode()).fetchall() for query in (TABLES, COLUMNS, CONSTRAINTS, INDEXES)]
+        queries = (TABLES, COLUMNS, CONSTRAINTS, INDEXES, FUNCTIONS)
+        return [connection.execute(query.encode()).fetchall() for query in queries]
 
 
 def test_all_migrations_in_order_lead_to_the_present_schema(catalog_url: str) -> None:

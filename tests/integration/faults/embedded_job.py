@@ -13,7 +13,7 @@ import lakelib
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.integration.faults.server import kill_server
 
-CATALOG = Path(".lake/catalog")
+CATALOG = Path(".lake/warehouse/.catalog")
 
 
 def add_row() -> None:

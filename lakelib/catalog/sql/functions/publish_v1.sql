@@ -1,10 +1,11 @@
 -- All commits become snapshots in one instant, in the order given, or none does: lock, check, stamp, with no client in
 -- between. `publishing` says how: patience_ms for which to wait for the tables; rebase, if overwrites replace whatever is in
 -- their target by now; approved_by and approval_reason, if a person overrules verdicts; settled, which partitions the
--- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken.
+-- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken;
+-- epoch, at which the client has seen the lake.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
--- whether files of done marks are left to delete. All others change nothing: commit_missing, table_missing, rejected,
+-- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing, table_missing, rejected,
 -- verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
 -- client has to say of which of these partitions a commit's predicate may be TRUE.
 create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
@@ -15,7 +16,12 @@ declare
     answer jsonb;
     answers jsonb := '[]';
     missing uuid;
+    differs text;
 begin
+    differs := lake.check_identity_v1((publishing ->> 'epoch')::bigint);
+    if differs is not null then
+        return jsonb_build_object('outcome', 'identity_differs', 'differs', differs);
+    end if;
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
         if publishing ->> 'approved_by' is not null then
