@@ -33,9 +33,18 @@ def _note_ends() -> None:
 
 
 def start_detached(
-    name: str, command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    *,
+    kept: Sequence[int] = (),
 ) -> Started:
-    """Starts a command that no signal to this terminal or process group reaches; its output is appended to the log."""
+    """Starts a command that no signal to this terminal or process group reaches; its output is appended to the log.
+
+    It inherits the descriptors that are to be kept.
+    """
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -45,6 +54,7 @@ def start_detached(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=kept,
         )
     _KEPT.append(process)
     return Started(name=name, pid=process.pid, start=start_of(process.pid) or "")
