@@ -33,15 +33,16 @@ from lakelib.catalog.serving import (
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 
 _PATIENCE_SECONDS = 30.0
+_REVIVAL_SECONDS = 5.0
 _STOP_SECONDS = 60.0
+_MOST_STARTS = 3
+"""A server may be killed while it starts, and the next one will not be."""
 _ANSWER_SECONDS = 3
 _PAUSE_SECONDS = 0.02
 _SERVER_LOCK = f"{postgresql.OWN_PREFIX}server"
 _USERS_LOCK = f"{postgresql.OWN_PREFIX}users"
 _SOCKET = f".s.PGSQL.{postgresql.PORT}"
 _LONGEST_SOCKET_BYTES = 103
-_NOT_READY = "the database system is"
-"""What a server says that is starting, recovering or stopping."""
 _SERVER_SPOKE = "FATAL:"
 _SIGNALS = {"fast": "INT", "immediate": "QUIT"}
 _USED: dict[Path, int] = {}
@@ -57,12 +58,12 @@ class EmbeddedServer:
         Raises InvalidInputError if the folder cannot be had, or may be served by another host. Raises RetryableError
         if the server does not start, or if one that is there does not answer in time: there is never a second one.
         """
-        _make_folder(folder)
+        _prepare_folder(folder)
         self._folder = folder.resolve()
         self._patience_seconds = patience_seconds
         self.url = url_of(self._folder)
         self._sign_on()
-        self.ensure_running()
+        self._ensure_running(patience_seconds)
 
     @property
     def users_lock(self) -> int:
@@ -70,25 +71,30 @@ class EmbeddedServer:
         return _USED[self._folder]
 
     def ensure_running(self) -> None:
-        """Starts the server again if it has died. Raises as the constructor does."""
+        """Starts the server again if it has died. Raises as the constructor does, but sooner: it is called again."""
+        self._ensure_running(min(_REVIVAL_SECONDS, self._patience_seconds))
+
+    def _ensure_running(self, patience_seconds: float) -> None:
         url_of(self._folder)
-        deadline = time.monotonic() + self._patience_seconds
-        was_started = False
+        deadline = time.monotonic() + patience_seconds
+        starts, log_size = 0, postgresql.log_size_bytes(self._folder)
         while (silence := _why_silent(self.url)) is not None:
             with tried_alone(self._folder / _SERVER_LOCK) as lock:
-                if lock is not None and was_started:
-                    raise _not_started(self._folder, silence)
+                if lock is not None and starts == _MOST_STARTS:
+                    words = postgresql.last_words(self._folder, since_bytes=log_size)
+                    raise _not_started(self._folder, words or silence)
                 if lock is not None and not is_served_without_lock(self._folder):
                     _start(self._folder, lock)
-                    was_started = True
+                    starts += 1
             if time.monotonic() >= deadline:
-                raise _not_answering(self._folder, silence, self._patience_seconds)
+                raise _not_answering(self._folder, silence, patience_seconds)
             time.sleep(_PAUSE_SECONDS)
 
     def _sign_on(self) -> None:
         """Waits while the last user of before stops the server."""
         path = self._folder / _USERS_LOCK
-        if _is_open(path, _USED.get(self._folder)):
+        held = _USED.get(self._folder)
+        if held is not None and _is_open(path, held):
             return
         deadline = time.monotonic() + self._patience_seconds
         descriptor = open_lock(path)
@@ -99,6 +105,8 @@ class EmbeddedServer:
             time.sleep(_PAUSE_SECONDS)
         if not _USED:
             atexit.register(_release_all)
+        if held is not None and _USED.pop(self._folder, None) == held:
+            os.close(held)
         if _USED.setdefault(self._folder, descriptor) != descriptor:
             os.close(descriptor)
 
@@ -165,7 +173,7 @@ def _start(folder: Path, lock: int) -> None:
     note_starter(lock)
     clear_after_dead(folder)
     postgresql.ensure_data(folder, lock=lock)
-    postgresql.start(folder, lock=lock)
+    postgresql.start(folder, lock=lock, sockets=folder if _socket_folder(folder) == folder else Path("."))
 
 
 def _why_silent(url: str) -> str | None:
@@ -174,7 +182,7 @@ def _why_silent(url: str) -> str | None:
         psycopg.connect(url, connect_timeout=_ANSWER_SECONDS).close()
     except psycopg.OperationalError as error:
         words = " ".join(str(error).split()).rstrip(".")
-        return None if _SERVER_SPOKE in words and _NOT_READY not in words else words
+        return None if _SERVER_SPOKE in words and postgresql.NOT_READY not in words else words
     return None
 
 
@@ -210,30 +218,29 @@ def _leads_to(link: Path, folder: Path) -> bool:
         return False
 
 
-def _is_open(path: Path, descriptor: int | None) -> bool:
+def _is_open(path: Path, descriptor: int) -> bool:
     """Whether the descriptor is of this file, and not of one that was there before the folder was removed."""
     try:
-        return descriptor is not None and os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
 
 
-def _make_folder(folder: Path) -> None:
+def _prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        postgresql.check_is_free(folder)
     except OSError as error:
         raise InvalidInputError(
             f"The embedded PostgreSQL cannot have the folder {folder}: {error.strerror} ({error.filename}).",
             kind="invalid_location",
-            remedy="Work in a folder where it can be made, or name a server of your own in LAKE_CATALOG.",
+            remedy="Work as the user whose folder it is or in one where it can be made, or name a server of your own in"
+            " LAKE_CATALOG.",
         ) from error
 
 
-def _not_started(folder: Path, silence: str) -> RetryableError:
-    log = postgresql.log_of(folder)
-    return _failed(
-        f"The embedded PostgreSQL in {folder} did not start: {postgresql.last_words(folder) or silence}.", f"Read {log}"
-    )
+def _not_started(folder: Path, words: str) -> RetryableError:
+    return _failed(f"The embedded PostgreSQL in {folder} did not start: {words}.", f"Read {postgresql.log_of(folder)}")
 
 
 def _not_answering(folder: Path, silence: str, seconds: float) -> RetryableError:

@@ -5,6 +5,7 @@ run as the owner of the data, or as the user `pgserver`, who is made for new dat
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,12 +22,13 @@ PORT = 5432
 OWN_PREFIX = "lakelib."
 """Of the files that lakelib keeps beside the data."""
 VERSION = "18"
+NOT_READY = "the database system is"
+"""What a server says to clients that is starting, recovering or stopping."""
 
 _OS_USER = "pgserver"
 _ROOT = 0
 _SETTINGS = {
     "listen_addresses": "",
-    "unix_socket_directories": ".",  # the data folder: a name that never is too long
     "port": str(PORT),
     "max_connections": "200",
     "lc_messages": "C",
@@ -45,7 +47,7 @@ _FINISHED = f"{OWN_PREFIX}data"
 _MARK = "PG_VERSION"
 """What makes a folder one of data: the last that is put into it."""
 _LOG = "log"
-_LOG_LINES = 20
+_FAILURE = re.compile(r"(?:FATAL|PANIC): +(.*)")
 _INITDB_SECONDS = 120
 _COMMAND_SECONDS = 30
 _SEARCHABLE, _READABLE = 0o011, 0o044
@@ -59,6 +61,17 @@ def has_data(folder: Path) -> bool:
     return (folder / _MARK).exists()
 
 
+def check_is_free(folder: Path) -> None:
+    """Raises InvalidInputError if the folder holds what is neither data nor the beginning of some."""
+    others = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(OWN_PREFIX))
+    if others and not (folder / _FINISHED).exists() and not has_data(folder):
+        raise InvalidInputError(
+            f"The embedded PostgreSQL cannot have the folder {folder}: it holds other files, such as {others[0]}.",
+            kind="invalid_location",
+            remedy="Work in a folder where it can have one of its own, or name a server of your own in LAKE_CATALOG.",
+        )
+
+
 def ensure_data(folder: Path, *, lock: int) -> None:
     """Makes the data of a new server unless the folder has some. Safe to repeat after it was interrupted.
 
@@ -69,7 +82,7 @@ def ensure_data(folder: Path, *, lock: int) -> None:
         _check_version(folder)
         _give_data_to_server(folder)
         return
-    _check_only_ours(folder)
+    check_is_free(folder)
     _give_folder_to_server(folder)
     if not (folder / _FINISHED).exists():
         _make_data(folder, lock)
@@ -79,24 +92,33 @@ def ensure_data(folder: Path, *, lock: int) -> None:
     _sync(folder)
 
 
-def start(folder: Path, *, lock: int) -> None:
+def start(folder: Path, *, lock: int, sockets: Path) -> None:
     """Starts a server on the data and returns at once. It and its sessions inherit the descriptor `lock`.
+
+    `sockets` is the folder of its socket, seen from the data.
 
     It is nobody's child and in a session of its own: no signal to this process or its terminal reaches it.
     """
-    settings = (f"--{name}={value}" for name, value in _SETTINGS.items())
+    settings = (f"--{name}={value}" for name, value in {**_SETTINGS, "unix_socket_directories": sockets}.items())
     command = [str(_program("postgres")), "-D", str(folder), *settings]
     # Opened by the shell: the log is the server's user's.
     in_background = '"$@" >> "$0" 2>&1 &'
     _run(["/bin/sh", "-c", in_background, str(log_of(folder)), *command], folder, lock, _COMMAND_SECONDS)
 
 
-def last_words(folder: Path) -> str:
-    """The last line of the server's log that tells a failure, or '' if there is none."""
+def log_size_bytes(folder: Path) -> int:
     with suppress(OSError):
-        lines = log_of(folder).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-        told = [line.partition("FATAL:")[2].strip() for line in lines if "FATAL:" in line]
-        return (told or lines)[-1] if lines else ""
+        return log_of(folder).stat().st_size
+    return 0
+
+
+def last_words(folder: Path, *, since_bytes: int) -> str:
+    """What servers have logged last of their own failure, or '' if nothing, since the log had that size."""
+    with suppress(OSError), log_of(folder).open(errors="replace") as log:
+        log.seek(since_bytes)
+        own = [line.strip() for line in log if NOT_READY not in line]
+        failures = [words for line in own for words in _FAILURE.findall(line)]
+        return (failures or own or [""])[-1]
     return ""
 
 
@@ -177,17 +199,6 @@ def _check_version(folder: Path) -> None:
             f"The data in {folder} are PostgreSQL {version}'s; the embedded one is {VERSION}.",
             kind="invalid_location",
             remedy="Bring them up to date with pg_upgrade, or name a server of your own in LAKE_CATALOG.",
-        )
-
-
-def _check_only_ours(folder: Path) -> None:
-    """What was begun is known by its name; anything else in a folder without data is somebody's."""
-    others = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(OWN_PREFIX))
-    if others and not (folder / _FINISHED).exists():
-        raise InvalidInputError(
-            f"The embedded PostgreSQL cannot have the folder {folder}: it holds other files, such as {others[0]}.",
-            kind="invalid_location",
-            remedy="Work in a folder where it can have one of its own, or name a server of your own in LAKE_CATALOG.",
         )
 
 

@@ -6,6 +6,7 @@ Reads /proc where there is one. Ends no process and waits for none.
 import json
 import os
 import platform
+import uuid
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ class Starter:
     def may_run_elsewhere(self) -> bool:
         """Whether it may live on a host that is not this one. Containers of one host are of one boot."""
         here = _here()
-        return not (self.boot and self.boot == here.boot) and (self.host, self.machine) != (here.host, here.machine)
+        return self.boot != here.boot and (self.host, self.machine) != (here.host, here.machine)
 
 
 def note_starter(lock: int) -> None:
@@ -89,7 +90,7 @@ def _here() -> Starter:
     return Starter(
         host=platform.node(),
         machine=_first_line("/etc/machine-id"),
-        boot=_first_line("/proc/sys/kernel/random/boot_id"),
+        boot=_first_line("/proc/sys/kernel/random/boot_id") or f"{uuid.getnode():x}",
         since=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
     )
 

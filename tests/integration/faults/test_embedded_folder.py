@@ -17,6 +17,7 @@ import pytest
 import lakelib
 from lakelib.catalog import embedded, serving
 from lakelib.catalog.embedded import EmbeddedServer, is_answering, release
+from lakelib.catalog.locks import tried_alone
 from tests.integration.faults.server import ended, kill_server, postmaster_pid, work_folder
 
 _ROOT = Path(__file__).parents[3]
@@ -251,7 +252,16 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(folder: Path) ->
 
     after = (folder / "catalog").stat()
     assert (after.st_mode, after.st_uid) == (before.st_mode, before.st_uid)
-    release(folder / "catalog")
+    assert [entry.name for entry in (folder / "catalog").iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_that_was_removed_may_be_made_again(folder: Path) -> None:
+    with _served(folder) as catalog:
+        embedded.stop(catalog)
+        shutil.rmtree(catalog)
+        EmbeddedServer(catalog)
+        _numbers(_start(folder, "add_row"))
+        assert is_answering(catalog), "this process uses it"
 
 
 def test_data_of_another_version_are_refused(folder: Path) -> None:
@@ -283,6 +293,25 @@ def test_a_user_that_was_killed_does_not_keep_the_server(folder: Path) -> None:
 def test_a_forked_child_keeps_the_server_until_it_ends(folder: Path) -> None:
     assert _numbers(_start(folder, "leave_child")) == {1, 2}
     assert not (folder / _CATALOG / "postmaster.pid").exists()
+
+
+def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
+    end, told = os.pipe()
+    with tried_alone(tmp_path / "lock") as lock:
+        assert lock is not None
+        with tried_alone(tmp_path / "lock") as second:
+            assert second is None
+        if (child := os.fork()) == 0:
+            os.close(told)
+            os.read(end, 1)
+            os._exit(0)
+    try:
+        with tried_alone(tmp_path / "lock") as lock:
+            assert lock is not None
+    finally:
+        os.close(end)
+        os.close(told)
+        os.waitpid(child, 0)
 
 
 def test_many_may_connect_and_none_over_the_network(folder: Path) -> None:
