@@ -23,7 +23,9 @@ from tests.integration.faults.server import ended, kill_server, postmaster_pid, 
 _ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 120
 _AS_A_CONTAINER = ("unshare", "--pid", "--ipc", "--mount-proc", "--fork", "--kill-child")
-_AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+_MAY_READ = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+"""For root's Python may be out of others' reach."""
+_AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *_MAY_READ)
 _CATALOG = ".lake/catalog"
 _needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces, and has others' processes")
 
@@ -296,22 +298,25 @@ def test_a_forked_child_keeps_the_server_until_it_ends(folder: Path) -> None:
 
 
 def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
-    end, told = os.pipe()
+    (is_there, say), (end, tell) = os.pipe(), os.pipe()
     with tried_alone(tmp_path / "lock") as lock:
         assert lock is not None
         with tried_alone(tmp_path / "lock") as second:
             assert second is None
         if (child := os.fork()) == 0:
-            os.close(told)
+            os.write(say, b".")
+            os.close(tell)
             os.read(end, 1)
             os._exit(0)
+    os.read(is_there, 1)
     try:
         with tried_alone(tmp_path / "lock") as lock:
             assert lock is not None
     finally:
-        os.close(end)
-        os.close(told)
+        os.close(tell)
         os.waitpid(child, 0)
+        for descriptor in (is_there, say, end):
+            os.close(descriptor)
 
 
 def test_many_may_connect_and_none_over_the_network(folder: Path) -> None:
