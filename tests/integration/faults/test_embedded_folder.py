@@ -200,6 +200,7 @@ def test_root_opens_data_whoever_owns_them(user: int, folder: Path) -> None:
 def test_a_folder_that_an_older_lakelib_has_made_and_serves_opens(folder: Path) -> None:
     older = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", _OLDER, str(folder / "catalog")],
+        env=os.environ | {"TMPDIR": str(folder)},  # else it shares a lock with other users
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
