@@ -58,7 +58,7 @@ def check_not_served_elsewhere(folder: Path, starter: Starter | None) -> None:
     A server that was stopped in order has left nothing behind, and is not in question.
     """
     left = folder / _POSTMASTER
-    if starter is None or not left.exists() or not starter.may_run_elsewhere() or _is_of_one_host(folder):
+    if starter is None or not left.exists() or not starter.may_run_elsewhere() or is_of_one_host(folder):
         return
     raise InvalidInputError(
         f"The embedded PostgreSQL in {folder} was started by the host {starter.host} at {starter.since}, and has not"
@@ -101,7 +101,7 @@ def _first_line(path: str) -> str:
     return ""
 
 
-def _is_of_one_host(folder: Path) -> bool:
+def is_of_one_host(folder: Path) -> bool:
     """Where this cannot be told, as without /proc, it is taken to be shared."""
     found = (0, "")
     with suppress(OSError):

@@ -130,12 +130,18 @@ def test_a_server_killed_with_its_machine_is_started_again(
         monkeypatch.setattr(serving, "_OF_ONE_HOST", frozenset())
         _say_started_by(catalog, host=here["host"], machine=here["machine"], boot="of before")
     else:
-        monkeypatch.setattr(serving, "_OF_ONE_HOST", serving._OF_ONE_HOST | {_file_system(folder)})
+        monkeypatch.setattr(serving, "is_of_one_host", lambda _: True)
         _say_started_by(catalog, host="c0ffee", machine="", boot="of before")
 
     EmbeddedServer(catalog)
 
     assert release(catalog)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="knows the names of Linux")
+def test_file_systems_of_one_host_are_known() -> None:
+    assert serving.is_of_one_host(Path("/dev/shm"))
+    assert not serving.is_of_one_host(Path("/proc/sys"))
 
 
 def test_another_program_that_has_the_pid_of_a_dead_server_is_left_alone(folder: Path) -> None:
@@ -220,14 +226,22 @@ def test_a_folder_that_an_older_lakelib_has_made_and_serves_opens(folder: Path) 
     assert release(folder / "catalog")
 
 
-@pytest.mark.parametrize("name", ["long" * 40, "a,b", "with space and 'quotes' $HOME & %41 ü"])
+def test_a_folder_too_deep_for_a_socket_is_shared_like_any(folder: Path) -> None:
+    deep = folder / ("deep" * 40)
+    deep.mkdir()
+    with _served(deep) as catalog:
+        pid = postmaster_pid(catalog)
+        _numbers(_start(deep, "add_row"))
+        assert postmaster_pid(catalog) == pid
+        assert (catalog / ".s.PGSQL.5432").is_socket()
+    assert not (catalog / "postmaster.pid").exists()
+
+
+@pytest.mark.parametrize("name", ["a,b", "with space and 'quotes' $HOME & %41 ü"])
 def test_a_folder_may_have_any_name(name: str, folder: Path) -> None:
-    (folder / name).mkdir()
-    programs = [_start(folder / name, "add_row") for _ in range(2)]
-    for program in programs:
-        _numbers(program)
-    assert len(_numbers(_start(folder / name, "print_keys"))) == 2
-    assert not (folder / name / _CATALOG / "postmaster.pid").exists()
+    with _served(folder / name) as catalog, psycopg.connect(embedded.url_of(catalog)) as connection:
+        (place,) = connection.execute("SHOW data_directory").fetchone() or ()
+    assert place == str(catalog)
 
 
 def test_making_the_data_goes_on_where_it_was_interrupted(folder: Path) -> None:
@@ -331,7 +345,9 @@ def test_many_may_connect_and_none_over_the_network(folder: Path) -> None:
 def test_variables_of_postgresqls_tools_do_not_lead_astray(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPORT", "6000")
     monkeypatch.setenv("PGDATA", "/no/such/folder")
-    _numbers(_start(folder, "add_row"))
+    with _served(folder) as catalog:
+        assert is_answering(catalog)
+    assert not (catalog / "postmaster.pid").exists()
 
 
 _OLDER = """
@@ -362,10 +378,6 @@ def _left_by_killed_server(folder: Path) -> Path:
 
 def _say_started_by(catalog: Path, **starter: str) -> None:
     (catalog / "lakelib.server").write_text(json.dumps({**starter, "since": "2026-11-18 05:00:00 UTC"}))
-
-
-def _file_system(folder: Path) -> str:
-    return subprocess.check_output(["stat", "--file-system", "--format=%T", folder], text=True).strip()
 
 
 def _start(folder: Path, *command: object, within: tuple[str, ...] = ()) -> subprocess.Popen[str]:
