@@ -132,7 +132,7 @@ def release(folder: Path) -> bool:
     with tried_alone(folder / _USERS_LOCK) as alone:
         has_stopped = alone is not None and stop(folder)
         if has_stopped and (link := _socket_folder(folder)) != folder:
-            link.unlink()
+            link.unlink(missing_ok=True)
     return has_stopped
 
 
