@@ -4,6 +4,7 @@ The server stops with the last process that uses it (docs/decisions/0012). The p
 which does not count as using it, so they inherit what does. Airflow's own tables are in a database beside the catalog.
 """
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from lakelib.catalog.embedded import EmbeddedServer
 
 AIRFLOW_DATABASE = "airflow"
 SERVER = "postgresql"
+_RELEASE_SECONDS = 5.0
+_POLL_SECONDS = 0.1
 
 
 def start_server(folder: Path) -> EmbeddedServer:
@@ -31,9 +34,16 @@ def is_ready(folder: Path) -> bool:
 
 
 def release_server(folder: Path) -> bool:
-    """Stops the server unless others use it. Returns whether none runs."""
-    embedded.release(folder)
-    return not is_ready(folder)
+    """Stops the server unless others use it. Returns whether none runs.
+
+    Threads of a process that has been ended may use it for a moment longer.
+    """
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while not embedded.release(folder) and is_ready(folder):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def restart_server(folder: Path, *, mode: str) -> None:
