@@ -85,15 +85,25 @@ def end(processes: Iterable[Started], *, seconds: float) -> None:
     Descendants that made sessions of their own, as detached jobs do, are asked too, and so are those that a process
     left behind when it was killed.
     """
-    members = [member for started in processes for member in _family(started)]
+    ended = list(processes)
+    members = _families(ended)
     for member in members:
         with suppress(psutil.NoSuchProcess):
             member.terminate()
     if not _all_ended(members, seconds):
-        for member in members:
-            with suppress(psutil.NoSuchProcess):
-                member.kill()
-        _all_ended(members, seconds)
+        _kill(members, seconds)
+    _kill(_families(ended), seconds)  # what they started meanwhile
+
+
+def _kill(members: Sequence[psutil.Process], seconds: float) -> None:
+    for member in members:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    _all_ended(members, seconds)
+
+
+def _families(processes: Iterable[Started]) -> list[psutil.Process]:
+    return [member for started in processes for member in _family(started)]
 
 
 def _family(started: Started) -> list[psutil.Process]:
