@@ -70,7 +70,7 @@ def check_that_the_keeper_leaves_where_the_catalog_is_gone(home: Home) -> None:
     keeper = parts["keeper"]
     stop_server(home.catalog)
     home.catalog.rename(home.folder / "lost")
-    for name in ("keeper", "scheduler", "triggerer"):  # the others bear it; `up` would find these two at their end
+    for name in ("keeper", "scheduler", "dag-processor", "triggerer"):  # each ends, sooner or later, without a database
         wait_for(
             lambda part=parts[name]: None if is_running(part) else True, seconds=120, what=f"the end of the {name}"
         )
