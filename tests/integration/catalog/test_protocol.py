@@ -64,7 +64,8 @@ def test_a_reader_of_this_very_moment_waits_for_who_is_publishing(table: lakelib
     staged = table.stage_upsert(rows({2: ("mon", 2)}))
     found: list[int] = []
     with transaction(catalog_url) as publishing:
-        publishing.execute('select lake.publish_v1(array[%s]::uuid[], \'{"patience_ms": "0", "epoch": 1}\')', [staged.id])
+        how = '{"patience_ms": "0", "epoch": 1}'
+        publishing.execute("select lake.publish_v1(array[%s]::uuid[], %s::jsonb)", [staged.id, how])
         moment = datetime.now(UTC)
         reading = threading.Thread(target=lambda: found.append(table.scan(at=moment).snapshot_id))
         reading.start()

@@ -8,21 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.server import ended, postmaster_pid
+from tests.integration.faults.server import work_folder
 
 _ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 60
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A working folder; a server that a failed test leaves in it is ended."""
-    yield tmp_path
-    if (tmp_path / ".lake/warehouse/.catalog/postmaster.pid").exists():
-        pid = postmaster_pid(tmp_path / ".lake/warehouse/.catalog")
-        if not ended(pid, within_seconds=0.1):
-            os.kill(pid, 3)
-            ended(pid)
+def folder() -> Iterator[Path]:
+    with work_folder() as folder:
+        yield folder
 
 
 def test_programs_that_start_at_once_share_one_server_which_ends_with_the_last(folder: Path) -> None:
