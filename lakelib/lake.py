@@ -1,7 +1,7 @@
 """The public API: connect, Lake, Transaction."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +14,10 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
+from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, inspect, judge, publish, vacuum
+from lakelib.ops import create, doctor, inspect, judge, publish, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.storage.filesystem import open_storage
@@ -139,6 +140,28 @@ class Lake:
         longest write. `tell` hears the URI of each file. A dry run deletes nothing and tells what would go.
         """
         return vacuum.vacuum(self._runtime, dry_run=dry_run, grace=grace, orphans=orphans, tell=tell)
+
+    def doctor(
+        self,
+        *tables: str,
+        deep: bool = False,
+        repair: Collection[str] = (),
+        backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        grace: timedelta = doctor.DEFAULT_GRACE,
+        tell: Callable[[Finding], None] | None = None,
+    ) -> DoctorReport:
+        """Compares the catalog with what is stored, of all tables or of these, beside readers and writers. A deep look
+        reads every page, compares checksums and looks at every row.
+
+        Nothing is changed but what `repair` names: "queue" takes live files out of the deletion queue, "leases" drops
+        holds that ran out long ago, "files" brings damaged files back from a `backup` with files. `tell` hears of every
+        finding; the report holds the first thousand of each kind.
+        """
+        place = None if backup is None else complete_uri(os.fspath(backup), self._settings.storage.default_fs)
+        return doctor.examine(
+            self._runtime, tables, deep=deep, repair=repair, backup=place, dry_run=dry_run, grace=grace, tell=tell
+        )
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""

@@ -123,6 +123,11 @@ class Storage:
         with translated(uri):
             store.make_durable(name)
 
+    def clock(self) -> datetime | None:
+        """The store's clock, to the second; None where it does not tell."""
+        with translated(self.uri):
+            return self._store().clock()
+
     def _store(self) -> "_Store":
         scheme, authority, _ = split_uri(self.uri)
         return _open_store(scheme, authority, self.settings, os.getpid())
@@ -151,6 +156,7 @@ class _Store(Protocol):
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
     def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
+    def clock(self) -> datetime | None: ...
 
 
 @lru_cache(maxsize=64)
@@ -194,6 +200,9 @@ class _LocalStore:
     def make_durable(self, name: str) -> None:
         _sync(name)
         _sync(os.path.dirname(name))
+
+    def clock(self) -> datetime | None:
+        return None
 
 
 def _make_durable_folders(folder: str) -> None:
@@ -241,3 +250,6 @@ class _ArrowStore:
 
     def make_durable(self, name: str) -> None:
         """A closed file is durable there."""
+
+    def clock(self) -> datetime | None:
+        return None

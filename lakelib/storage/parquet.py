@@ -102,11 +102,22 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
     footer = _footers.find((target, uri))
     if footer is not None:
         return ParquetReader(target, path, footer, None, size_bytes)
-    stream = _open_stream(target, path, size_bytes)
-    with translated_reading(uri):
-        footer = parse_footer(pq.read_metadata(stream))
+    stream, footer = _read_footer(target, path, size_bytes)
     _footers.keep((target, uri), footer)
     return ParquetReader(target, path, footer, stream, size_bytes)
+
+
+def open_anew(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
+    """As `open_file`, of what is stored now: no footer is taken from those that are kept, and none is added."""
+    target = storage.at(location)
+    stream, footer = _read_footer(target, path, size_bytes)
+    return ParquetReader(target, path, footer, stream, size_bytes)
+
+
+def _read_footer(storage: Storage, path: str, size_bytes: int | None) -> tuple[pa.NativeFile, Footer]:
+    stream = _open_stream(storage, path, size_bytes)
+    with translated_reading(storage.uri_of(path)):
+        return stream, parse_footer(pq.read_metadata(stream))
 
 
 def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
