@@ -1,6 +1,7 @@
 """The public API: connect, Lake, Transaction."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -14,10 +15,12 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
+from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, doctor, inspect, judge, publish, vacuum
+from lakelib.ops import backup, create, doctor, inspect, judge, publish, vacuum
+from lakelib.ops import restore as ops_restore
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.storage.filesystem import open_storage
@@ -26,6 +29,7 @@ from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
 _REMOTE_READS_A_PROCESSOR = 4
+_COPIES_AT_ONCE = 8
 
 
 def connect(
@@ -38,6 +42,46 @@ def connect(
     folder; RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
+
+
+def restore(
+    source: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    **settings: str | None,
+) -> RestoreResult:
+    """A lake comes back from a backup that `Lake.backup` made, in an empty database (`catalog`, or a new embedded one).
+
+    A backup with files becomes another lake, in the empty `warehouse`. One without reads the files where the original
+    has them (or below the `warehouse` that stands in its place) and refuses every change until it is adopted. Raises
+    InvalidInputError for a database or a warehouse that is in use; the original is never touched.
+    """
+    began = time.monotonic()
+    given = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
+    backup_storage = open_storage(complete_uri(os.fspath(source), given.storage.default_fs), given.storage)
+    note = backup.load_note(backup_storage)
+    if warehouse is None and not note.with_files:
+        given = replace(given, warehouse=note.warehouse)
+    location = complete_uri(given.warehouse, given.storage.default_fs)
+    check_folder(location)
+    target = _reach_catalog(given)
+    try:
+        ops_restore.restore(target, backup_storage, open_storage(location, given.storage), threads=_COPIES_AT_ONCE)
+    finally:
+        target.close()
+    with Lake(given) as restored:
+        report = ops_restore.examine(restored.runtime, note)
+    return RestoreResult(
+        id=note.id,
+        made_at=note.made_at,
+        warehouse=location,
+        with_files=note.with_files,
+        tables=tuple(table.name for table in note.tables),
+        files=note.files,
+        size_bytes=note.size_bytes,
+        report=report,
+        seconds=time.monotonic() - began,
+    )
 
 
 class Lake:
@@ -146,7 +190,7 @@ class Lake:
         *tables: str,
         deep: bool = False,
         repair: Collection[str] = (),
-        backup: str | os.PathLike[str] | None = None,
+        from_backup: str | os.PathLike[str] | None = None,
         dry_run: bool = False,
         grace: timedelta = doctor.DEFAULT_GRACE,
         tell: Callable[[Finding], None] | None = None,
@@ -155,13 +199,35 @@ class Lake:
         reads every page, compares checksums and looks at every row.
 
         Nothing is changed but what `repair` names: "queue" takes live files out of the deletion queue, "leases" drops
-        holds that ran out long ago, "files" brings damaged files back from a `backup` with files. `tell` hears of every
+        holds that ran out long ago, "files" brings damaged files back, from a backup with files. `tell` hears of every
         finding; the report holds the first thousand of each kind.
         """
-        place = None if backup is None else complete_uri(os.fspath(backup), self._settings.storage.default_fs)
+        place = None if from_backup is None else complete_uri(os.fspath(from_backup), self._settings.storage.default_fs)
         return doctor.examine(
             self._runtime, tables, deep=deep, repair=repair, backup=place, dry_run=dry_run, grace=grace, tell=tell
         )
+
+    def backup(
+        self,
+        destination: str | os.PathLike[str],
+        *,
+        tables: Sequence[str] | None = None,
+        with_files: bool = False,
+        hold_for: timedelta = backup.DEFAULT_HOLD,
+    ) -> BackupResult:
+        """What is published at this moment goes into a folder of its own: the catalog's dump and the list of the files
+        that it needs; with `with_files` these files too. Beside readers and writers. `restore` reads it.
+
+        Without files the lake keeps them for `hold_for`, so that no vacuum deletes one; `release_backup` ends that.
+        """
+        target = open_storage(
+            complete_uri(os.fspath(destination), self._settings.storage.default_fs), self._settings.storage
+        )
+        return backup.back_up(self._runtime, target, tables, with_files=with_files, hold_for=hold_for)
+
+    def release_backup(self, backup_id: str) -> None:
+        """The lake no longer keeps the files of a backup without files. Safe to repeat."""
+        backup.release(self._runtime, backup_id)
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
@@ -222,11 +288,19 @@ class Transaction:
 
 
 def _open_catalog(settings: Settings) -> Catalog:
+    catalog = _reach_catalog(settings)
+    try:
+        migrate(catalog)
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def _reach_catalog(settings: Settings) -> Catalog:
+    """As it is, which may be empty."""
     if settings.catalog is None:
         server = EmbeddedServer(Path(settings.embedded_catalog).absolute())
-        catalog = Catalog(server.url, revive=server.ensure_running)
-    else:
-        check_url(settings.catalog)
-        catalog = Catalog(settings.catalog)
-    migrate(catalog)
-    return catalog
+        return Catalog(server.url, revive=server.ensure_running)
+    check_url(settings.catalog)
+    return Catalog(settings.catalog)

@@ -34,7 +34,6 @@ class ExaminedTable:
     id: int
     name: str
     location: str
-    head_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +99,18 @@ _CHECKS = (
 )
 
 
-def list_tables(catalog: Catalog) -> list[ExaminedTable]:
+def list_tables(catalog: Catalog, warehouse: str) -> list[ExaminedTable]:
     """Those that were not dropped."""
-    return [ExaminedTable(**row) for row in _rows(catalog, "list_examined_tables", {})]
+    return [
+        ExaminedTable(id=row["id"], name=row["name"], location=located(row, warehouse))
+        for row in _rows(catalog, "list_examined_tables", {})
+    ]
+
+
+def located(row: Row, warehouse: str) -> str:
+    """Where a table is: below the warehouse, if the catalog knows its place there."""
+    location: str = row["location"]
+    return location if row["place"] is None else f"{warehouse.rstrip('/')}/{row['place']}"
 
 
 def check_catalog(catalog: Catalog, table_ids: Sequence[int]) -> list[Finding]:

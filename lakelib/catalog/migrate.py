@@ -30,10 +30,11 @@ def migrate(catalog: Catalog) -> None:
     """The catalog has the present schema afterwards. An empty database gets it in one step, an older one migration by
     migration. Raises when the ledger disagrees with this version of lakelib; changes nothing then."""
     if not catalog.run(_is_current):
-        catalog.run(_migrate)
+        catalog.run(migrate_within)
 
 
-def _migrate(connection: Connection) -> None:
+def migrate_within(connection: Connection) -> None:
+    """As `migrate`, in a transaction that is under way."""
     connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
     applied = _read_ledger(connection)
     known = load_migrations()

@@ -7,7 +7,7 @@ import typer
 from lakelib.cli.arguments import Really, read_choice, read_duration
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
-from lakelib.cli.values import counted, readable_seconds
+from lakelib.cli.values import counted, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, CorruptionError
 from lakelib.model.doctor import REPAIRS
 from lakelib.model.maintenance import readable_bytes
@@ -22,6 +22,8 @@ _LENGTH = 'A length of time such as "7d" or "12h".'
 
 def add_to(app: typer.Typer) -> None:
     command(app, "doctor", panel=_PANEL)(doctor)
+    command(app, "backup", panel=_PANEL)(backup)
+    command(app, "restore", panel=_PANEL)(restore)
 
 
 def doctor(
@@ -55,7 +57,7 @@ def doctor(
     options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
     with working(session, "looking at every row" if deep else "looking at catalog and files"):
         report = session.lake.doctor(
-            *(tables or ()), deep=deep, repair=repairs, backup=backup, dry_run=not yes, **options
+            *(tables or ()), deep=deep, repair=repairs, from_backup=backup, dry_run=not yes, **options
         )
     if session.json:
         session.print_json({"healthy": report.is_healthy, "severity": report.severity, **_facts(report)})
@@ -102,3 +104,79 @@ def _show_report(session: Session, report: "DoctorReport", asked_to_repair: bool
         say(session, f"{'repaired' if yes else 'to be repaired'}: {each.kind}, {each.table}: {each.place}")
     if asked_to_repair and not yes:
         session.note("Nothing was changed. --yes does it.")
+
+
+def backup(
+    session: Session,
+    destination: Annotated[
+        str, typer.Argument(metavar="DESTINATION", help="A folder of its own, outside of the warehouse.")
+    ],
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--tables", "-t", metavar="TABLE", help="Only this table; may be repeated.", show_default=False),
+    ] = None,
+    with_files: Annotated[bool, typer.Option("--with-files", help="Copy the data files too.")] = False,
+    hold_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help=f"Without files: how long the lake keeps them for the backup. (7d) {_LENGTH}",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Puts what is published at this moment into a folder, beside readers and writers.
+
+    It holds the catalog's dump and the list of the files that it needs; with --with-files these files too."""
+    options: dict[str, Any] = {} if hold_for is None else {"hold_for": read_duration(hold_for, "--hold-for")}
+    if with_files and options:
+        wrong_usage("--hold-for is for a backup without files.")
+    with working(session, "copying" if with_files else "writing the catalog's dump"):
+        result = session.lake.backup(destination, tables=tables or None, with_files=with_files, **options)
+    if session.json:
+        return session.print_json(result)
+    show_title(session, f"backup {result.id} in {readable_seconds(result.seconds)}")
+    kept = "copied" if result.held_until is None else f"kept by the lake until {readable_time(result.held_until)}"
+    return show_fields(
+        session,
+        [
+            ("in", result.destination),
+            ("of", f"{readable_time(result.made_at)} (UTC)"),
+            ("tables", f"{len(result.tables):,}"),
+            ("dump", readable_bytes(result.dump_bytes)),
+            ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, {kept}"),
+        ],
+    )
+
+
+def restore(
+    session: Session,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The folder that a backup was made in.")],
+) -> None:
+    """Makes a lake of a backup, in an empty database, beside the original.
+
+    --catalog names the database, or a new embedded one is made. A backup with files goes into the empty --warehouse and
+    is a lake of its own; one without reads the original's files and can only be read until it is adopted. Exit code 8
+    tells that something is damaged."""
+    import lakelib
+
+    with working(session, "restoring"):
+        result = lakelib.restore(source, warehouse=session.common.warehouse, catalog=session.common.catalog)
+    if session.json:
+        facts = {name: getattr(result, name) for name in ("id", "made_at", "warehouse", "with_files")}
+        counts = {"tables": result.tables, "files": result.files, "size_bytes": result.size_bytes}
+        session.print_json(facts | counts | {"healthy": result.report.is_healthy, "findings": result.report.findings})
+    else:
+        show_title(session, f"restored what was published at {readable_time(result.made_at)} (UTC)")
+        files = f"{result.files:,}, {readable_bytes(result.size_bytes)}"
+        show_fields(
+            session,
+            [
+                ("warehouse", result.warehouse),
+                ("tables", f"{len(result.tables):,}"),
+                ("files", files if result.with_files else f"{files}, the original's: this lake can only be read"),
+            ],
+        )
+        _show_report(session, result.report, asked_to_repair=False, yes=False)
+    if not result.report.is_healthy:
+        raise typer.Exit(_DAMAGED_EXIT_CODE)

@@ -25,6 +25,7 @@ from lakelib.errors import CorruptionError, InvalidInputError, NotFoundError
 from lakelib.model.doctor import REPAIRS, DoctorReport, Finding, Repair, Severity
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
+from lakelib.ops.backup import bring_back
 from lakelib.ops.create import split_name
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
@@ -119,10 +120,11 @@ def examine(
     dry_run: bool,
     grace: timedelta,
     tell: Tell | None = None,
+    more: Sequence[Finding] = (),
 ) -> DoctorReport:
     """The lake's health, or that of some tables. `repair` names what is to be put right (see `REPAIRS`), a dry run only
     tells; `backup` is where damaged files come back from. `tell` hears of every finding. A file that no commit names
-    counts as an orphan from the age `grace` on.
+    counts as an orphan from the age `grace` on. `more` are findings that the caller has made.
 
     Raises NotFoundError for a table that is not there, RetryableError if the catalog or the store is out of reach.
     """
@@ -132,6 +134,7 @@ def examine(
     chosen = _choose(runtime, names)
     ids = [table.id for table in chosen]
     for finding in (
+        *more,
         *_check_surroundings(runtime),
         *catalog_doctor.check_catalog(runtime.catalog, ids),
         *catalog_doctor.check_holds(runtime.catalog, ids),
@@ -176,7 +179,7 @@ def _check_request(
 
 
 def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
-    known = {table.name: table for table in catalog_doctor.list_tables(runtime.catalog)}
+    known = {table.name: table for table in catalog_doctor.list_tables(runtime.catalog, runtime.warehouse)}
     for name in names:
         split_name(name)
         if name not in known:
@@ -392,3 +395,7 @@ def _repair(
         yield from catalog_doctor.unqueue(runtime.catalog, table_ids, dry_run=dry_run)
     if "leases" in repair:
         yield from catalog_doctor.drop_leases(runtime.catalog, table_ids, dry_run=dry_run)
+    if "files" in repair and backup is not None:
+        damaged = [(table.name, table.location, path, size_bytes) for table, path, size_bytes in account.damaged]
+        for name, uri in bring_back(runtime.storage, runtime.storage.at(backup), damaged, dry_run=dry_run):
+            yield Repair(kind="files", table=name, place=uri)

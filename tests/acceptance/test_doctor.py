@@ -367,7 +367,7 @@ def test_wrong_requests_are_refused(lake: Lake, table: Table) -> None:
         {"repair": ["rows"]},
         {"repair": "queue"},
         {"repair": ["files"]},
-        {"backup": "/tmp/nowhere"},
+        {"from_backup": "/tmp/nowhere"},
         {"deep": "yes"},
         {"dry_run": 1},
         {"grace": timedelta(-1)},

@@ -1,6 +1,7 @@
--- The tables that are there, with their locations.
+-- The tables that are there, with their locations: a place below the warehouse comes first, in catalogs that have places.
 -- name: list_examined_tables
-select t.id, t.namespace || '.' || t.name as name, t.location, t.head_id from lake."table" t
+select t.id, t.namespace || '.' || t.name as name, t.location, to_jsonb(t) ->> 'place' as place
+from lake."table" t
 where t.dropped_at is null order by t.namespace, t.name;
 
 -- The first and the last id among a table's files; null without files. What is staged later has a higher one.

@@ -1,0 +1,335 @@
+"""A catalog as a file, and a file as a catalog: PostgreSQL's own pg_dump and pg_restore, run as programs.
+
+They are told where the server is through files and variables that only this user can read: an argument would show the
+password to everybody on the machine.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.doctor import located
+from lakelib.catalog.embedded import load_server_module
+from lakelib.catalog.migrate import check_ledger, load_migrations, migrate_within
+from lakelib.catalog.queries import query
+from lakelib.catalog.rows import Row
+from lakelib.errors import ConflictError, InvalidInputError, LakeError, RetryableError
+
+_TRIES = 5
+_SERVICE = "lakelib"
+_STREAM_ROWS = 5000
+_LOCK_WAIT = "30s"
+_LEDGER_ENTRY = re.compile(r" TABLE DATA lake migration ")
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTable:
+    id: int
+    name: str
+    location: str
+    head_id: int
+    files: int
+    stored_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The catalog at one moment, as long as its block lasts. The files that it names are held under `holder`."""
+
+    db: Connection
+    snapshot: str
+    now: datetime
+    server_version: int
+    tables: tuple[HeldTable, ...]
+    migrations: tuple[tuple[int, str, str], ...]
+
+    def stream_files(self) -> Iterator[Row]:
+        """Table, path and size of each file that the tables' readable snapshots need."""
+        with self.db.cursor("lakelib_backup", binary=True) as cursor:
+            cursor.itersize = _STREAM_ROWS
+            yield from cursor.execute(query("list_needed_files"), {"table_ids": [table.id for table in self.tables]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredTable:
+    """A table that a restored catalog is to have."""
+
+    id: int
+    location: str
+    place: str | None
+    """Below the warehouse, if it is there."""
+
+
+@contextmanager
+def held_moment(
+    catalog: Catalog, warehouse: str, names: Sequence[str] | None, holder: str, duration: timedelta
+) -> Iterator[Moment]:
+    """One moment of the catalog in which every readable snapshot of the tables is held: no vacuum deletes their files
+    for so long, or until `release`. Where an expiry is faster, a later moment is taken.
+
+    Whoever leaves the block by an error gives up the holds.
+    """
+    for _ in range(_TRIES):
+        with catalog.snapshot() as db:
+            moment = _look(db, warehouse, names)
+            try:
+                if _hold(catalog, db, moment, holder, duration):
+                    yield moment
+                    return
+            except BaseException:
+                release(catalog, holder)
+                raise
+            release(catalog, holder)
+    raise ConflictError(
+        "Snapshots expired again and again while they were to be held for a backup.",
+        kind="backup_overtaken",
+        remedy="Make the backup when no expiry runs.",
+    )
+
+
+def renew(catalog: Catalog, holder: str, duration: timedelta) -> datetime | None:
+    """All holds last for so long from now on; until when. None if there are none. Raises RetryableError if they were
+    lost."""
+    rows = catalog.run(lambda db: db.execute(query("renew_holds"), {"holder": holder, "duration": duration}).fetchall())
+    return max((row["expires_at"].astimezone(UTC) for row in rows), default=None)
+
+
+def release(catalog: Catalog, holder: str) -> None:
+    catalog.run(lambda db: db.execute(query("release_holds"), {"holder": holder}))
+
+
+def _look(db: Connection, warehouse: str, names: Sequence[str] | None) -> Moment:
+    told = db.execute(query("export_snapshot")).fetchone()
+    assert told is not None
+    rows = db.execute(query("list_backed_tables"), {"names": None if names is None else list(names)}).fetchall()
+    return Moment(
+        db=db,
+        snapshot=told["snapshot"],
+        now=told["now"].astimezone(UTC),
+        server_version=told["version"] // 10_000,
+        tables=tuple(
+            HeldTable(
+                id=row["id"],
+                name=row["name"],
+                location=located(row, warehouse),
+                head_id=row["head_id"],
+                files=row["files"],
+                stored_rows=row["stored_rows"],
+            )
+            for row in rows
+        ),
+        migrations=tuple(
+            (row["version"], row["name"], row["checksum"]) for row in db.execute(query("list_migrations"))
+        ),
+    )
+
+
+def _hold(catalog: Catalog, db: Connection, moment: Moment, holder: str, duration: timedelta) -> bool:
+    """Whether all snapshots that the moment knows are held."""
+    wanted = db.execute(query("list_backed_snapshots"), {"table_ids": [table.id for table in moment.tables]}).fetchall()
+    parameters = {
+        "table_ids": [row["table_id"] for row in wanted],
+        "snapshot_ids": [row["id"] for row in wanted],
+        "holder": holder,
+        "duration": duration,
+    }
+
+    def hold(other: Connection) -> int:
+        other.execute(query("release_holds"), {"holder": holder})
+        return len(other.execute(query("hold_snapshots"), parameters).fetchall())
+
+    return catalog.run(hold) == len(wanted)
+
+
+def write_dump(moment: Moment, path: Path) -> None:
+    """The whole schema at that moment, as a file of pg_restore's custom format. Raises InvalidInputError if there is no
+    pg_dump that knows the server's version."""
+    program = find_program("pg_dump", moment.server_version)
+    arguments = [
+        "--format=custom",
+        "--schema=lake",
+        "--no-owner",
+        "--no-privileges",
+        f"--lock-wait-timeout={_LOCK_WAIT}",
+        f"--snapshot={moment.snapshot}",
+        f"--file={path}",
+        f"--dbname=service={_SERVICE}",
+    ]
+    _run(program, arguments, moment.db, path.parent)
+
+
+def check_target(catalog: Catalog, made_by_version: int, migrations: Sequence[tuple[int, str, str]]) -> None:
+    """The catalog's database can take a backup. What an earlier restore has left unfinished is cleared away. Raises
+    InvalidInputError for one that has a catalog, or whose server is older than the backup's."""
+    check_ledger({number: checksum for number, _, checksum in migrations}, load_migrations())
+    found = _find(catalog)
+    version = found["version"] // 10_000
+    if version < made_by_version:
+        raise InvalidInputError(
+            f"The backup is of PostgreSQL {made_by_version}, and the server to restore to is PostgreSQL {version}.",
+            kind="server_too_old",
+            remedy=f"Name a server of version {made_by_version} or later.",
+        )
+    if not found["present"]:
+        return
+    if not found["has_ledger"] or catalog.run(_has_migrations):
+        raise InvalidInputError(
+            "There is a lake's catalog in the database to restore to.",
+            kind="catalog_not_empty",
+            remedy="Name an empty database, or a folder without a lake.",
+        )
+    clear(catalog)
+
+
+def clear(catalog: Catalog) -> None:
+    """Nothing is left of a restore that did not come to its end. Changes nothing of a catalog that did."""
+
+    def drop(db: Connection) -> None:
+        found = db.execute(query("find_catalog")).fetchone()
+        if found is not None and found["present"] and not (found["has_ledger"] and _has_migrations(db)):
+            db.execute("drop schema lake cascade")
+
+    catalog.run(drop)
+
+
+def read_dump(catalog: Catalog, path: Path) -> None:
+    """The schema is in the database, all or nothing, but for its ledger of migrations: no client opens such a catalog.
+    `settle` makes it one."""
+    with catalog.snapshot() as db:
+        program = find_program("pg_restore", db.info.server_version // 10_000)
+        contents = _run(program, ["--list", str(path)], None, path.parent)
+        wanted = path.parent / "contents"
+        wanted.write_text("".join(f"{line}\n" for line in contents.splitlines() if not _LEDGER_ENTRY.search(line)))
+        arguments = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
+        _run(program, [*arguments, f"--use-list={wanted}", f"--dbname=service={_SERVICE}", str(path)], db, path.parent)
+
+
+def settle(
+    catalog: Catalog,
+    restored: Sequence[RestoredTable],
+    migrations: Sequence[tuple[int, str, str]],
+    *,
+    nowhere: str,
+    has_files: bool,
+) -> None:
+    """What was read becomes a catalog, in one transaction: it has these tables, holds nothing, has nothing to delete,
+    and is migrated. One whose files are the original's refuses changes until it is adopted."""
+
+    def work(db: Connection) -> None:
+        db.cursor().executemany(
+            "insert into lake.migration (version, name, checksum) values (%s, %s, %s)", list(migrations)
+        )
+        migrate_within(db)
+        db.execute("create temporary table restored (id bigint primary key, location text, place text) on commit drop")
+        db.execute("create temporary table nowhere (location text) on commit drop")
+        db.cursor().executemany(
+            "insert into restored values (%s, %s, %s)", [(table.id, table.location, table.place) for table in restored]
+        )
+        db.execute("insert into nowhere values (%s)", (nowhere,))
+        for script in ("settle", "own" if has_files else "borrow"):
+            db.execute(_script(script))
+
+    catalog.run(work)
+
+
+def count_heads(catalog: Catalog) -> dict[str, tuple[int, int, int]]:
+    """Of each table the head, its files and the rows that they store."""
+    rows = catalog.run(lambda db: db.execute(query("list_backed_tables"), {"names": None}).fetchall())
+    return {row["name"]: (row["head_id"], row["files"], row["stored_rows"]) for row in rows}
+
+
+def find_program(name: str, server_version: int) -> Path:
+    """pg_dump or pg_restore: the one that comes with the embedded server, else the one on the PATH, whichever is not
+    older than the server. Raises InvalidInputError if there is none."""
+    found = {path: _version_of(path) for path in _programs(name)}
+    for path, version in found.items():
+        if version >= server_version:
+            return path
+    known = ", ".join(f"{path} ({version})" for path, version in found.items()) or "none"
+    raise InvalidInputError(
+        f"The catalog is on PostgreSQL {server_version}, and there is no {name} that is as new; found: {known}.",
+        kind="dump_too_old",
+        remedy=f"Install PostgreSQL {server_version}'s client programs and put {name} on the PATH.",
+    )
+
+
+@cache
+def _programs(name: str) -> tuple[Path, ...]:
+    package = Path(str(load_server_module().__file__)).parent
+    with_embedded = sorted(package.glob(f"pginstall*/bin/{name}"), key=_version_of, reverse=True)
+    on_path = shutil.which(name)
+    return (*with_embedded, *([Path(on_path)] if on_path else []))
+
+
+@cache
+def _version_of(program: Path) -> int:
+    try:
+        told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return 0
+    found = _VERSION.search(told)
+    return int(found[1]) if found else 0
+
+
+def _run(program: Path, arguments: Sequence[str], db: Connection | None, folder: Path) -> str:
+    """What the program says. Raises LakeError with what it complains of."""
+    with tempfile.TemporaryDirectory(dir=folder) as secret:
+        environment = dict(os.environ) if db is None else _environment(db, Path(secret))
+        ran = subprocess.run(
+            [program, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if ran.returncode:
+        said = " ".join(ran.stderr.split()) or f"exit code {ran.returncode}"
+        if "connection to server" in said:
+            message, remedy = f"{program.name} lost the catalog: {said}", "Nothing was changed. Try again."
+            raise RetryableError(message, kind="catalog_unreachable", remedy=remedy)
+        message, remedy = f"{program.name} failed: {said}", "Nothing was changed. Correct what it names."
+        raise LakeError(message, kind="catalog_failed", remedy=remedy)
+    return ran.stdout
+
+
+def _environment(db: Connection, folder: Path) -> dict[str, str]:
+    """With which a program finds the server that a connection is to."""
+    parameters: dict[str, Any] = {
+        name: value
+        for name, value in db.info.get_parameters().items()
+        if name not in ("service", "fallback_application_name", "connect_timeout", "application_name") and value
+    }
+    service = folder / "service"
+    service.touch(mode=0o600)
+    service.write_text(f"[{_SERVICE}]\n" + "".join(f"{name}={value}\n" for name, value in parameters.items()))
+    environment = os.environ | {"PGSERVICEFILE": str(service), "PGAPPNAME": "lakelib", "PGCONNECT_TIMEOUT": "10"}
+    if db.info.password:
+        environment["PGPASSWORD"] = db.info.password
+    return environment
+
+
+def _find(catalog: Catalog) -> Row:
+    row = catalog.run(lambda db: db.execute(query("find_catalog")).fetchone())
+    assert row is not None
+    return row
+
+
+def _has_migrations(db: Connection) -> bool:
+    return db.execute("select from lake.migration limit 1").fetchone() is not None
+
+
+def _script(name: str) -> bytes:
+    return (resources.files("lakelib.catalog") / "sql" / "restore" / f"{name}.sql").read_bytes()
