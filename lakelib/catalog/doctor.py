@@ -99,18 +99,9 @@ _CHECKS = (
 )
 
 
-def list_tables(catalog: Catalog, warehouse: str) -> list[ExaminedTable]:
+def list_tables(catalog: Catalog) -> list[ExaminedTable]:
     """Those that were not dropped."""
-    return [
-        ExaminedTable(id=row["id"], name=row["name"], location=located(row, warehouse))
-        for row in _rows(catalog, "list_examined_tables", {})
-    ]
-
-
-def located(row: Row, warehouse: str) -> str:
-    """Where a table is: below the warehouse, if the catalog knows its place there."""
-    location: str = row["location"]
-    return location if row["place"] is None else f"{warehouse.rstrip('/')}/{row['place']}"
+    return [ExaminedTable(**row) for row in _rows(catalog, "list_examined_tables", {})]
 
 
 def check_catalog(catalog: Catalog, table_ids: Sequence[int]) -> list[Finding]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.doctor import located
 from lakelib.catalog.embedded import load_server_module
 from lakelib.catalog.migrate import check_ledger, load_migrations, migrate_within
 from lakelib.catalog.queries import query
@@ -68,14 +67,10 @@ class RestoredTable:
 
     id: int
     location: str
-    place: str | None
-    """Below the warehouse, if it is there."""
 
 
 @contextmanager
-def held_moment(
-    catalog: Catalog, warehouse: str, names: Sequence[str] | None, holder: str, duration: timedelta
-) -> Iterator[Moment]:
+def held_moment(catalog: Catalog, names: Sequence[str] | None, holder: str, duration: timedelta) -> Iterator[Moment]:
     """One moment of the catalog in which every readable snapshot of the tables is held: no vacuum deletes their files
     for so long, or until `release`. Where an expiry is faster, a later moment is taken.
 
@@ -83,7 +78,7 @@ def held_moment(
     """
     for _ in range(_TRIES):
         with catalog.snapshot() as db:
-            moment = _look(db, warehouse, names)
+            moment = _look(db, names)
             try:
                 if _hold(catalog, db, moment, holder, duration):
                     yield moment
@@ -110,7 +105,7 @@ def release(catalog: Catalog, holder: str) -> None:
     catalog.run(lambda db: db.execute(query("release_holds"), {"holder": holder}))
 
 
-def _look(db: Connection, warehouse: str, names: Sequence[str] | None) -> Moment:
+def _look(db: Connection, names: Sequence[str] | None) -> Moment:
     told = db.execute(query("export_snapshot")).fetchone()
     assert told is not None
     rows = db.execute(query("list_backed_tables"), {"names": None if names is None else list(names)}).fetchall()
@@ -119,17 +114,7 @@ def _look(db: Connection, warehouse: str, names: Sequence[str] | None) -> Moment
         snapshot=told["snapshot"],
         now=told["now"].astimezone(UTC),
         server_version=told["version"] // 10_000,
-        tables=tuple(
-            HeldTable(
-                id=row["id"],
-                name=row["name"],
-                location=located(row, warehouse),
-                head_id=row["head_id"],
-                files=row["files"],
-                stored_rows=row["stored_rows"],
-            )
-            for row in rows
-        ),
+        tables=tuple(HeldTable(**row) for row in rows),
         migrations=tuple(
             (row["version"], row["name"], row["checksum"]) for row in db.execute(query("list_migrations"))
         ),
@@ -232,10 +217,10 @@ def settle(
             "insert into lake.migration (version, name, checksum) values (%s, %s, %s)", list(migrations)
         )
         migrate_within(db)
-        db.execute("create temporary table restored (id bigint primary key, location text, place text) on commit drop")
+        db.execute("create temporary table restored (id bigint primary key, location text) on commit drop")
         db.execute("create temporary table nowhere (location text) on commit drop")
         db.cursor().executemany(
-            "insert into restored values (%s, %s, %s)", [(table.id, table.location, table.place) for table in restored]
+            "insert into restored values (%s, %s)", [(table.id, table.location) for table in restored]
         )
         db.execute("insert into nowhere values (%s)", (nowhere,))
         for script in ("settle", "own" if has_files else "borrow"):

@@ -161,7 +161,7 @@ def _take(
 ) -> BackupNote:
     with tempfile.TemporaryDirectory(prefix="lakelib-backup-") as folder:
         disk = Path(folder)
-        with dump.held_moment(runtime.catalog, runtime.warehouse, names, holder, _WHILE_COPYING) as moment:
+        with dump.held_moment(runtime.catalog, names, holder, _WHILE_COPYING) as moment:
             _check_names(moment, names)
             dump.write_dump(moment, disk / DUMP_FILE)
             files, size_bytes = _write_list(moment, disk / LIST_FILE)
@@ -194,7 +194,7 @@ def _note(
         server_version=moment.server_version,
         with_files=with_files,
         held_until=None,
-        tables=tuple(_backed(table) for table in moment.tables),
+        tables=tuple(_backed(runtime, table) for table in moment.tables),
         migrations=moment.migrations,
         files=files,
         size_bytes=size_bytes,
@@ -203,12 +203,12 @@ def _note(
     )
 
 
-def _backed(table: HeldTable) -> BackedTable:
+def _backed(runtime: Runtime, table: HeldTable) -> BackedTable:
     namespace, _, name = table.name.partition(".")
     return BackedTable(
         id=table.id,
         name=table.name,
-        location=table.location,
+        location=runtime.storage.at(table.location).uri,
         folder=f"{namespace}/{name}-{table.id}",
         head_id=table.head_id,
         files=table.files,

@@ -33,7 +33,7 @@ from lakelib.rows.verify import Breach, Promise
 from lakelib.storage.file_check import check_file
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.listing import FileEntry
-from lakelib.storage.paths import is_own_file, join_uri, leads_back
+from lakelib.storage.paths import is_own_file, leads_back
 
 DEFAULT_GRACE = timedelta(days=1)
 _ASKED_AT_ONCE = 1000
@@ -104,7 +104,7 @@ class _Visit:
     pool: ThreadPoolExecutor
 
     def tell(self, severity: Severity, kind: str, path: str, detail: str, remedy: str) -> None:
-        place = join_uri(self.table.location, path)
+        place = self.storage.uri_of(path)
         self.account.add(
             Finding(severity=severity, kind=kind, table=self.table.name, place=place, detail=detail, remedy=remedy)
         )
@@ -179,7 +179,7 @@ def _check_request(
 
 
 def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
-    known = {table.name: table for table in catalog_doctor.list_tables(runtime.catalog, runtime.warehouse)}
+    known = {table.name: table for table in catalog_doctor.list_tables(runtime.catalog)}
     for name in names:
         split_name(name)
         if name not in known:
@@ -329,9 +329,7 @@ def _tell_resized(visit: _Visit, files: Sequence[ExaminedFile]) -> None:
 
 def _tell_broken(visit: _Visit, promises: "_Promises", stored: Sequence[ExaminedFile]) -> None:
     checked = [promises.of(one) for one in stored]
-    found = visit.pool.map(
-        lambda promise: check_file(visit.storage, visit.table.location, promise, deep=visit.deep), checked
-    )
+    found = visit.pool.map(lambda promise: check_file(visit.storage, promise, deep=visit.deep), checked)
     broken = {one.file.id: breaches for one, breaches in zip(stored, found, strict=True) if breaches}
     for one in _still_named(visit, [one for one in stored if one.file.id in broken]):
         for breach in broken[one.file.id]:

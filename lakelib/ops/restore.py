@@ -143,9 +143,8 @@ def _restored(note: BackupNote, table: BackedTable, warehouse: str) -> RestoredT
     """With files its folder is below the new warehouse. Without, it is where the original's is, below whatever
     warehouse was named in place of that one's."""
     if note.with_files:
-        return RestoredTable(id=table.id, location=join_uri(warehouse, table.folder), place=table.folder)
+        return RestoredTable(id=table.id, location=join_uri(warehouse, table.folder))
     root = f"{note.warehouse.rstrip('/')}/"
     if not table.location.startswith(root):
-        return RestoredTable(id=table.id, location=table.location, place=None)
-    place = table.location.removeprefix(root)
-    return RestoredTable(id=table.id, location=join_uri(warehouse, place), place=place)
+        return RestoredTable(id=table.id, location=table.location)
+    return RestoredTable(id=table.id, location=join_uri(warehouse, table.location.removeprefix(root)))

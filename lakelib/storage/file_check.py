@@ -6,17 +6,17 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import open_anew
 
 _STEP_ROWS = 131_072
-_KINDS = {"missing_file": "missing_file", "missing_column": "missing_column"}
 
 
-def check_file(storage: Storage, location: str, promise: Promise, *, deep: bool) -> tuple[Breach, ...]:
-    """What is wrong with a file. Memory does not grow with it. A deep look reads every page and compares its checksum.
+def check_file(storage: Storage, promise: Promise, *, deep: bool) -> tuple[Breach, ...]:
+    """What is wrong with a file of the table that the storage is of. A deep look reads every page and compares its
+    checksum. Memory does not grow with the file.
 
     Raises RetryableError if the store is out of reach.
     """
     file = promise.file
     try:
-        with open_anew(storage, location, file.path, file.size_bytes) as reader:
+        with open_anew(storage, file.path, file.size_bytes) as reader:
             missing = [column.name for column in promise.columns if column.name not in reader.schema.names]
             if missing:
                 return (Breach(kind="missing_column", detail=f"it has no column {missing[0]!r}"),)
@@ -31,4 +31,4 @@ def check_file(storage: Storage, location: str, promise: Promise, *, deep: bool)
                     verifier.look(rows)
             return verifier.finish()
     except CorruptionError as error:
-        return (Breach(kind=_KINDS.get(error.kind, "unreadable_file"), detail=error.message),)
+        return (Breach(kind=error.kind, detail=error.message),)

@@ -107,11 +107,10 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
     return ParquetReader(target, path, footer, stream, size_bytes)
 
 
-def open_anew(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
+def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "ParquetReader":
     """As `open_file`, of what is stored now: no footer is taken from those that are kept, and none is added."""
-    target = storage.at(location)
-    stream, footer = _read_footer(target, path, size_bytes)
-    return ParquetReader(target, path, footer, stream, size_bytes)
+    stream, footer = _read_footer(storage, path, size_bytes)
+    return ParquetReader(storage, path, footer, stream, size_bytes)
 
 
 def _read_footer(storage: Storage, path: str, size_bytes: int | None) -> tuple[pa.NativeFile, Footer]:

@@ -1,9 +1,9 @@
 """The commands doctor, backup and restore."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
 
 from lakelib import Lake, Table
 from tests.cli.conftest import Run
@@ -70,23 +70,19 @@ def test_wrong_usage_is_told(run: Run, orders: Table) -> None:
 
 
 def test_a_backup_is_restored_into_an_embedded_lake_of_another_folder(
-    run: Run, run_process: Callable[..., CompletedProcess[str]], orders: Table, tmp_path: Path
+    run: Run, orders: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = run("backup", tmp_path / "backup", "--tables", orders.name, "--with-files", "--json").document
     assert (made["tables"], made["with_files"], made["held_until"]) == ([orders.name], True, None)
-    before = orders.scan().count()
-    words = ("restore", str(tmp_path / "backup"), "--warehouse", str(tmp_path / "new"))
-    (tmp_path / "there").mkdir()
-    alone = {"LAKE_CATALOG": "", "LAKE_WAREHOUSE": "", "cwd": tmp_path / "there"}
-    ran = run_process(*words, "--json", **alone)
-    assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
+    monkeypatch.chdir(tmp_path)
+    here: dict[str, Any] = {"env": {"LAKE_CATALOG": "", "LAKE_WAREHOUSE": str(tmp_path / "new")}}
+    told = run("restore", tmp_path / "backup", "--json", **here).document
     assert (told["id"], told["tables"], told["healthy"]) == (made["id"], [orders.name], True)
-    counted = run_process("scan", orders.name, "--count", "--json", "--warehouse", str(tmp_path / "new"), **alone)
-    assert json.loads(counted.stdout)["rows"] == before
-    again = run_process(*words, **alone)
-    assert again.returncode == 3
-    assert "There is a lake's catalog" in again.stderr
+    counted = run("scan", orders.name, "--count", "--json", **here).document
+    assert counted["rows"] == orders.scan().count()
+    again = run("restore", tmp_path / "backup", **here)
+    assert again.code == 3
+    assert "There is a lake's catalog" in again.err
 
 
 def test_a_backup_without_files_tells_how_long_they_are_kept(run: Run, orders: Table, tmp_path: Path) -> None:

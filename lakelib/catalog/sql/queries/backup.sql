@@ -4,7 +4,7 @@ select pg_export_snapshot() as snapshot, clock_timestamp() as now, current_setti
 
 -- The tables of a backup, each with what its head holds; all of them, or those that are named.
 -- name: list_backed_tables
-select t.id, t.namespace || '.' || t.name as name, t.location, to_jsonb(t) ->> 'place' as place, t.head_id,
+select t.id, t.namespace || '.' || t.name as name, t.location, t.head_id,
        count(f.id) as files, coalesce(sum(f.row_count), 0)::bigint as stored_rows
 from lake."table" t
 left join lake.data_file f on f.table_id = t.id and f.added_snapshot <= t.head_id

@@ -1,6 +1,6 @@
--- The tables that are there, with their locations: a place below the warehouse comes first, in catalogs that have places.
+-- The tables that are there, with their locations.
 -- name: list_examined_tables
-select t.id, t.namespace || '.' || t.name as name, t.location, to_jsonb(t) ->> 'place' as place
+select t.id, t.namespace || '.' || t.name as name, t.location
 from lake."table" t
 where t.dropped_at is null order by t.namespace, t.name;
 

@@ -5,9 +5,13 @@ update lake.done_partition set success_file = false where success_file;
 do $$
 begin
     if to_regclass('lake.identity') is not null then
-        delete from lake.identity;
-        insert into lake.identity (id, epoch, token, system_identifier, database_oid, timeline, data_made_at)
-        select gen_random_uuid(), 1, gen_random_uuid(), s.system_identifier, s.database_oid, s.timeline, s.data_made_at
+        update lake.identity i
+        set id = gen_random_uuid(), epoch = 1, system_identifier = s.system_identifier, database_oid = s.database_oid,
+            timeline = s.timeline, data_made_at = s.data_made_at, adopted_at = null, adopted_by = null,
+            adoption_reason = null
         from lake.server_v1() s;
+    end if;
+    if to_regclass('lake.warehouse') is not null then
+        delete from lake.warehouse;
     end if;
 end $$;

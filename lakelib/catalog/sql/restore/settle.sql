@@ -1,6 +1,6 @@
 -- A catalog that was just restored is made one that can stand beside its original: it holds on to nothing of it, and has
--- nothing to delete. `restored` are the tables that it is to have, with their locations and their places below the
--- warehouse; `nowhere` is a location where nothing is.
+-- nothing to delete. `restored` are the tables that it is to have, with their locations; `nowhere` is a location where
+-- nothing is.
 delete from lake.lease;
 delete from lake.deletion_queue;
 
@@ -33,11 +33,3 @@ delete from lake.commit_removal m using pg_temp.restored_unneeded u where m.file
 delete from lake.data_file f using pg_temp.restored_unneeded u where f.id = u.id;
 
 update lake."table" t set location = r.location from pg_temp.restored r where r.id = t.id;
-
-do $$
-begin
-    if exists (select from pg_catalog.pg_attribute
-               where attrelid = 'lake."table"'::regclass and attname = 'place' and not attisdropped) then
-        execute 'update lake."table" t set place = (select r.place from pg_temp.restored r where r.id = t.id)';
-    end if;
-end $$;
