@@ -120,31 +120,6 @@ class Catalog:
             if not ended:
                 raise _out_of_reach(self.url, error, 0.0) from error
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        """A connection of its own whose statements all see the catalog at one moment, and which changes nothing.
-
-        Raises RetryableError when the server goes away meanwhile.
-        """
-
-        @contextmanager
-        def opened(timeout_seconds: float) -> Iterator[Connection]:
-            self._check_open()
-            with psycopg.connect(self.url, **_connection_options(timeout_seconds)) as connection:
-                connection.execute("set session idle_in_transaction_session_timeout = 0")
-                connection.commit()
-                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                connection.read_only = True
-                yield connection
-
-        try:
-            with ExitStack() as stack:
-                yield self._patiently(lambda timeout_seconds: stack.enter_context(opened(timeout_seconds)))
-        except _PASSING as error:
-            raise _out_of_reach(self.url, error, 0.0) from error
-        except psycopg.Error as error:
-            raise _failed(self.url, error) from error
-
     def close(self) -> None:
         """Gives the connections back. The catalog cannot be used any more."""
         self._closed = True

@@ -18,6 +18,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import psycopg
+from psycopg.rows import dict_row
+
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.embedded import load_server_module
 from lakelib.catalog.migrate import check_ledger, load_migrations, migrate_within
@@ -29,6 +32,7 @@ _TRIES = 5
 _SERVICE = "lakelib"
 _STREAM_ROWS = 5000
 _LOCK_WAIT = "30s"
+_CONNECT_SECONDS = 10
 _LEDGER_ENTRY = re.compile(r" TABLE DATA lake migration ")
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
@@ -77,7 +81,7 @@ def held_moment(catalog: Catalog, names: Sequence[str] | None, holder: str, dura
     Whoever leaves the block by an error gives up the holds.
     """
     for _ in range(_TRIES):
-        with catalog.snapshot() as db:
+        with _snapshot(catalog) as db:
             moment = _look(db, names)
             try:
                 if _hold(catalog, db, moment, holder, duration):
@@ -103,6 +107,28 @@ def renew(catalog: Catalog, holder: str, duration: timedelta) -> datetime | None
 
 def release(catalog: Catalog, holder: str) -> None:
     catalog.run(lambda db: db.execute(query("release_holds"), {"holder": holder}))
+
+
+@contextmanager
+def _snapshot(catalog: Catalog) -> Iterator[Connection]:
+    """A connection of its own whose statements all see the catalog at one moment, and which changes nothing. It may be
+    idle for as long as a program runs. Raises RetryableError when the server goes away meanwhile."""
+    catalog.run(lambda db: db.execute("select"))  # waits for the server, and says what is wrong with its address
+    try:
+        with psycopg.connect(
+            catalog.url, row_factory=dict_row, application_name="lakelib", connect_timeout=_CONNECT_SECONDS
+        ) as db:
+            db.execute("set session idle_in_transaction_session_timeout = 0")
+            db.commit()
+            db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            db.read_only = True
+            yield db
+    except psycopg.Error as error:
+        raise RetryableError(
+            f"The catalog was lost while it was read: {' '.join(str(error).split())}.",
+            kind="catalog_unreachable",
+            remedy="Nothing was changed. Try again.",
+        ) from error
 
 
 def _look(db: Connection, names: Sequence[str] | None) -> Moment:
@@ -192,7 +218,7 @@ def clear(catalog: Catalog) -> None:
 def read_dump(catalog: Catalog, path: Path) -> None:
     """The schema is in the database, all or nothing, but for its ledger of migrations: no client opens such a catalog.
     `settle` makes it one."""
-    with catalog.snapshot() as db:
+    with _snapshot(catalog) as db:
         program = find_program("pg_restore", db.info.server_version // 10_000)
         contents = _run(program, ["--list", str(path)], None, path.parent)
         wanted = path.parent / "contents"
