@@ -30,11 +30,10 @@ def migrate(catalog: Catalog) -> None:
     """The catalog has the present schema afterwards. An empty database gets it in one step, an older one migration by
     migration. Raises when the ledger disagrees with this version of lakelib; changes nothing then."""
     if not catalog.run(_is_current):
-        catalog.run(migrate_within)
+        catalog.run(_migrate)
 
 
-def migrate_within(connection: Connection) -> None:
-    """As `migrate`, in a transaction that is under way."""
+def _migrate(connection: Connection) -> None:
     connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
     applied = _read_ledger(connection)
     known = load_migrations()
@@ -45,6 +44,11 @@ def migrate_within(connection: Connection) -> None:
         if applied:
             connection.execute(sql.SQL(migration.text))
         _record(connection, migration)
+
+
+def migrate_within(connection: Connection) -> None:
+    """As `migrate`, in a transaction that is under way."""
+    _migrate(connection)
 
 
 def check_ledger(applied: dict[int, str], known: tuple[Migration, ...]) -> None:
