@@ -1,40 +1,28 @@
-"""A catalog as a file, and a file as a catalog: PostgreSQL's own pg_dump and pg_restore, run as programs.
+"""A catalog as a file, and a file as a catalog, by pg_dump and pg_restore; what a restored catalog has to forget."""
 
-They are told where the server is through files and variables that only this user can read: an argument would show the
-password to everybody on the machine.
-"""
-
-import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.embedded import load_server_module
 from lakelib.catalog.migrate import check_ledger, load_migrations, migrate_within
+from lakelib.catalog.programs import TO_SERVER, find_program, run_program
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
-from lakelib.errors import ConflictError, InvalidInputError, LakeError, RetryableError
+from lakelib.errors import ConflictError, InvalidInputError, RetryableError
 
 _TRIES = 5
-_SERVICE = "lakelib"
 _STREAM_ROWS = 5000
 _LOCK_WAIT = "30s"
 _CONNECT_SECONDS = 10
 _LEDGER_ENTRY = re.compile(r" TABLE DATA lake migration ")
-_VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +164,9 @@ def write_dump(moment: Moment, path: Path) -> None:
         f"--lock-wait-timeout={_LOCK_WAIT}",
         f"--snapshot={moment.snapshot}",
         f"--file={path}",
-        f"--dbname=service={_SERVICE}",
+        TO_SERVER,
     ]
-    _run(program, arguments, moment.db, path.parent)
+    run_program(program, arguments, moment.db, path.parent)
 
 
 def check_target(catalog: Catalog, made_by_version: int, migrations: Sequence[tuple[int, str, str]]) -> None:
@@ -220,11 +208,11 @@ def read_dump(catalog: Catalog, path: Path) -> None:
     `settle` makes it one."""
     with _snapshot(catalog) as db:
         program = find_program("pg_restore", db.info.server_version // 10_000)
-        contents = _run(program, ["--list", str(path)], None, path.parent)
+        contents = run_program(program, ["--list", str(path)], None, path.parent)
         wanted = path.parent / "contents"
         wanted.write_text("".join(f"{line}\n" for line in contents.splitlines() if not _LEDGER_ENTRY.search(line)))
         arguments = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
-        _run(program, [*arguments, f"--use-list={wanted}", f"--dbname=service={_SERVICE}", str(path)], db, path.parent)
+        run_program(program, [*arguments, f"--use-list={wanted}", TO_SERVER, str(path)], db, path.parent)
 
 
 def settle(
@@ -259,77 +247,6 @@ def count_heads(catalog: Catalog) -> dict[str, tuple[int, int, int]]:
     """Of each table the head, its files and the rows that they store."""
     rows = catalog.run(lambda db: db.execute(query("list_backed_tables"), {"names": None}).fetchall())
     return {row["name"]: (row["head_id"], row["files"], row["stored_rows"]) for row in rows}
-
-
-def find_program(name: str, server_version: int) -> Path:
-    """pg_dump or pg_restore: the one that comes with the embedded server, else the one on the PATH, whichever is not
-    older than the server. Raises InvalidInputError if there is none."""
-    found = {path: _version_of(path) for path in _programs(name)}
-    for path, version in found.items():
-        if version >= server_version:
-            return path
-    known = ", ".join(f"{path} ({version})" for path, version in found.items()) or "none"
-    raise InvalidInputError(
-        f"The catalog is on PostgreSQL {server_version}, and there is no {name} that is as new; found: {known}.",
-        kind="dump_too_old",
-        remedy=f"Install PostgreSQL {server_version}'s client programs and put {name} on the PATH.",
-    )
-
-
-@cache
-def _programs(name: str) -> tuple[Path, ...]:
-    package = Path(str(load_server_module().__file__)).parent
-    with_embedded = sorted(package.glob(f"pginstall*/bin/{name}"), key=_version_of, reverse=True)
-    on_path = shutil.which(name)
-    return (*with_embedded, *([Path(on_path)] if on_path else []))
-
-
-@cache
-def _version_of(program: Path) -> int:
-    try:
-        told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    except OSError:
-        return 0
-    found = _VERSION.search(told)
-    return int(found[1]) if found else 0
-
-
-def _run(program: Path, arguments: Sequence[str], db: Connection | None, folder: Path) -> str:
-    """What the program says. Raises LakeError with what it complains of."""
-    with tempfile.TemporaryDirectory(dir=folder) as secret:
-        environment = dict(os.environ) if db is None else _environment(db, Path(secret))
-        ran = subprocess.run(
-            [program, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if ran.returncode:
-        said = " ".join(ran.stderr.split()) or f"exit code {ran.returncode}"
-        if "connection to server" in said:
-            message, remedy = f"{program.name} lost the catalog: {said}", "Nothing was changed. Try again."
-            raise RetryableError(message, kind="catalog_unreachable", remedy=remedy)
-        message, remedy = f"{program.name} failed: {said}", "Nothing was changed. Correct what it names."
-        raise LakeError(message, kind="catalog_failed", remedy=remedy)
-    return ran.stdout
-
-
-def _environment(db: Connection, folder: Path) -> dict[str, str]:
-    """With which a program finds the server that a connection is to."""
-    parameters: dict[str, Any] = {
-        name: value
-        for name, value in db.info.get_parameters().items()
-        if name not in ("service", "fallback_application_name", "connect_timeout", "application_name") and value
-    }
-    service = folder / "service"
-    service.touch(mode=0o600)
-    service.write_text(f"[{_SERVICE}]\n" + "".join(f"{name}={value}\n" for name, value in parameters.items()))
-    environment = os.environ | {"PGSERVICEFILE": str(service), "PGAPPNAME": "lakelib", "PGCONNECT_TIMEOUT": "10"}
-    if db.info.password:
-        environment["PGPASSWORD"] = db.info.password
-    return environment
 
 
 def _find(catalog: Catalog) -> Row:

@@ -16,7 +16,7 @@ import pytest
 
 import lakelib
 from lakelib import CorruptionError, InvalidInputError, Lake, LakeError, NotFoundError, Table
-from lakelib.catalog import dump
+from lakelib.catalog import dump, programs
 from lakelib.ops import backup as ops_backup
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
@@ -361,7 +361,7 @@ def test_no_program_is_told_the_password_by_its_arguments(
         ran.append(([str(word) for word in arguments], dict(options.get("env") or os.environ)))
         return run(arguments, **options)
 
-    monkeypatch.setattr(dump.subprocess, "run", listen)
+    monkeypatch.setattr(programs.subprocess, "run", listen)
     url = module_catalog_url.replace("postgres:@", "postgres:s3cret pass@".replace(" ", "%20"))
     assert url != module_catalog_url
     with lakelib.connect(warehouse=lake.warehouse, catalog=url, **given) as other:
@@ -374,7 +374,7 @@ def test_no_program_is_told_the_password_by_its_arguments(
 
 def test_a_server_that_is_newer_than_every_pg_dump_is_told(lake: Lake) -> None:
     with pytest.raises(InvalidInputError, match="there is no pg_dump that is as new"):
-        dump.find_program("pg_dump", 99)
+        programs.find_program("pg_dump", 99)
 
 
 def test_the_moment_of_a_backup_is_the_catalogs(lake: Lake, table: Table, folder: str) -> None:

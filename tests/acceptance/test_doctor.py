@@ -336,7 +336,7 @@ def test_beside_writers_compactions_and_vacuums_nothing_is_found(lake: Lake, new
 def test_every_finding_is_told_and_the_report_keeps_the_first(
     lake: Lake, table: Table, stored: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelib.ops.doctor._KEPT_FINDINGS", 1)
+    monkeypatch.setattr("lakelib.ops.doctor_files._KEPT_FINDINGS", 1)
     stored.delete_files([file.path for file in table.files()])
     heard: list[str] = []
     report = lake.doctor(table.name, tell=lambda finding: heard.append(finding.place))

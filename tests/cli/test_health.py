@@ -76,7 +76,9 @@ def test_a_backup_is_restored_into_an_embedded_lake_of_another_folder(
     assert (made["tables"], made["with_files"], made["held_until"]) == ([orders.name], True, None)
     monkeypatch.chdir(tmp_path)
     here: dict[str, Any] = {"env": {"LAKE_CATALOG": "", "LAKE_WAREHOUSE": str(tmp_path / "new")}}
-    told = run("restore", tmp_path / "backup", "--json", **here).document
+    restored = run("restore", tmp_path / "backup", "--json", **here)
+    assert restored.code == 0, restored.err
+    told = restored.document
     assert (told["id"], told["tables"], told["healthy"]) == (made["id"], [orders.name], True)
     counted = run("scan", orders.name, "--count", "--json", **here).document
     assert counted["rows"] == orders.scan().count()
