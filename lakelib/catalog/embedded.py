@@ -27,7 +27,7 @@ class EmbeddedServer:
         _make_folder(folder)
         with _STARTING:
             try:
-                self._server = load_server_module().get_server(folder, cleanup_mode="stop")
+                self._server = _load_server_module().get_server(folder, cleanup_mode="stop")
             except Exception as error:
                 raise self._not_started(error) from error
             self._forget_dead_processes()
@@ -78,7 +78,7 @@ def _make_folder(folder: Path) -> None:
         ) from error
 
 
-def load_server_module() -> Any:
+def _load_server_module() -> Any:
     """Imported late: the import makes a lock file. Where the user has no runtime folder it warns, and takes /tmp."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

