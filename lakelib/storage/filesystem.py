@@ -117,16 +117,16 @@ class Storage:
         with translated(uri):
             return store.abort_uploads(name, older_than, dry_run=dry_run)
 
+    def clock(self) -> datetime | None:
+        """The store's clock, to the second; None where it does not tell."""
+        with translated(self.uri):
+            return self._store().clock()
+
     def make_durable(self, path: str) -> None:
         """Returns when a closed file outlives a power cut. Object stores promise that at close."""
         uri, store, name = self._find(path)
         with translated(uri):
             store.make_durable(name)
-
-    def clock(self) -> datetime | None:
-        """The store's clock, to the second; None where it does not tell."""
-        with translated(self.uri):
-            return self._store().clock()
 
     def _store(self) -> "_Store":
         scheme, authority, _ = split_uri(self.uri)
@@ -151,12 +151,12 @@ class _Store(Protocol):
 
     filesystem: fs.FileSystem
 
+    def clock(self) -> datetime | None: ...
     def open_output(self, name: str) -> pa.NativeFile: ...
     def list_files(self, folder: str) -> Iterator[FileEntry]: ...
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
     def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
-    def clock(self) -> datetime | None: ...
 
 
 @lru_cache(maxsize=64)
@@ -175,6 +175,9 @@ def _open_store(scheme: str, authority: str, settings: StorageSettings, process_
 class _LocalStore:
     def __init__(self) -> None:
         self.filesystem: fs.FileSystem = fs.LocalFileSystem()
+
+    def clock(self) -> datetime | None:
+        return None
 
     def open_output(self, name: str) -> pa.NativeFile:
         try:
@@ -200,9 +203,6 @@ class _LocalStore:
     def make_durable(self, name: str) -> None:
         _sync(name)
         _sync(os.path.dirname(name))
-
-    def clock(self) -> datetime | None:
-        return None
 
 
 def _make_durable_folders(folder: str) -> None:
@@ -230,6 +230,9 @@ class _ArrowStore:
     def __init__(self, scheme: str, authority: str) -> None:
         self.filesystem, _ = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
 
+    def clock(self) -> datetime | None:
+        return None
+
     def open_output(self, name: str) -> pa.NativeFile:
         self.filesystem.create_dir(name.rpartition("/")[0], recursive=True)
         return self.filesystem.open_output_stream(name, compression=None)
@@ -250,6 +253,3 @@ class _ArrowStore:
 
     def make_durable(self, name: str) -> None:
         """A closed file is durable there."""
-
-    def clock(self) -> datetime | None:
-        return None

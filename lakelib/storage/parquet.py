@@ -102,21 +102,11 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
     footer = _footers.find((target, uri))
     if footer is not None:
         return ParquetReader(target, path, footer, None, size_bytes)
-    stream, footer = _read_footer(target, path, size_bytes)
+    stream = _open_stream(target, path, size_bytes)
+    with translated_reading(uri):
+        footer = parse_footer(pq.read_metadata(stream))
     _footers.keep((target, uri), footer)
     return ParquetReader(target, path, footer, stream, size_bytes)
-
-
-def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "ParquetReader":
-    """As `open_file`, of what is stored now: no footer is taken from those that are kept, and none is added."""
-    stream, footer = _read_footer(storage, path, size_bytes)
-    return ParquetReader(storage, path, footer, stream, size_bytes)
-
-
-def _read_footer(storage: Storage, path: str, size_bytes: int | None) -> tuple[pa.NativeFile, Footer]:
-    stream = _open_stream(storage, path, size_bytes)
-    with translated_reading(storage.uri_of(path)):
-        return stream, parse_footer(pq.read_metadata(stream))
 
 
 def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
@@ -134,6 +124,14 @@ def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.Nati
             remedy="Restore it from a backup or a bucket version.",
         )
     return stream
+
+
+def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "ParquetReader":
+    """As `open_file`, of what is stored now: no footer is taken from those that are kept, and none is added."""
+    stream = _open_stream(storage, path, size_bytes)
+    with translated_reading(storage.uri_of(path)):
+        footer = parse_footer(pq.read_metadata(stream))
+    return ParquetReader(storage, path, footer, stream, size_bytes)
 
 
 class ParquetReader:

@@ -28,6 +28,12 @@ class S3Store:
         self._lock = threading.Lock()
         self._client: Any = None
 
+    def clock(self) -> datetime | None:
+        """What the service says in the header of its answers."""
+        reply = self._boto3().list_objects_v2(Bucket=self._bucket, MaxKeys=1)
+        told = reply["ResponseMetadata"].get("HTTPHeaders", {}).get("date")
+        return None if told is None else parsedate_to_datetime(told)
+
     def open_output(self, name: str) -> pa.NativeFile:
         return self.filesystem.open_output_stream(name, compression=None)
 
@@ -47,12 +53,6 @@ class S3Store:
 
     def make_durable(self, name: str) -> None:
         """A closed object is durable."""
-
-    def clock(self) -> datetime | None:
-        """What the service says in the header of its answers."""
-        reply = self._boto3().list_objects_v2(Bucket=self._bucket, MaxKeys=1)
-        told = reply["ResponseMetadata"].get("HTTPHeaders", {}).get("date")
-        return None if told is None else parsedate_to_datetime(told)
 
     def _prefix(self, folder: str) -> str:
         key = folder.partition("/")[2].rstrip("/")

@@ -73,12 +73,6 @@ def test_the_fields_in_json_are_those_that_are_named(
         "gate report": ["gate", "report", names["JUDGED"], str(tmp_path / "report.html")],
         "mark-done": ["mark-done", orders, "dt=2026-11-18"],
         "done": ["done", orders],
-        "compact": ["compact", orders, "--full"],
-        "tag create": ["tag", "create", orders, "fields"],
-        "tag list": ["tag", "list", orders],
-        "tag delete": ["tag", "delete", orders, "fields"],
-        "expire": ["expire", orders],
-        "vacuum": ["vacuum"],
         "doctor": ["doctor"],
         "backup": ["backup", str(tmp_path / "backup"), "--with-files"],
         "restore": [
@@ -89,6 +83,12 @@ def test_the_fields_in_json_are_those_that_are_named(
             "--catalog",
             catalog_url,
         ],
+        "compact": ["compact", orders, "--full"],
+        "tag create": ["tag", "create", orders, "fields"],
+        "tag list": ["tag", "list", orders],
+        "tag delete": ["tag", "delete", orders, "fields"],
+        "expire": ["expire", orders],
+        "vacuum": ["vacuum"],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()
