@@ -108,7 +108,7 @@ def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
 
 
 def _check_surroundings(runtime: Runtime) -> Iterator[Finding]:
-    """What is not about one table: who looks, whose lake it is, and the clocks."""
+    """What is not about one table: what the connected user may do, and the clocks."""
     yield from catalog_doctor.check_rights(runtime.catalog)
     yield from _check_clocks(runtime)
 
