@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         RejectedError,
         RetryableError,
     )
-    from lakelib.lake import Lake, Transaction, connect
+    from lakelib.lake import Lake, Transaction, connect, restore
     from lakelib.model.table import Snapshot
     from lakelib.model.verdict import Verdict
     from lakelib.scan import Scan
@@ -44,6 +44,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "connect",
+    "restore",
 ]
 
 _HOMES = {
@@ -55,6 +56,7 @@ _HOMES = {
     "Transaction": "lakelib.lake",
     "Verdict": "lakelib.model.verdict",
     "connect": "lakelib.lake",
+    "restore": "lakelib.lake",
 }
 """Where the public names live that are not errors."""
 

@@ -1,7 +1,8 @@
 """The public API: connect, Lake, Transaction."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,11 +15,14 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
 from lakelib.errors import InvalidInputError
+from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.identity import Identity, Standing
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, gates, inspect, judge, publish, vacuum
+from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, vacuum
+from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
@@ -30,6 +34,7 @@ from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
 _REMOTE_READS_A_PROCESSOR = 4
+_COPIES_AT_ONCE = 8
 
 
 def connect(
@@ -43,6 +48,47 @@ def connect(
     be no folder, or one whose catalog has to be named; RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
+
+
+def restore(
+    source: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    **settings: str | None,
+) -> RestoreResult:
+    """A lake comes back from a backup that `Lake.backup` made, in an empty database (`catalog`, or a new embedded one).
+
+    A backup with files becomes another lake, in the empty `warehouse`. One without reads the files where the original
+    has them (or below the `warehouse` that stands in its place) and refuses every change until it is adopted. Raises
+    InvalidInputError for a database or a warehouse that is in use; the original is never touched.
+    """
+    began = time.monotonic()
+    given = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
+    backup_storage = open_storage(complete_uri(os.fspath(source), given.storage.default_fs), given.storage)
+    note = backup.load_note(backup_storage)
+    if warehouse is None and not note.with_files:
+        given = replace(given, warehouse=note.warehouse)
+    location = complete_uri(given.warehouse, given.storage.default_fs)
+    check_folder(location)
+    storage = open_storage(location, given.storage)
+    target, _ = _reach_catalog(given, storage)
+    try:
+        ops_restore.restore(target, backup_storage, storage, threads=_COPIES_AT_ONCE)
+    finally:
+        target.close()
+    with Lake(given) as restored:
+        report = ops_restore.examine(restored.runtime, note)
+    return RestoreResult(
+        id=note.id,
+        made_at=note.made_at,
+        warehouse=location,
+        with_files=note.with_files,
+        tables=tuple(table.name for table in note.tables),
+        files=note.files,
+        size_bytes=note.size_bytes,
+        report=report,
+        seconds=time.monotonic() - began,
+    )
 
 
 class Lake:
@@ -160,6 +206,50 @@ class Lake:
         """All suites that were registered, by name, the newest version first."""
         return gates.list_gates(self._runtime)
 
+    def doctor(
+        self,
+        *tables: str,
+        deep: bool = False,
+        repair: Collection[str] = (),
+        from_backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        grace: timedelta = doctor.DEFAULT_GRACE,
+        tell: Callable[[Finding], None] | None = None,
+    ) -> DoctorReport:
+        """Compares the catalog with what is stored, of all tables or of these, beside readers and writers. A deep look
+        reads every page, compares checksums and looks at every row.
+
+        Nothing is changed but what `repair` names: "queue" takes live files out of the deletion queue, "leases" drops
+        holds that ran out long ago, "files" brings damaged files back, from a backup with files. `tell` hears of every
+        finding; the report holds the first thousand of each kind.
+        """
+        place = None if from_backup is None else complete_uri(os.fspath(from_backup), self._settings.storage.default_fs)
+        return doctor.examine(
+            self._runtime, tables, deep=deep, repair=repair, backup=place, dry_run=dry_run, grace=grace, tell=tell
+        )
+
+    def backup(
+        self,
+        destination: str | os.PathLike[str],
+        *,
+        tables: Sequence[str] | None = None,
+        with_files: bool = False,
+        hold_for: timedelta = backup.DEFAULT_HOLD,
+    ) -> BackupResult:
+        """What is published at this moment goes into a folder of its own: the catalog's dump and the list of the files
+        that it needs; with `with_files` these files too. Beside readers and writers. `restore` reads it.
+
+        Without files the lake keeps them for `hold_for`, so that no vacuum deletes one; `release_backup` ends that.
+        """
+        target = open_storage(
+            complete_uri(os.fspath(destination), self._settings.storage.default_fs), self._settings.storage
+        )
+        return backup.back_up(self._runtime, target, tables, with_files=with_files, hold_for=hold_for)
+
+    def release_backup(self, backup_id: str) -> None:
+        """The lake no longer keeps the files of a backup without files. Safe to repeat."""
+        backup.release(self._runtime, backup_id)
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
         return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
@@ -239,17 +329,23 @@ def has_own_catalog(settings: Settings) -> bool:
 
 def _open_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | None]:
     """The catalog, and the folder of an embedded one relative to a local warehouse."""
-    relative = None
+    catalog, relative = _reach_catalog(settings, storage)
+    try:
+        migrate(catalog)
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog, relative
+
+
+def _reach_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | None]:
+    """As it is, which may be empty."""
     if settings.catalog is None:
         own = _own_catalog(settings, storage)
-        relative = own.relative
         server = EmbeddedServer(Path(own.folder))
-        catalog = Catalog(server.url, revive=server.ensure_running)
-    else:
-        check_url(settings.catalog)
-        catalog = Catalog(settings.catalog)
-    migrate(catalog)
-    return catalog, relative
+        return Catalog(server.url, revive=server.ensure_running), own.relative
+    check_url(settings.catalog)
+    return Catalog(settings.catalog), None
 
 
 def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:

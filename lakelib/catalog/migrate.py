@@ -47,6 +47,11 @@ def _migrate(connection: Connection) -> None:
         _record(connection, migration)
 
 
+def migrate_within(connection: Connection) -> None:
+    """As `migrate`, in a transaction that is under way."""
+    _migrate(connection)
+
+
 def check_ledger(applied: dict[int, str], known: tuple[Migration, ...]) -> None:
     """Raises unless what was applied is a beginning of what is known, to the letter."""
     newest = known[-1].version

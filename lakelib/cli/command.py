@@ -82,6 +82,11 @@ class Session:
         self._lake: Lake | None = None
 
     @property
+    def common(self) -> Common:
+        """The options that stand before the command's name or after it."""
+        return self._common
+
+    @property
     def json(self) -> bool:
         """Whether a program reads along."""
         return bool(self._common.json)

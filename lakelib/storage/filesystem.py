@@ -148,6 +148,11 @@ class Storage:
         with translated(uri):
             return store.abort_uploads(name, older_than, dry_run=dry_run)
 
+    def clock(self) -> datetime | None:
+        """The store's clock, to the second; None where it does not tell."""
+        with translated(self.uri):
+            return self._store().clock()
+
     def make_durable(self, path: str) -> None:
         """Returns when a closed file outlives a power cut. Object stores promise that at close."""
         uri, store, name = self._find(path)
@@ -181,6 +186,7 @@ class _Store(Protocol):
 
     filesystem: fs.FileSystem
 
+    def clock(self) -> datetime | None: ...
     def open_output(self, name: str) -> pa.NativeFile: ...
     def list_files(self, folder: str) -> Iterator[FileEntry]: ...
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
@@ -205,6 +211,9 @@ def _open_store(scheme: str, authority: str, settings: StorageSettings, process_
 class _LocalStore:
     def __init__(self) -> None:
         self.filesystem: fs.FileSystem = fs.LocalFileSystem()
+
+    def clock(self) -> datetime | None:
+        return None
 
     def open_output(self, name: str) -> pa.NativeFile:
         try:
@@ -281,6 +290,9 @@ class _ArrowStore:
 
     def __init__(self, scheme: str, authority: str) -> None:
         self.filesystem, _ = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
+
+    def clock(self) -> datetime | None:
+        return None
 
     def open_output(self, name: str) -> pa.NativeFile:
         self.filesystem.create_dir(name.rpartition("/")[0], recursive=True)

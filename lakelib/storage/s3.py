@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +28,12 @@ class S3Store:
         self._settings = settings
         self._lock = threading.Lock()
         self._client: Any = None
+
+    def clock(self) -> datetime | None:
+        """What the service says in the header of its answers."""
+        reply = self._boto3().list_objects_v2(Bucket=self._bucket, MaxKeys=1)
+        told = reply["ResponseMetadata"].get("HTTPHeaders", {}).get("date")
+        return None if told is None else parsedate_to_datetime(told)
 
     def open_output(self, name: str) -> pa.NativeFile:
         return self.filesystem.open_output_stream(name, compression=None)
