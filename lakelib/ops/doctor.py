@@ -41,10 +41,12 @@ def examine(
     grace: timedelta,
     tell: Tell | None = None,
     more: Sequence[Finding] = (),
+    is_borrowed: bool = False,
 ) -> DoctorReport:
     """The lake's health, or that of some tables. `repair` names what is to be put right (see `REPAIRS`), a dry run only
     tells; `backup` is where damaged files come back from. `tell` hears of every finding. A file that no commit names
-    counts as an orphan from the age `grace` on. `more` are findings that the caller has made.
+    counts as an orphan from the age `grace` on. `more` are findings that the caller has made. That a lake `is_borrowed`, and
+    only read here, is none.
 
     Raises NotFoundError for a table that is not there, RetryableError if the catalog or the store is out of reach.
     """
@@ -55,6 +57,7 @@ def examine(
     ids = [table.id for table in chosen]
     for finding in (
         *more,
+        *(() if is_borrowed else _check_identity(runtime)),
         *_check_surroundings(runtime),
         *catalog_doctor.check_catalog(runtime.catalog, ids),
         *catalog_doctor.check_holds(runtime.catalog, ids),
@@ -108,8 +111,7 @@ def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
 
 
 def _check_surroundings(runtime: Runtime) -> Iterator[Finding]:
-    """What is not about one table: whose the warehouse is, what the connected user may do, and the clocks."""
-    yield from _check_identity(runtime)
+    """What is not about one table: what the connected user may do, and the clocks."""
     yield from catalog_doctor.check_rights(runtime.catalog)
     yield from _check_clocks(runtime)
 

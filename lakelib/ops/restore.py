@@ -71,6 +71,7 @@ def examine(runtime: Runtime, note: BackupNote) -> DoctorReport:
         dry_run=True,
         grace=doctor.DEFAULT_GRACE,
         more=[finding for finding in differing if finding is not None],
+        is_borrowed=not note.with_files,
     )
 
 

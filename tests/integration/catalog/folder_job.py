@@ -14,12 +14,13 @@ import pyarrow as pa
 
 import lakelib
 from lakelib.catalog.embedded import EmbeddedServer
+from tests.integration.catalog.earlier import make_earlier
 
 
 def main() -> None:
     warehouse, *steps = sys.argv[1:]
     if steps[0] == "make_earlier":
-        return make_earlier(Path(warehouse))
+        return make_earlier_catalog(Path(warehouse))
     with lakelib.connect(warehouse) as lake:
         for step in steps:
             print(json.dumps(_try(_STEPS[step], lake)))
@@ -75,12 +76,9 @@ def locations(lake: lakelib.Lake) -> list[str]:
     return [lake.table(name).location for name in lake.tables()]
 
 
-def make_earlier(catalog: Path) -> None:
-    """The catalog is as it was before there were identities."""
+def make_earlier_catalog(catalog: Path) -> None:
     with psycopg.connect(EmbeddedServer(catalog).url) as connection:
-        connection.execute("drop table lake.identity, lake.warehouse")
-        connection.execute("drop function lake.server_v1, lake.check_identity_v1")
-        connection.execute("delete from lake.migration where version > 3")
+        make_earlier(connection)
 
 
 def _rows(number: int) -> pa.Table:

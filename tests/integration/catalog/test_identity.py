@@ -25,6 +25,7 @@ from lakelib.storage.filesystem import open_storage
 from lakelib.storage.marker import MARKER_NAME
 from lakelib.storage.paths import file_name, new_attempt_id
 from tests.conftest import BUCKET
+from tests.integration.catalog.earlier import make_earlier
 from tests.integration.faults.server import Server, own_server
 
 NOW = timedelta(0)
@@ -433,7 +434,8 @@ def test_a_vacuum_that_is_overtaken_by_an_adoption_deletes_nothing_more(
 def test_an_earlier_lake_gets_identity_and_note_from_processes_at_once(catalog_url: str, place: Place) -> None:
     with place.connect(catalog_url) as lake:
         make_table(lake)
-        make_earlier(catalog_url)
+        with psycopg.connect(catalog_url) as connection:
+            make_earlier(connection)
         lake.runtime.storage.delete_files([MARKER_NAME])
 
     def open_and_write(number: int) -> str:
@@ -450,19 +452,12 @@ def test_an_earlier_lake_gets_identity_and_note_from_processes_at_once(catalog_u
         assert ids(lake) == [1, 2, 3, 4, 5, 6]
 
 
-def make_earlier(catalog_url: str) -> None:
-    """The catalog is as it was before there were identities."""
-    with psycopg.connect(catalog_url) as connection:
-        connection.execute("drop table lake.identity, lake.warehouse")
-        connection.execute("drop function lake.server_v1, lake.check_identity_v1")
-        connection.execute("delete from lake.migration where version > 3")
-
-
 def test_whoever_may_only_read_connects(catalog_url: str, local: Place) -> None:
     """A warehouse that is still free is bound by the first who may write to it; reading waits for nobody."""
     with local.connect(catalog_url) as lake:
         make_table(lake)
-        make_earlier(catalog_url)
+        with psycopg.connect(catalog_url) as connection:
+            make_earlier(connection)
         lake.runtime.storage.delete_files([MARKER_NAME])
         Path(local.warehouse).chmod(0o555)
     try:
