@@ -46,6 +46,8 @@ class Footer:
     schema: pa.Schema
     leaves: Mapping[str, range]
     """Where each top-level column's values are among the file's Parquet columns."""
+    nested: frozenset[str]
+    """The columns that have parts, which have names of their own."""
     nan_columns: frozenset[str] | None
     """None in a file that does not say: any float column may hold a NaN."""
 
@@ -59,7 +61,13 @@ def parse_footer(metadata: pq.FileMetaData) -> Footer:
     schema = metadata.schema.to_arrow_schema()
     stated = (metadata.metadata or {}).get(NAN_COLUMNS)
     nan_columns = None if stated is None else frozenset(json.loads(stated))
-    return Footer(metadata=metadata, schema=schema, leaves=arrange_leaves(schema), nan_columns=nan_columns)
+    return Footer(
+        metadata=metadata,
+        schema=schema,
+        leaves=arrange_leaves(schema),
+        nested=nested_columns(schema),
+        nan_columns=nan_columns,
+    )
 
 
 def arrange_leaves(schema: pa.Schema) -> dict[str, range]:
@@ -78,9 +86,14 @@ def _count_leaves(arrow_type: pa.DataType) -> int:
     return sum(_count_leaves(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
 
 
-def has_path_of_its_own(name: str, schema: pa.Schema) -> bool:
+def nested_columns(schema: pa.Schema) -> frozenset[str]:
+    """The names of the columns that have parts."""
+    return frozenset(field.name for field in schema if pa.types.is_nested(field.type))
+
+
+def has_path_of_its_own(name: str, nested: frozenset[str]) -> bool:
     """Whether pyarrow, which names columns by dotted path, cannot mean a nested column's part by a column's name."""
-    return not any(pa.types.is_nested(field.type) and name.startswith(f"{field.name}.") for field in schema)
+    return not any(name[:end] in nested for end, character in enumerate(name) if character == ".")
 
 
 def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text: str) -> Bounds:

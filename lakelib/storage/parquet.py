@@ -28,6 +28,7 @@ from lakelib.storage.footers import (
     file_bounds,
     has_path_of_its_own,
     is_float,
+    nested_columns,
     parse_footer,
     row_group_bounds,
 )
@@ -168,7 +169,7 @@ class ParquetReader:
 
     def has_codes(self, column_name: str) -> bool:
         """Whether the file keeps the column as codes of a dictionary, and they can be asked for."""
-        if not self.row_group_count or not has_path_of_its_own(column_name, self.schema):
+        if not self.row_group_count or not has_path_of_its_own(column_name, self._footer.nested):
             return False
         leaves = self._leaves_of(column_name)
         return bool(self._footer.metadata.row_group(0).column(leaves.start).has_dictionary_page)
@@ -271,6 +272,7 @@ class FileWriter:
         self._path = path
         self._uri = storage.uri_of(path)
         self._schema = _with_field_ids(schema, columns)
+        self._nested = nested_columns(schema)
         self._columns = columns
         self._options = options
         self._lookup_columns = lookup_columns
@@ -337,7 +339,7 @@ class FileWriter:
             for column in self._lookup_columns[:1]
             if column.type in _INTEGERS
             and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._schema)
+            and has_path_of_its_own(column.name, self._nested)
         }
 
     def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -350,7 +352,7 @@ class FileWriter:
             for column in self._lookup_columns
             if bloom.is_suited(column.type)
             and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._schema)
+            and has_path_of_its_own(column.name, self._nested)
         }
 
     def _find_nan(self, table: pa.Table) -> None:
@@ -391,11 +393,12 @@ def _choose_dictionary_columns(first: pa.Table) -> list[str]:
     if first.num_rows < 2:
         return []
     sample = first.take(pa.array(range(0, first.num_rows, step)))
+    nested = nested_columns(first.schema)
     return [
         field.name
         for field in sample.schema
-        if not pa.types.is_nested(field.type)
-        and has_path_of_its_own(field.name, sample.schema)
+        if field.name not in nested
+        and has_path_of_its_own(field.name, nested)
         and not pa.types.is_boolean(field.type)
         and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
     ]

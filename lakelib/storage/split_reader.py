@@ -265,8 +265,8 @@ def _read_late(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Tabl
     aligned_names, coded_names = [*source.late.file_columns, *hidden], source.coded.values()
     read = source.reader.read_row_groups([row_group], [*aligned_names, *coded_names])
     rows = source.late.apply(read.select(aligned_names))
-    for name, kept_name in source.coded.items():
-        rows = rows.append_column(name, read.column(kept_name))
+    if source.coded:
+        rows = _side_by_side(rows, read.select(list(coded_names)).rename_columns(list(source.coded)))
     return _with_commits(rows, source.file.sequence) if plan.needs_commit else rows
 
 
