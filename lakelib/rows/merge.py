@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakelib.rows.buffers import whole_array
 from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
-from lakelib.rows.sort import key_order, newest_of, stable_order
+from lakelib.rows.sort import key_order, newest_of, newest_order, stable_order
 
 Mask = npt.NDArray[np.bool_]
 Window = list[tuple[pa.Table, Mask | None]]
@@ -77,9 +77,9 @@ def _have_same_keys(keys: Sequence[Parts], left: Rows, right: Rows, suspects: Ro
     for column in open_columns([_take(parts, suspects) for parts in keys]):
         for number in range(column.count_words(None)):
             same &= column.word(number, left) == column.word(number, right)
-        last_left, last_right = column.last_word(left), column.last_word(right)
-        if last_left is not None and last_right is not None:
-            same &= last_left == last_right
+        last = column.last_word(np.concatenate([left, right]))
+        if last is not None:
+            same &= last[: len(left)] == last[len(left) :]
     return same
 
 
@@ -142,6 +142,13 @@ def merge_windows(
         slices = [piece for cursor in cursors if (piece := cursor.cut(limit)).num_rows]
         masks = keep_newest(*(_columns_of(slices, names) for names in (key_names, order_names)))
         yield list(zip(slices, masks, strict=True))
+
+
+def merge_tables(tables: Sequence[pa.Table], key_names: Sequence[str], order_names: Sequence[str]) -> pa.Table:
+    """Tables of one schema, from oldest to newest, as one run: of each key the newest row, sorted by key."""
+    rows = pa.concat_tables(tables).combine_chunks()
+    keys, order_by = ([whole_array(rows.column(name)) for name in names] for names in (key_names, order_names))
+    return rows.take(pa.array(newest_order(keys, order_by)))
 
 
 def arrange_window(parts: Window, key_names: Sequence[str]) -> pa.Table:
