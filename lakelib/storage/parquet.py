@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,6 +17,7 @@ from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
 from lakelib.plan.prune import Bounds
+from lakelib.plan.scan import SMALL_FILE_BYTES
 from lakelib.storage import bloom
 from lakelib.storage.failures import translated_reading, translated_writing
 from lakelib.storage.filesystem import Storage
@@ -44,6 +46,9 @@ _LEVELED = ("zstd", "gzip")
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 """The types that Parquet keeps as integers."""
+
+_MOST_REQUESTS = 32
+"""So many small files of a distant store are fetched at a time: nearly all of it is waiting."""
 
 _footers = FooterCache(CACHE_BYTES)
 
@@ -105,12 +110,41 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
         return ParquetReader(target, path, footer, None, size_bytes)
     stream = _open_stream(target, path, size_bytes)
     with translated_reading(uri):
-        footer = parse_footer(pq.read_metadata(stream))
+        file = pq.ParquetFile(stream, pre_buffer=_is_far(target, stream), page_checksum_verification=True)
+        footer = parse_footer(file.metadata)
     _footers.keep((target, uri), footer)
-    return ParquetReader(target, path, footer, stream, size_bytes)
+    return ParquetReader(target, path, footer, stream, size_bytes, file)
+
+
+def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
+    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
+
+    def open_one(file: tuple[str, int]) -> ParquetReader:
+        reader = open_file(storage, location, *file)
+        reader.fetch()
+        return reader
+
+    if storage.at(location).is_local or len(files) == 1:
+        return [open_one(file) for file in files]
+    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
+        return list(pool.map(open_one, files))
+
+
+def _is_far(storage: Storage, stream: pa.NativeFile) -> bool:
+    """Whether each read waits for the store, so that the bytes of several columns are better asked for together."""
+    return not storage.is_local and not isinstance(stream, pa.BufferReader)
 
 
 def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
+    """A small file is read as a whole, once."""
+    stream = _open_known(storage, path, size_bytes)
+    if size_bytes is None or size_bytes > SMALL_FILE_BYTES:
+        return stream
+    with translated_reading(storage.uri_of(path)), stream:
+        return pa.BufferReader(stream.read_buffer(size_bytes))
+
+
+def _open_known(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
     """The store tells the size of a file that it opens: comparing it asks the store for nothing more."""
     stream = storage.open_input(path, named_by_catalog=True)
     uri = storage.uri_of(path)
@@ -131,16 +165,22 @@ class ParquetReader:
     """One immutable Parquet file. For one thread at a time; closes itself when it is forgotten."""
 
     def __init__(
-        self, storage: Storage, path: str, footer: Footer, stream: pa.NativeFile | None, size_bytes: int | None
+        self,
+        storage: Storage,
+        path: str,
+        footer: Footer,
+        stream: pa.NativeFile | None,
+        size_bytes: int | None,
+        file: pq.ParquetFile | None = None,
     ) -> None:
         self.uri = storage.uri_of(path)
-        self.schema = footer.schema
+        self.schema = footer.layout.schema
         self._storage = storage
         self._path = path
         self._footer = footer
         self._stream = stream
         self._size_bytes = size_bytes
-        self._file: pq.ParquetFile | None = None
+        self._file = file
         self._coded_names: tuple[str, ...] = ()
 
     @property
@@ -169,15 +209,20 @@ class ParquetReader:
 
     def has_codes(self, column_name: str) -> bool:
         """Whether the file keeps the column as codes of a dictionary, and they can be asked for."""
-        if not self.row_group_count or not has_path_of_its_own(column_name, self._footer.nested):
+        if not self.row_group_count or not has_path_of_its_own(column_name, self._footer.layout.nested):
             return False
         leaves = self._leaves_of(column_name)
         return bool(self._footer.metadata.row_group(0).column(leaves.start).has_dictionary_page)
 
     def keep_codes(self, column_names: Sequence[str]) -> None:
         """From now on these columns of text or bytes come as Arrow dictionary arrays: codes are cheaper to filter."""
-        self._coded_names = tuple(column_names)
-        self._file = None
+        if self._coded_names != tuple(column_names):
+            self._coded_names = tuple(column_names)
+            self._file = None
+
+    def fetch(self) -> None:
+        """Asks the store for the file now; a small one is read, a large one is found."""
+        self._open_stream()
 
     def row_groups_matching(self, test: Callable[[int], bool]) -> list[int]:
         """The row groups, in order, that pass a test of their number."""
@@ -226,7 +271,7 @@ class ParquetReader:
         self.close()
 
     def _leaves_of(self, name: str) -> range:
-        leaves = self._footer.leaves.get(name)
+        leaves = self._footer.layout.leaves.get(name)
         if leaves is None:
             raise CorruptionError(
                 f"The file {self.uri} has no column {name!r}; the catalog says that it has.",
@@ -237,11 +282,11 @@ class ParquetReader:
 
     def _open(self) -> pq.ParquetFile:
         if self._file is None:
-            remote = not self._storage.is_local
+            stream = self._open_stream()
             self._file = pq.ParquetFile(
-                self._open_stream(),
+                stream,
                 metadata=self._footer.metadata,
-                pre_buffer=remote,
+                pre_buffer=_is_far(self._storage, stream),
                 page_checksum_verification=True,
                 read_dictionary=list(self._coded_names),
             )
@@ -318,13 +363,12 @@ class FileWriter:
             self._storage.delete_files((self._path,))
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        leveled = self._options.compression in _LEVELED
         dictionary_columns = _choose_dictionary_columns(first)
         return pq.ParquetWriter(
             self._stream,
             self._schema,
             compression=self._options.compression,
-            compression_level=self._options.compression_level if leveled else None,
+            compression_level=self._options.compression_level if self._options.compression in _LEVELED else None,
             write_page_checksum=True,
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),

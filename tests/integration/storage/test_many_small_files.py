@@ -43,3 +43,29 @@ def _few_handles(spare: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("key", [[], ["id"]])
+def test_small_files_come_together(lake: lakelib.Lake, key: list[str]) -> None:
+    """A hundred commits of a row are one batch, not a hundred, whatever the commits did in between."""
+    table = lake.create_table(f"shop.together{len(key)}", "id bigint, v bigint, s string", primary_key=key)
+    write = table.upsert if key else table.append
+    for number in range(50):
+        write(pa.table({"id": [number], "v": [number], "s": [f"{number}"]}))
+    assert [batch.num_rows for batch in table.scan().to_batches()] == [50]
+    assert [batch.num_rows for batch in table.scan(where="v >= 10").to_batches()] == [40]
+    assert table.scan(columns=["_commit"]).to_arrow().column(0).to_pylist() == list(range(1, 51))
+    assert table.scan(columns=["_commit"], where="id = 7").to_arrow().column(0).to_pylist() == [8]
+
+    table.evolve(drop=["s"], add=["w double"])
+    write(pa.table({"id": [7], "v": [70], "w": [0.5]}))
+    table.delete("id = 8")
+    rows = table.scan(where="id > 5 and id < 10").to_arrow().sort_by([("id", "ascending"), ("v", "ascending")])
+    older = [] if key else [{"id": 7, "v": 7, "w": None}]
+    expected = [{"id": 6, "v": 6, "w": None}, *older, {"id": 7, "v": 70, "w": 0.5}, {"id": 9, "v": 9, "w": None}]
+    assert rows.to_pylist() == expected
+
+    before = table.scan(columns=["id", "v", "w", "_commit"]).to_arrow()
+    table.compact(full=True)
+    assert len(list(table.files())) == 1
+    assert table.scan(columns=["id", "v", "w", "_commit"]).to_arrow().equals(before)
