@@ -42,6 +42,9 @@ _SAMPLE_ROWS = 1024
 _PAYS_BELOW = 0.5
 """A dictionary pays when fewer than this share of sampled values are distinct."""
 
+_LEAST_COLUMN_BYTES = 1024
+"""Where columns take less than this on average they are not compressed."""
+
 _LEVELED = ("zstd", "gzip")
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
@@ -363,18 +366,23 @@ class FileWriter:
             self._storage.delete_files((self._path,))
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
+        compression = self._choose_compression(first)
         dictionary_columns = _choose_dictionary_columns(first)
         return pq.ParquetWriter(
             self._stream,
             self._schema,
-            compression=self._options.compression,
-            compression_level=self._options.compression_level if self._options.compression in _LEVELED else None,
+            compression=compression,
+            compression_level=self._options.compression_level if compression in _LEVELED else None,
             write_page_checksum=True,
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             metadata_collector=self._metadata,
         )
+
+    def _choose_compression(self, first: pa.Table) -> str:
+        """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
+        return self._options.compression if first.nbytes > _LEAST_COLUMN_BYTES * first.num_columns else "none"
 
     def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
         """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
