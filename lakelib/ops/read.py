@@ -112,7 +112,7 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     schema = plan.target.output_schema
     with Held(runtime, plan):
         pieces = collect_in_order(*_reading(runtime, plan), runtime.read_threads)
-    return pa.concat_tables([schema.empty_table(), *pieces])
+    return pa.concat_tables([pa.Table.from_batches([], schema), *pieces])
 
 
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:

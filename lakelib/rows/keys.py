@@ -2,7 +2,8 @@
 
 Integers, dates, timestamps, booleans and floats have one word, decimals two. Strings and binaries have as many as their
 length needs, read only for the rows that are asked for: a long string costs nothing while its first word tells it
-apart. Strings that share so much that words do not get on are compared as a whole. NULL is below every value, NaN above every number, and -0.0 equals 0.0.
+apart. Strings that share so much that words do not get on are compared as a whole. NULL is below every value, NaN above
+every number, and -0.0 equals 0.0.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.rows.buffers import (
     WORD_BYTES,
     ByteRows,
+    array_of_numbers,
     byte_rows,
     fixed_values,
     is_byte_type,
@@ -114,7 +116,7 @@ class BytesColumn:
         offsets = np.append(starts, starts[-1] + lengths[-1])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.rows.data)]
         values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(starts), buffers)
-        ranks = pc.rank(values.take(pa.array(rows)), tiebreaker="dense").to_numpy()
+        ranks = pc.rank(values.take(array_of_numbers(rows)), tiebreaker="dense").to_numpy()
         return np.where(lengths[rows] == 0, np.uint64(0), ranks)
 
     def _gather(self, positions: Rows, left: Rows) -> Words:

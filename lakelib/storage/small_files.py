@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lakelib.model.files import DataFile
 from lakelib.model.schema import COMMIT_COLUMN
-from lakelib.rows.buffers import whole_array
+from lakelib.rows.buffers import array_of_numbers, whole_array
 from lakelib.rows.types import hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_files
@@ -39,7 +39,7 @@ class AlikeFiles:
     def with_commits(self, rows: pa.Table, sequences: Sequence[int | None]) -> pa.Table:
         """The rows that `read` gave: one without a commit of its own has that of its file, where that has one."""
         place = rows.column_names.index(COMMIT_COLUMN)
-        of_files = pa.array(sequences, pa.int64()).take(pa.array(self._file_places()))
+        of_files = pa.array(sequences, pa.int64()).take(array_of_numbers(self._file_places()))
         filled = pc.coalesce(whole_array(rows.column(place)), of_files)
         return rows.set_column(place, hidden_field(COMMIT_COLUMN), filled)
 

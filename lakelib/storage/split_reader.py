@@ -20,6 +20,7 @@ from lakelib.plan.prune import Bounds, key_part, may_match
 from lakelib.plan.scan import gather_files, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
+from lakelib.rows.buffers import array_of_mask, array_of_numbers
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.merge import merge_tables, merge_windows
@@ -127,8 +128,9 @@ class _ReadPlan:
     def __init__(self, target: ReadTarget, splits: Sequence[Split]) -> None:
         self.target = target
         self.split = split = splits[0]
+        self._is_alone = len(splits) == 1
         self.files = [file for one in splits for file in one.files]
-        self.merges = len(splits) == 1 and bool(target.primary_key) and needs_merge(split)
+        self.merges = self._is_alone and bool(target.primary_key) and needs_merge(split)
         known = _known_columns(target)
         self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
         self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
@@ -151,8 +153,8 @@ class _ReadPlan:
         self._alignments: dict[int, tuple[FileAlignment, FileAlignment]] = {}
 
     def is_shared(self, file: DataFile) -> bool:
-        """Whether the file covers more keys than its split does."""
-        return file.depth < self.split.depth
+        """Whether the file covers more keys than its split does. No file of splits that are read together does."""
+        return self._is_alone and file.depth < self.split.depth
 
     def alignments(self, schema_id: int) -> tuple[FileAlignment, FileAlignment]:
         """Of the early and of the late columns, for files of one schema."""
@@ -225,8 +227,8 @@ def _read_alike(plan: _ReadPlan, alike: AlikeFiles) -> pa.Table | None:
     if not mask.any():
         return None
     matching, kept = alike.with_any(mask)
-    rows = _read_alike_late(plan, late, matching).filter(pa.array(kept))
-    return _side_by_side(asked.filter(pa.array(mask)), rows)
+    rows = _read_alike_late(plan, late, matching).filter(array_of_mask(kept))
+    return _side_by_side(asked.filter(array_of_mask(mask)), rows)
 
 
 def _read_alike_late(plan: _ReadPlan, late: FileAlignment, alike: AlikeFiles) -> pa.Table:
@@ -246,7 +248,7 @@ def _of_one_schema(plan: _ReadPlan, tables: Sequence[pa.Table]) -> list[pa.Table
 
 
 def _with_zeros(rows: pa.Table) -> pa.Table:
-    return rows.append_column(hidden_field(OP_COLUMN), pa.array(np.zeros(rows.num_rows, np.int8)))
+    return rows.append_column(hidden_field(OP_COLUMN), array_of_numbers(np.zeros(rows.num_rows, np.int8)))
 
 
 def _read_file(storage: Storage, plan: _ReadPlan, file: DataFile) -> Iterator[pa.Table]:
@@ -369,7 +371,7 @@ def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
 def _of_prefix(rows: pa.Table, plan: _ReadPlan) -> pa.Table:
     """The rows of a file that covers more keys than the split does."""
     hashes = key_hashes([rows.column(column.name) for column in plan.target.primary_key])
-    return rows.filter(pa.array(hash_prefixes(hashes, plan.split.depth) == plan.split.prefix))
+    return rows.filter(array_of_mask(hash_prefixes(hashes, plan.split.depth) == plan.split.prefix))
 
 
 def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
@@ -382,7 +384,7 @@ def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.T
         mask = matching if mask is None else mask & matching
     rows = rows.select([column.name for column in plan.target.columns])
     if mask is not None:
-        rows = rows.filter(pa.array(mask))
+        rows = rows.filter(array_of_mask(mask))
     if rows.num_rows:
         yield rows.cast(plan.target.output_schema)
 

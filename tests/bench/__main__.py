@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.data import KEY_TYPES
+from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
 from tests.bench.many_files import measure_many_files
@@ -30,6 +31,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
     "plan": measure_many_files,
     "stream": measure_stream,
+    "ducklake": measure_ducklake,
     "spark": measure_spark,
     "gate": measure_gate,
     "airflow": measure_airflow,

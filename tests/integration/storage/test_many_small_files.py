@@ -4,13 +4,19 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import lakelib
+from lakelib.model.files import Split
+from lakelib.ops.inspect import reload
+from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.plan.scan import gather_splits
 from lakelib.storage import split_reader
+from lakelib.storage.split_reader import read_splits
 
 FILES = 120
 SPARE_HANDLES = 60
@@ -69,3 +75,27 @@ def test_small_files_come_together(lake: lakelib.Lake, key: list[str]) -> None:
     table.compact(full=True)
     assert len(list(table.files())) == 1
     assert table.scan(columns=["id", "v", "w", "_commit"]).to_arrow().equals(before)
+
+
+def test_buckets_of_different_depth_come_together_and_whole(lake: lakelib.Lake) -> None:
+    table = lake.create_table(
+        "shop.uneven", "id bigint", primary_key=["id"], buckets="dynamic", options={"min_bucket_file_bytes": 0}
+    )
+    ids = list(range(100))
+    table.upsert(pa.table({"id": ids}))
+    runtime = table._runtime
+    plan = plan_scan(runtime, reload(runtime, table._info), ScanRequest())
+    whole = [file for split in plan.splits for file in split.files]
+    assert [file.depth for file in whole] == [0]
+
+    def split(depth: int, prefix: int) -> Split:
+        """As if the file had the rows of a bucket alone: each says that it is as deep as its split."""
+        file = replace(whole[0], depth=depth, prefix=prefix)
+        return Split(partition=plan.splits[0].partition, depth=depth, prefix=prefix, files=(file,))
+
+    splits = [split(2, 0), split(2, 1), split(1, 1)]
+    (together,) = gather_splits(splits, merges=True)
+    rows = [
+        row for rows in read_splits(runtime.storage, plan.target, together) for row in rows.column("id").to_pylist()
+    ]
+    assert rows == ids * 3
