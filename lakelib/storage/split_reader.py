@@ -20,7 +20,7 @@ from lakelib.plan.prune import Bounds, key_part, may_match
 from lakelib.plan.scan import gather_files, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
-from lakelib.rows.buffers import array_of_mask, array_of_numbers
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.merge import merge_tables, merge_windows
@@ -377,7 +377,7 @@ def _of_prefix(rows: pa.Table, plan: _ReadPlan) -> pa.Table:
 def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
     """Drops superseded and deleted rows and those that do not match, and gives the wanted columns."""
     if OP_COLUMN in rows.column_names:
-        kept = rows.column(OP_COLUMN).to_numpy() == 0
+        kept = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") == 0
         mask = kept if mask is None else mask & kept
     if plan.late_predicate is not None:
         matching = matching_rows(plan.late_predicate, rows).to_numpy(zero_copy_only=False)

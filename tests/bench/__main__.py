@@ -8,6 +8,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 
+from tests.bench.cold import measure_cold
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.data import KEY_TYPES
@@ -20,6 +21,7 @@ from tests.bench.orders import Orders
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
+from tests.bench.wide import measure_wide
 
 _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
     "load": Orders.measure_load,
@@ -30,6 +32,8 @@ _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
 _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
     "plan": measure_many_files,
+    "cold": measure_cold,
+    "wide": measure_wide,
     "stream": measure_stream,
     "ducklake": measure_ducklake,
     "spark": measure_spark,
