@@ -116,7 +116,7 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
         file = pq.ParquetFile(stream, pre_buffer=_is_far(target, stream), page_checksum_verification=True)
         footer = parse_footer(file.metadata)
     _footers.keep((target, uri), footer)
-    return ParquetReader(target, path, footer, stream, size_bytes, file)
+    return ParquetReader(target, path, footer, stream, size_bytes, file.reader)
 
 
 def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
@@ -139,20 +139,15 @@ def _is_far(storage: Storage, stream: pa.NativeFile) -> bool:
 
 
 def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
-    """A small file is read as a whole, once."""
-    stream = _open_known(storage, path, size_bytes)
-    if size_bytes is None or size_bytes > SMALL_FILE_BYTES:
-        return stream
-    with translated_reading(storage.uri_of(path)), stream:
-        return pa.BufferReader(stream.read_buffer(size_bytes))
-
-
-def _open_known(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
-    """The store tells the size of a file that it opens: comparing it asks the store for nothing more."""
+    """A small file is read as a whole, once. The store tells the size of a file that it opens: comparing it asks the
+    store for nothing more."""
     stream = storage.open_input(path, named_by_catalog=True)
     uri = storage.uri_of(path)
     with translated_reading(uri):
         found_bytes = stream.size()
+        if size_bytes == found_bytes <= SMALL_FILE_BYTES:
+            with stream:
+                return pa.BufferReader(stream.read_buffer(found_bytes))
     if size_bytes is not None and found_bytes != size_bytes:
         stream.close()
         raise CorruptionError(
@@ -174,7 +169,7 @@ class ParquetReader:
         footer: Footer,
         stream: pa.NativeFile | None,
         size_bytes: int | None,
-        file: pq.ParquetFile | None = None,
+        rows: Any = None,
     ) -> None:
         self.uri = storage.uri_of(path)
         self.schema = footer.layout.schema
@@ -183,7 +178,8 @@ class ParquetReader:
         self._footer = footer
         self._stream = stream
         self._size_bytes = size_bytes
-        self._file = file
+        # Without the ParquetFile around it, through whose many parts the garbage collector would look again and again.
+        self._rows = rows
         self._coded_names: tuple[str, ...] = ()
 
     @property
@@ -221,7 +217,7 @@ class ParquetReader:
         """From now on these columns of text or bytes come as Arrow dictionary arrays: codes are cheaper to filter."""
         if self._coded_names != tuple(column_names):
             self._coded_names = tuple(column_names)
-            self._file = None
+            self._rows = None
 
     def fetch(self) -> None:
         """Asks the store for the file now; a small one is read, a large one is found."""
@@ -236,8 +232,8 @@ class ParquetReader:
         names = self.schema.names if columns is None else list(columns)
         leaves = [leaf for name in names for leaf in self._leaves_of(name)]
         with translated_reading(self.uri):
-            table = self._open().reader.read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
-            return table.select(names)
+            table = self._open().read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
+            return table if table.column_names == names else table.select(names)
 
     def row_group_bytes(self, row_group: int) -> tuple[int, int]:
         """How many rows a row group has, and what they take before they are compressed."""
@@ -251,7 +247,7 @@ class ParquetReader:
             return
         leaves = [leaf for name in columns for leaf in self._leaves_of(name)]
         with translated_reading(self.uri):
-            batches = self._open().reader.iter_batches(
+            batches = self._open().iter_batches(
                 step_rows, row_groups=[row_group], column_indices=leaves, use_threads=False
             )
             for batch in batches:
@@ -263,7 +259,7 @@ class ParquetReader:
     def close(self) -> None:
         if self._stream is not None:
             self._stream.close()
-        self._stream = self._file = None
+        self._stream = self._rows = None
 
     def __enter__(self) -> "ParquetReader":
         return self
@@ -283,17 +279,17 @@ class ParquetReader:
             )
         return leaves
 
-    def _open(self) -> pq.ParquetFile:
-        if self._file is None:
+    def _open(self) -> Any:
+        if self._rows is None:
             stream = self._open_stream()
-            self._file = pq.ParquetFile(
+            self._rows = pq.ParquetFile(
                 stream,
                 metadata=self._footer.metadata,
                 pre_buffer=_is_far(self._storage, stream),
                 page_checksum_verification=True,
                 read_dictionary=list(self._coded_names),
-            )
-        return self._file
+            ).reader
+        return self._rows
 
     def _open_stream(self) -> pa.NativeFile:
         if self._stream is None:
