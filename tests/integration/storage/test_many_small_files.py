@@ -2,12 +2,15 @@
 
 import os
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakelib
@@ -16,6 +19,8 @@ from lakelib.ops.inspect import reload
 from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.plan.scan import gather_splits
 from lakelib.storage import split_reader
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.parquet import open_files
 from lakelib.storage.split_reader import read_splits
 
 FILES = 120
@@ -99,3 +104,27 @@ def test_buckets_of_different_depth_come_together_and_whole(lake: lakelib.Lake) 
         row for rows in read_splits(runtime.storage, plan.target, together) for row in rows.column("id").to_pylist()
     ]
     assert rows == ids * 3
+
+
+def test_small_files_of_a_distant_store_are_fetched_whole_and_at_the_same_time(
+    s3_storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for number in range(16):
+        buffer = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": [number]}), buffer)
+        content = buffer.getvalue().to_pybytes()
+        s3_storage.write_bytes(f"{number}.parquet", content)
+        files.append((f"{number}.parquet", len(content)))
+    everybody, opened = threading.Barrier(len(files), timeout=20), list[str]()
+    open_input = Storage.open_input
+
+    def wait_for_the_others(storage: Storage, path: str, **options: Any) -> pa.NativeFile:
+        opened.append(path)
+        everybody.wait()
+        return open_input(storage, path, **options)
+
+    monkeypatch.setattr(Storage, "open_input", wait_for_the_others)
+    readers = open_files(s3_storage, s3_storage.uri, files)
+    assert [reader.read_all().column("id").to_pylist() for reader in readers] == [[number] for number in range(16)]
+    assert sorted(opened) == sorted(path for path, _ in files)
