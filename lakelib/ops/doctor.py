@@ -45,8 +45,8 @@ def examine(
 ) -> DoctorReport:
     """The lake's health, or that of some tables. `repair` names what is to be put right (see `REPAIRS`), a dry run only
     tells; `backup` is where damaged files come back from. `tell` hears of every finding. A file that no commit names
-    counts as an orphan from the age `grace` on. `more` are findings that the caller has made. That a lake `is_borrowed`, and
-    only read here, is none.
+    counts as an orphan from the age `grace` on. `more` are findings that the caller has made. That a lake `is_borrowed`
+    is none.
 
     Raises NotFoundError for a table that is not there, RetryableError if the catalog or the store is out of reach.
     """
