@@ -8,11 +8,13 @@ from lakelib.model.files import DataFile, Partition, Split
 SMALL_FILE_BYTES = 256 * 1024
 """A file of at most this size is fetched whole: asking for a part of it takes as long."""
 
-_SMALL_FILE_ROWS = 16_384
+_SMALL_FILE_ROWS = 4096
+"""A file of more rows is worth being read by itself. Its size says little: values that repeat take no room in it."""
+
 _GATHERED_FILES = 256
-_GATHERED_ROWS = 65_536
+_GATHERED_ROWS = 16_384
 _GATHERED_BYTES = 4 * 1024 * 1024
-"""What is read together takes about as much memory as a row group."""
+"""What is read together takes no more memory than a row group does."""
 
 
 def arrange_splits(files: Iterable[DataFile], partitions: dict[int, Partition], *, merges: bool) -> list[Split]:

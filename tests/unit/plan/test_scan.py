@@ -59,7 +59,7 @@ def test_what_is_read_together_is_bounded_in_files_rows_and_bytes() -> None:
     small, long, heavy = (
         [file_of(number, 0, 0, size_bytes) for number in range(1000)] for size_bytes in (10, 20, SMALL_FILE_BYTES)
     )
-    for files, most in ((small, 256), (heavy, 16), ([replace(file, row_count=10_000) for file in long], 6)):
+    for files, most in ((small, 256), (heavy, 16), ([replace(file, row_count=3000) for file in long], 5)):
         gathered = list(gather_files(files))
         assert [file for together in gathered for file in together] == files
         assert max(map(len, gathered)) == most
