@@ -42,6 +42,12 @@ def find_tagged_snapshot(catalog: Catalog, table_id: int, tag: str) -> Snapshot 
     return _kept(_one(catalog, "find_tagged_snapshot", {"table_id": table_id, "name": tag}))
 
 
+def find_latest_moment(catalog: Catalog, table_id: int) -> datetime | None:
+    """Of all snapshots, which a clock that was ahead may have stamped with a moment to come."""
+    row = catalog.one("find_latest_moment", {"table_id": table_id})
+    return None if row is None else row["moment"]
+
+
 def list_snapshots(catalog: Catalog, table_id: int) -> list[Snapshot]:
     """All snapshots, newest first."""
     rows = catalog.all("list_snapshots", {"table_id": table_id})

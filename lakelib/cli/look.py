@@ -95,10 +95,10 @@ def tables(
 def describe(session: Session, table: TableName) -> None:
     """Tells what a table is and holds."""
     from lakelib.ops.create import find_table
-    from lakelib.ops.inspect import sum_contents
+    from lakelib.ops.inspect import find_lead, sum_contents
 
     info = find_table(session.lake.runtime, table)
-    contents = sum_contents(session.lake.runtime, info)
+    contents, lead = sum_contents(session.lake.runtime, info), find_lead(session.lake.runtime, info)
     found = session.table(table)
     head, gate, gate_history = found.head, found.required_gate, found.gate_history()
     if session.json:
@@ -106,7 +106,7 @@ def describe(session: Session, table: TableName) -> None:
             _definition(session, info)
             | _head(info.head_id, head and head.committed_at)
             | {"columns": [_column(info, column) for column in info.schema.columns]}
-            | {"contents": contents}
+            | {"contents": contents, "clock_ahead_seconds": lead and lead.total_seconds()}
             | {"required_gate": gate and requirement_facts(info.full_name, gate)}
             | {"gate_history": [requirement_facts(info.full_name, each) for each in gate_history]}
         )
@@ -119,6 +119,7 @@ def describe(session: Session, table: TableName) -> None:
             ("location", session.lake.runtime.storage.place_of(info.location)),
             ("snapshot", f"{head.id}, {head.kind}, {readable_time(head.committed_at)} UTC" if head else "none yet"),
             ("holds", f"{rows}; {places}"),
+            *([("clock", f"was ahead: a snapshot lies {lead} in the future")] if lead else []),
             ("primary key", _names(info.primary_key) or "none: rows are only appended"),
             ("partitioned by", _names(info.partition_by) or "nothing"),
             *([("buckets", _buckets(info))] if info.primary_key else []),

@@ -237,30 +237,39 @@ create function lake.happened_v1(own lake.commit, out input_gone boolean, out in
                                  out rows_added boolean, out rows_removed boolean)
 language plpgsql as $$
 begin
-    input_gone := exists (
-        select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
-        where r.commit_id = own.id and f.removed_snapshot is not null);
-    input_claimed := own.kind = 'compact' and exists (
-        select from lake.commit_removal r
-        join lake.commit_removal o on o.file_id = r.file_id
-        join lake.commit other on other.id = o.commit_id
-        where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
-    rows_added := own.reads_whole_table and exists (
+    input_gone := false;
+    input_claimed := false;
+    rows_added := false;
+    rows_removed := false;
+    if exists (select from lake.commit_removal r where r.commit_id = own.id) then
+        input_gone := exists (
+            select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+            where r.commit_id = own.id and f.removed_snapshot is not null);
+        input_claimed := own.kind = 'compact' and exists (
+            select from lake.commit_removal r
+            join lake.commit_removal o on o.file_id = r.file_id
+            join lake.commit other on other.id = o.commit_id
+            where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
+    end if;
+    if own.reads_whole_table then
+        rows_added := exists (
             select from lake.data_file f where f.table_id = own.table_id
-              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id)
-        or exists (
+              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
+        rows_removed := exists (
+            select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
+              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                              and s.kind = 'compact'));
+    elsif exists (select from lake.commit_read r where r.commit_id = own.id) then
+        rows_added := exists (
             select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
             where r.commit_id = own.id
               and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
-    rows_removed := own.reads_whole_table and exists (
-            select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
-              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
-                              and s.kind = 'compact'))
-        or exists (
+        rows_removed := exists (
             select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
             where r.commit_id = own.id and f.removed_snapshot > own.base_snapshot_id
               and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
                               and s.kind = 'compact'));
+    end if;
 end $$;
 
 -- The rules of conflict, one line each.
@@ -339,6 +348,9 @@ language plpgsql as $$
 declare
     stale record;
 begin
+    if not exists (select from lake.verdict v where v.commit_id = own.id) then
+        return;
+    end if;
     select v.gate, v.base_snapshot_id into stale
     from lake.verdicts_v1(own) v
     where v.amendment <> own.amendment

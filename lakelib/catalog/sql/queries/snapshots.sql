@@ -10,6 +10,10 @@ select * from lake.find_moment_v1(%(table_id)s, %(moment)s, %(patience_ms)s);
 -- name: find_oldest_snapshot
 select * from lake.snapshot where table_id = %(table_id)s and expired_at is null order by id limit 1;
 
+-- The latest moment of any snapshot that has not expired.
+-- name: find_latest_moment
+select max(committed_at) as moment from lake.snapshot where table_id = %(table_id)s and expired_at is null;
+
 -- The snapshot that a tag pins.
 -- name: find_tagged_snapshot
 select s.* from lake.tag g join lake.snapshot s on s.table_id = g.table_id and s.id = g.snapshot_id
