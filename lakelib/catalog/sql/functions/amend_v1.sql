@@ -16,12 +16,19 @@ begin
         if adds then
             perform pg_advisory_xact_lock_shared(hashtextextended(own.table_id || ' orphans', 0));
         end if;
-        select * into own from lake.commit c where c.id = own.id and c.state = 'staged' for no key update;
+        select * into own from lake.commit c where c.id = own.id for no key update;
         if not found then
             return '{"outcome": "ended"}';
         end if;
+        -- The reply was lost: whatever became of the commit since, the files of this are its.
         if own.amendment >= (change ->> 'number')::integer then
             return '{"outcome": "amended"}';
+        end if;
+        if own.state <> 'staged' then
+            return '{"outcome": "ended"}';
+        end if;
+        if lake.has_lost_rows_v1(own, (change ->> 'base_snapshot_id')::bigint) then
+            return '{"outcome": "input_gone"}';
         end if;
         if adds and exists (select from lake."table" t
                             where t.id = own.table_id and t.orphans_before > (change ->> 'began_at')::timestamptz) then
@@ -50,6 +57,16 @@ begin
             return '{"outcome": "busy"}';
     end;
     return '{"outcome": "amended"}';
+end $$;
+
+-- Whether rows went where the commit has read, up to a base that it is to have. Where rows have an order of their own its
+-- marks on them would hide later ones, and publishing looks at what comes after the base only.
+create function lake.has_lost_rows_v1(own lake.commit, base bigint) returns boolean
+language plpgsql as $$
+begin
+    return base > own.base_snapshot_id
+        and (select cardinality(t.sequence_by) > 0 from lake."table" t where t.id = own.table_id)
+        and (lake.happened_v1(own)).rows_removed;
 end $$;
 
 -- What a commit does, counted anew.
