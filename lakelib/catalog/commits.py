@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from lakelib.catalog.connect import Catalog
+from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
 from lakelib.errors import NotFoundError
@@ -146,9 +146,10 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
 
 
 def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
-    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time."""
-    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS}
-    catalog.run(lambda db: db.execute(query("take_turn"), parameters))
+    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. Nobody gets
+    a turn while somebody has one, or holds the table."""
+    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS, "patience_ms": str(_LOCK_PATIENCE_MS)}
+    run_alone(catalog, "take_turn", parameters)
 
 
 def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:
@@ -182,10 +183,24 @@ def end(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> C
 
 
 def _ask(catalog: Catalog, name: str, **parameters: Any) -> _Answer:
-    row = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    row = run_alone(catalog, name, parameters)
     assert row is not None
     answer: _Answer = row["answer"]
     return answer
+
+
+def run_alone(catalog: Catalog, name: str, parameters: Mapping[str, Any]) -> Row | None:
+    """What the query gives, as a transaction of its own: no client is between its locks and their end."""
+
+    def work(db: Connection) -> Row | None:
+        db.autocommit = True
+        try:
+            return db.execute(query(name), parameters).fetchone()
+        finally:
+            if not db.closed:
+                db.autocommit = False
+
+    return catalog.run(work)
 
 
 def _proposal_json(proposal: Proposal) -> Jsonb:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from lakelib.catalog.commits import commit_missing
+from lakelib.catalog.commits import commit_missing, run_alone
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
@@ -24,7 +24,7 @@ def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
     ConflictError for a commit that is published or expired.
     """
     parameters = {"verdict": Jsonb(_verdict_to_row(verdict)), "rejection": rejection}
-    row = catalog.run(lambda db: db.execute(query("judge"), parameters).fetchone())
+    row = run_alone(catalog, "judge", parameters)
     assert row is not None
     match row["answer"]["outcome"]:
         case "commit_missing":
