@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -25,23 +26,28 @@ class Losses:
 
 @contextmanager
 def losing(number: int, *, takes_effect: bool) -> Iterator[Losses]:
-    """The connection dies at the `number`-th transaction end: after the server did it, or before it heard of it."""
+    """The connection dies at the `number`-th transaction end, or statement that is a transaction of its own: after the
+    server did it, or before it heard of it."""
     losses = Losses()
-    original = psycopg.Connection.commit
+    end, execute = psycopg.Connection.commit, psycopg.Cursor.execute
 
-    def commit(self: psycopg.Connection[Any]) -> None:
+    def ending(connection: psycopg.Connection[Any], act: Callable[[], Any]) -> Any:
         losses.commits += 1
         if losses.commits != number:
-            original(self)
-            return
+            return act()
         losses.happened = True
         if takes_effect:
-            original(self)
-        self.close()
+            act()
+        connection.close()
         raise psycopg.OperationalError("the connection is lost")
 
+    def execute_alone(self: psycopg.Cursor[Any], *given: Any, **options: Any) -> Any:
+        act = partial(execute, self, *given, **options)
+        return ending(self.connection, act) if self.connection.autocommit else act()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(psycopg.Connection, "commit", commit)
+        patch.setattr(psycopg.Connection, "commit", lambda self: ending(self, partial(end, self)))
+        patch.setattr(psycopg.Cursor, "execute", execute_alone)
         yield losses
 
 
