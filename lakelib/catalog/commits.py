@@ -150,8 +150,9 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
 
 
 def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
-    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time."""
-    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS}
+    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. Nobody gets
+    a turn while somebody has one, or holds the table."""
+    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS, "patience_ms": str(_LOCK_PATIENCE_MS)}
     catalog.do("take_turn", parameters)
 
 

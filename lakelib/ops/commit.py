@@ -14,7 +14,6 @@ from uuid import UUID, uuid4
 from lakelib.catalog import commits, tables
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
 from lakelib.model.commit import (
-    Busy,
     CommitOutcome,
     Conflict,
     Done,
@@ -35,7 +34,7 @@ from lakelib.model.table import Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, at_epoch, error_of, settle_done, while_busy
+from lakelib.ops.publish import abandon, at_epoch, ending_if_given_up, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 
@@ -151,6 +150,13 @@ class _Course:
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
         self._judging = judging
+        with ending_if_given_up(self._runtime, proposal.commit_id):
+            return self._carry(table, proposal)
+
+    def pause(self) -> None:
+        self._patience.pause()
+
+    def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
         outcome = self._begin(table, proposal)
         while not isinstance(outcome, Done):
             self._take_turn_at_last()
@@ -166,9 +172,6 @@ class _Course:
                     self._end(outcome, proposal)
                     raise error_of(outcome, table.full_name)
         return settle_done(self._runtime, outcome)[0]
-
-    def pause(self) -> None:
-        self._patience.pause()
 
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
@@ -244,8 +247,7 @@ class _Course:
 
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:
     """Stages a proposal. It leaves no files if that is impossible."""
-    while isinstance(outcome := commits.stage(runtime.catalog, proposal), Busy):
-        patience.pause()
+    outcome = while_busy(patience, lambda: commits.stage(runtime.catalog, proposal))
     return keep_or_delete(runtime, table, proposal, outcome)
 
 

@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, at_epoch, while_busy
+from lakelib.ops.publish import abandon, at_epoch, ending_if_given_up, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -275,6 +275,13 @@ def _publish(
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
     proposal = _proposal(table, uuid4(), rewritten, began_at)
+    with ending_if_given_up(runtime, proposal.commit_id):
+        return _publish_proposal(runtime, table, proposal, rewritten, tally)
+
+
+def _publish_proposal(
+    runtime: Runtime, table: TableInfo, proposal: Proposal, rewritten: Sequence[_Rewritten], tally: "_Tally"
+) -> int:
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     patience = Patience(f"Compacting {table.full_name}")

@@ -18,30 +18,51 @@ _MOST_PUBLISHERS = 4
 connections, for readers need some."""
 
 
+class GaveUpError(RetryableError):
+    """A table was busy for too long. Nothing was published."""
+
+    default_kind = "catalog_busy"
+
+
 class Patience:
-    """The time that is left of a call, and pauses that grow, with jitter."""
+    """How long a call may still wait, in all, and pauses that grow, with jitter. What it does itself is no waiting."""
 
     def __init__(self, what: str, seconds: float = PATIENCE_SECONDS) -> None:
         """`what` is what was attempted, for the message."""
         self._what = what
         self._seconds = seconds
-        self._deadline = time.monotonic() + seconds
+        self._waited_seconds = 0.0
+        self._waiting_since: float | None = None
         self._pause = _FIRST_PAUSE_SECONDS
 
     @property
     def left_seconds(self) -> float:
-        return max(0.0, self._deadline - time.monotonic())
+        since = self._waiting_since
+        waiting_seconds = 0.0 if since is None else time.monotonic() - since
+        return max(0.0, self._seconds - self._waited_seconds - waiting_seconds)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """What is done within counts as waiting."""
+        self._waiting_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited_seconds += time.monotonic() - self._waiting_since
+            self._waiting_since = None
 
     def pause(self) -> None:
-        """Waits a while. Raises RetryableError if there is no time left."""
+        """Waits a while. Raises GaveUpError if there is no time left."""
         if not self.left_seconds:
-            raise RetryableError(
+            raise GaveUpError(
                 f"{self._what}: the table was busy for {self._seconds:g} s. Nothing was published.",
-                kind="catalog_busy",
                 remedy="Try again. If it lasts, find out in pg_locks who holds the table's row.",
             )
-        time.sleep(min(random.uniform(self._pause / 2, self._pause), self.left_seconds))
+        pause = min(random.uniform(self._pause / 2, self._pause), self.left_seconds)
+        time.sleep(pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+        if self._waiting_since is None:
+            self._waited_seconds += pause
 
 
 class Turns:
@@ -58,7 +79,7 @@ class Turns:
 
     @contextmanager
     def take(self, table_id: int, patience: Patience) -> Iterator[None]:
-        """Raises RetryableError if it does not come to this thread's turn in time."""
+        """Raises GaveUpError if it does not come to this thread's turn in time."""
         if self._process_id != os.getpid():
             self._begin()
         with _held(self._tables.setdefault(table_id, threading.RLock()), patience), _held(self._slots, patience):

@@ -4,7 +4,8 @@ Publishing is retried while the catalog is out of reach or the table busy, and i
 never deleted here: while a commit's outcome is unknown they may be live. This is where outcomes become exceptions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 from uuid import UUID
 
@@ -34,7 +35,7 @@ from lakelib.model.commit import (
 from lakelib.model.table import Approval, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
-from lakelib.ops.patience import Patience
+from lakelib.ops.patience import GaveUpError, Patience
 from lakelib.ops.runtime import Runtime
 
 Outcome = TypeVar("Outcome")
@@ -71,11 +72,14 @@ def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
     return outcome
 
 
-def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
-    """The first outcome that is not that a table is busy. Raises RetryableError if that lasts."""
-    while isinstance(outcome := attempt(), Busy):
+def while_busy(patience: Patience, attempt: Callable[[], Outcome | Busy]) -> Outcome:
+    """The first outcome that is not that a table is busy. Raises GaveUpError if that lasts."""
+    while True:
+        with patience.waiting():
+            outcome = attempt()
+        if not isinstance(outcome, Busy):
+            return outcome
         patience.pause()
-    return outcome
 
 
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
@@ -129,6 +133,17 @@ def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
 def abandon(runtime: Runtime, commit_id: UUID, reason: str) -> bool:
     """Whether the commit's files are free to be reclaimed: not if it was decided otherwise before."""
     return commits.end(runtime.catalog, commit_id, CommitState.EXPIRED, reason) is CommitState.EXPIRED
+
+
+@contextmanager
+def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
+    """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
+    try:
+        yield
+    except GaveUpError as error:
+        with suppress(LakeError):
+            abandon(runtime, commit_id, error.kind)
+        raise
 
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:

@@ -24,11 +24,11 @@ begin
     end if;
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
-        if publishing ->> 'approved_by' is not null then
-            perform pg_advisory_xact_lock(hashtextextended(c.table_id || ' ' || c.application, 0))
+        -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
+        perform pg_advisory_xact_lock(work.key) from (
+            select hashtextextended(c.table_id || ' ' || c.application, 0) as key
             from lake.commit c where c.id = any(commit_ids) and c.application is not null
-            order by c.table_id, c.application;
-        end if;
+            order by c.table_id, c.application offset 0) work;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
         perform from lake.commit c join lake."table" t on t.id = c.table_id
