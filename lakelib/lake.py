@@ -12,11 +12,14 @@ from uuid import UUID
 from lakelib.catalog import tables
 from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
-from lakelib.catalog.migrate import migrate
+from lakelib.catalog.migrate import make_ready
+from lakelib.catalog.migrate import migrate as migrate_catalog
 from lakelib.errors import InvalidInputError
+from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
+from lakelib.model.upgrade import Upgrade
 from lakelib.ops import create, gates, inspect, judge, publish, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
@@ -34,11 +37,34 @@ def connect(
 ) -> "Lake":
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
 
-    With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. Brings the catalog to the present
-    schema. Raises InvalidInputError naming a wrong setting and where it came from, or a local warehouse that can be no
-    folder; RetryableError if the catalog is out of reach.
+    With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. An empty database becomes a catalog;
+    an embedded one gets what this version adds. Raises InvalidInputError naming a wrong setting and where it came from,
+    for a local warehouse that can be no folder, and for a catalog that is too new, or too old (`migrate`);
+    RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
+
+
+def migrate(
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    *,
+    post: bool = False,
+    dry_run: bool = False,
+    **settings: str | None,
+) -> Upgrade:
+    """The catalog of a lake, named as for `connect`, gets all that this version needs: clients of the version before go
+    on working beside those of this one. With `post` they are shut out, which nothing undoes. A dry run only tells.
+
+    Raises RetryableError if the catalog's tables are in use for too long.
+    """
+    post, dry_run = checked_flag("post", post), checked_flag("dry_run", dry_run)
+    found = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
+    opened = _reach_catalog(found)
+    try:
+        return migrate_catalog(opened, post=post, dry_run=dry_run)
+    finally:
+        opened.close()
 
 
 class Lake:
@@ -211,11 +237,18 @@ class Transaction:
 
 
 def _open_catalog(settings: Settings) -> Catalog:
+    catalog = _reach_catalog(settings)
+    try:
+        make_ready(catalog, is_own=settings.catalog is None)
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def _reach_catalog(settings: Settings) -> Catalog:
     if settings.catalog is None:
         server = EmbeddedServer(Path(settings.embedded_catalog).absolute())
-        catalog = Catalog(server.url, revive=server.ensure_running)
-    else:
-        check_url(settings.catalog)
-        catalog = Catalog(settings.catalog)
-    migrate(catalog)
-    return catalog
+        return Catalog(server.url, revive=server.ensure_running)
+    check_url(settings.catalog)
+    return Catalog(settings.catalog)

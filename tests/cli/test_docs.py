@@ -77,6 +77,7 @@ def test_the_fields_in_json_are_those_that_are_named(run: Run, names: Mapping[st
         "tag delete": ["tag", "delete", orders, "fields"],
         "expire": ["expire", orders],
         "vacuum": ["vacuum"],
+        "migrate": ["migrate", "--dry-run"],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

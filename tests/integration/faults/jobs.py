@@ -220,3 +220,7 @@ def transact_often(say: Say, warehouse: str, url: str, names: tuple[str, str], w
 def migrate_once(say: Say, warehouse: str, url: str) -> list[str]:
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
         return lake.namespaces()
+
+
+def migrate_shared(say: Say, url: str) -> None:
+    lakelib.migrate(catalog=url, post=True)
