@@ -18,8 +18,9 @@ if TYPE_CHECKING:
         RejectedError,
         RetryableError,
     )
-    from lakelib.lake import Lake, Transaction, connect, restore
+    from lakelib.lake import Lake, Transaction, connect, migrate, restore
     from lakelib.model.table import Snapshot
+    from lakelib.model.upgrade import Upgrade
     from lakelib.model.verdict import Verdict
     from lakelib.scan import Scan
     from lakelib.table import StagedCommit, Table
@@ -41,9 +42,11 @@ __all__ = [
     "StagedCommit",
     "Table",
     "Transaction",
+    "Upgrade",
     "Verdict",
     "__version__",
     "connect",
+    "migrate",
     "restore",
 ]
 
@@ -54,8 +57,10 @@ _HOMES = {
     "StagedCommit": "lakelib.table",
     "Table": "lakelib.table",
     "Transaction": "lakelib.lake",
+    "Upgrade": "lakelib.model.upgrade",
     "Verdict": "lakelib.model.verdict",
     "connect": "lakelib.lake",
+    "migrate": "lakelib.lake",
     "restore": "lakelib.lake",
 }
 """Where the public names live that are not errors."""

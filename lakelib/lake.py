@@ -13,14 +13,17 @@ from uuid import UUID
 from lakelib.catalog import tables
 from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
-from lakelib.catalog.migrate import migrate
+from lakelib.catalog.migrate import make_ready
+from lakelib.catalog.migrate import migrate as migrate_catalog
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.doctor import DoctorReport, Finding
+from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.identity import Identity, Standing
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.table import Snapshot
+from lakelib.model.upgrade import Upgrade
 from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, vacuum
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
@@ -43,9 +46,10 @@ def connect(
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
 
     With nothing set the warehouse is ./.lake/warehouse. Without a catalog a local warehouse has a PostgreSQL of its
-    own, in its folder: such a lake is one folder, found from anywhere, which may be moved. Brings the catalog to the
-    present schema. Raises InvalidInputError naming a wrong setting and where it came from, a local warehouse that can
-    be no folder, or one whose catalog has to be named; RetryableError if the catalog is out of reach.
+    own, in its folder: such a lake is one folder, found from anywhere, which may be moved. An empty database becomes a
+    catalog; an embedded one gets what this version adds. Raises InvalidInputError naming a wrong setting and where it
+    came from, for a local warehouse that can be no folder, one whose catalog has to be named, and a catalog that is too
+    new, or too old (`migrate`); RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
 
@@ -89,6 +93,29 @@ def restore(
         report=report,
         seconds=time.monotonic() - began,
     )
+
+
+def migrate(
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    *,
+    post: bool = False,
+    dry_run: bool = False,
+    **settings: str | None,
+) -> Upgrade:
+    """The catalog of a lake, named as for `connect`, gets all that this version needs: clients of the version before go
+    on working beside those of this one. With `post` they are shut out, which nothing undoes. A dry run only tells.
+
+    Raises RetryableError if the catalog's tables are in use for too long.
+    """
+    post, dry_run = checked_flag("post", post), checked_flag("dry_run", dry_run)
+    found = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
+    location = complete_uri(found.warehouse, found.storage.default_fs)
+    opened, _ = _reach_catalog(found, open_storage(location, found.storage))
+    try:
+        return migrate_catalog(opened, post=post, dry_run=dry_run)
+    finally:
+        opened.close()
 
 
 class Lake:
@@ -331,7 +358,7 @@ def _open_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | 
     """The catalog, and the folder of an embedded one relative to a local warehouse."""
     catalog, relative = _reach_catalog(settings, storage)
     try:
-        migrate(catalog)
+        make_ready(catalog, is_own=settings.catalog is None)
     except BaseException:
         catalog.close()
         raise

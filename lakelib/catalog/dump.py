@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.migrate import check_ledger, load_migrations, migrate_within
+from lakelib.catalog.migrate import Ledger, check_ledger, load_migrations, migrate_within
 from lakelib.catalog.programs import TO_SERVER, find_program, run_program
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
@@ -172,7 +172,8 @@ def write_dump(moment: Moment, path: Path) -> None:
 def check_target(catalog: Catalog, made_by_version: int, migrations: Sequence[tuple[int, str, str]]) -> None:
     """The catalog's database can take a backup. What an earlier restore has left unfinished is cleared away. Raises
     InvalidInputError for one that has a catalog, or whose server is older than the backup's."""
-    check_ledger({number: checksum for number, _, checksum in migrations}, load_migrations())
+    closed = {number: checksum for number, _, checksum in migrations}
+    check_ledger(Ledger(added={}, closed=closed), load_migrations())
     found = _find(catalog)
     version = found["version"] // 10_000
     if version < made_by_version:

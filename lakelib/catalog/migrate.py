@@ -1,17 +1,35 @@
-"""Brings a database to the present schema: a ledger of migrations with checksums, one migrator at a time."""
+"""Brings a database to the present schema, in two phases, one migrator at a time.
+
+What only adds (`pre`) is noted in `lake.upgrade`: clients of the version before go on working beside those of this
+one. What shuts them out (`post`) is noted in `lake.migration`, which every client reads when it connects. A client
+needs all additions that it knows, to the letter, and nothing in `lake.migration` that it does not know; additions of a
+later version are nothing to it.
+"""
 
 import hashlib
+import random
 import re
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+import psycopg
 from psycopg import sql
 
+from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.errors import CorruptionError, InvalidInputError
+from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
+from lakelib.model.upgrade import Phase, Step, Upgrade
 
 _LOCK_ID = 0x6C616B65
+_LOCK_TIMEOUT = "1s"
+"""How long others may have to queue behind a migration that waits for a table itself."""
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.5
+_LAST_IN_ONE = 3
+"""Migrations up to this one have no phases: they shut older clients out at once."""
 _FILE_NAME = re.compile(r"^(\d{4})_(\w+)\.sql$")
 _INCLUDE = re.compile(r"^-- include: (\S+)$", re.MULTILINE)
 
@@ -21,70 +39,175 @@ class Migration:
     version: int
     name: str
     text: str
+    """What it adds."""
+    post_text: str = ""
+    """What it does once older clients are shut out."""
 
     @property
     def checksum(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return hashlib.sha256((self.text + self.post_text).encode()).hexdigest()
+
+    def step(self, phase: Phase) -> Step:
+        return Step(version=self.version, name=self.name, phase=phase)
 
 
-def migrate(catalog: Catalog) -> None:
-    """The catalog has the present schema afterwards. An empty database gets it in one step, an older one migration by
-    migration. Raises when the ledger disagrees with this version of lakelib; changes nothing then."""
-    if not catalog.run(_is_current, only_reads=True):
-        catalog.run(_migrate)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """The checksums of migrations by version."""
+
+    added: Mapping[int, str]
+    closed: Mapping[int, str]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.closed
+
+    def has(self, migration: Migration) -> bool:
+        return migration.version in self.added or migration.version in self.closed
+
+    def due(self, known: Collection[Migration], phases: Collection[Phase]) -> tuple[Step, ...]:
+        """The steps that are left, in the order in which they are taken."""
+        pre = [each.step(Phase.PRE) for each in known if not self.has(each)]
+        post = [
+            each.step(Phase.POST) for each in known if each.version not in self.closed and each.version > _LAST_IN_ONE
+        ]
+        return tuple(step for step in (*pre, *post) if step.phase in phases)
 
 
-def _migrate(connection: Connection) -> None:
-    connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
-    applied = _read_ledger(connection)
-    known = load_migrations()
-    check_ledger(applied, known)
-    if not applied:
-        connection.execute(sql.SQL(load_schema()))
-    for migration in known[len(applied) :]:
-        if applied:
-            connection.execute(sql.SQL(migration.text))
-        _record(connection, migration)
+def make_ready(catalog: Catalog, *, is_own: bool) -> None:
+    """This version can work with the catalog afterwards. An empty database is set up. Additions that are missing are
+    made where the catalog `is_own`, that is no other's to look after.
+
+    Raises InvalidInputError if the catalog is too old or too new, CorruptionError if a migration was applied with
+    another text; changes nothing then.
+    """
+    ledger = catalog.run(_read_checked)
+    missing = ledger.due(load_migrations(), [Phase.PRE])
+    if ledger.is_empty or (is_own and missing):
+        migrate(catalog)
+    elif missing:
+        raise InvalidInputError(
+            f"The catalog at {place_of(catalog.url)} lacks what this lakelib needs: {_named(missing)}.",
+            kind="catalog_too_old",
+            remedy="Run `lake migrate` once. Clients of the version before go on working.",
+        )
+
+
+def migrate(catalog: Catalog, *, post: bool = False, dry_run: bool = False) -> Upgrade:
+    """The catalog has all additions afterwards, and with `post` older clients are shut out. An empty database gets the
+    present schema in one step. A dry run only tells.
+
+    Raises RetryableError if its tables were in use for too long; what `make_ready` raises for other ledgers.
+    """
+    phases = (Phase.PRE, Phase.POST) if post else (Phase.PRE,)
+    if dry_run:
+        return _told(catalog.run(_read_checked), phases)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return catalog.run(lambda connection: _migrate(connection, phases))
+        except RetryableError as error:
+            if error.kind != "catalog_busy" or time.monotonic() >= deadline:
+                raise
+        time.sleep(random.uniform(_PAUSE_SECONDS / 2, _PAUSE_SECONDS))
 
 
 def migrate_within(connection: Connection) -> None:
-    """As `migrate`, in a transaction that is under way."""
-    _migrate(connection)
+    """All additions, in a transaction that is under way."""
+    _migrate(connection, (Phase.PRE,))
 
 
-def check_ledger(applied: dict[int, str], known: tuple[Migration, ...]) -> None:
-    """Raises unless what was applied is a beginning of what is known, to the letter."""
-    newest = known[-1].version
-    if applied and max(applied) > newest:
+def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
+    try:
+        connection.execute("select set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
+        ledger = _read_checked(connection)
+        if ledger.is_empty:
+            _set_up(connection)
+            return Upgrade(done=ledger.due(load_migrations(), list(Phase)), due=(), dry_run=False)
+        known = {each.version: each for each in load_migrations()}
+        steps = ledger.due(known.values(), phases)
+        for step in steps:
+            _take(connection, known[step.version], step.phase)
+        return Upgrade(done=steps, due=_read_ledger(connection).due(known.values(), list(Phase)), dry_run=False)
+    except psycopg.errors.LockNotAvailable as error:
+        raise RetryableError(
+            "The catalog cannot be migrated: its tables are in use, or another migration is under way.",
+            kind="catalog_busy",
+            remedy="Nothing was changed. Try again; if it lasts, find out in pg_locks who holds them.",
+        ) from error
+
+
+def _set_up(connection: Connection) -> None:
+    connection.execute(sql.SQL(load_schema()))
+    for migration in load_migrations():
+        _record(connection, "migration", migration)
+
+
+def _take(connection: Connection, migration: Migration, phase: Phase) -> None:
+    is_adding = phase is Phase.PRE
+    text = migration.text if is_adding else migration.post_text
+    if text:
+        connection.execute(sql.SQL(text))
+    if is_adding and migration.version > _LAST_IN_ONE:
+        if not _has_table(connection, "upgrade"):
+            connection.execute(sql.SQL(_load_text("upgrade.sql")))
+        _record(connection, "upgrade", migration)
+    else:
+        _record(connection, "migration", migration)
+
+
+def _told(ledger: Ledger, phases: Collection[Phase]) -> Upgrade:
+    wanted = list(Phase) if ledger.is_empty else phases
+    done, steps = ledger.due(load_migrations(), wanted), ledger.due(load_migrations(), list(Phase))
+    return Upgrade(done=done, due=tuple(step for step in steps if step not in done), dry_run=True)
+
+
+def check_ledger(ledger: Ledger, known: Collection[Migration]) -> None:
+    """Raises unless what was applied is known, to the letter. Additions of others need not be."""
+    newest = max(each.version for each in known)
+    unknown = sorted(ledger.closed.keys() - {each.version for each in known})
+    if unknown:
         raise InvalidInputError(
-            f"The catalog has schema version {max(applied)}, this lakelib knows up to {newest}.",
+            f"The catalog has schema version {unknown[-1]}, this lakelib knows up to {newest}.",
             kind="catalog_too_new",
             remedy="Use the newer lakelib that made it.",
         )
-    for migration in known[: len(applied)]:
-        if applied.get(migration.version) != migration.checksum:
-            raise CorruptionError(
-                f"Migration {migration.version} ({migration.name}) was applied to the catalog with another text.",
-                kind="migration_changed",
-                remedy="Restore the migration file: an applied migration never changes.",
-            )
+    for migration in known:
+        for applied in (ledger.added, ledger.closed):
+            if applied.get(migration.version, migration.checksum) != migration.checksum:
+                raise CorruptionError(
+                    f"Migration {migration.version} ({migration.name}) was applied to the catalog with another text.",
+                    kind="migration_changed",
+                    remedy="Restore the migration file: an applied migration never changes.",
+                )
 
 
 @cache
 def load_migrations() -> tuple[Migration, ...]:
-    """All migrations in order."""
+    """All migrations in order. What one does at last is in a file beside it, `0001_name.post.sql`."""
     folder = resources.files("lakelib.catalog") / "sql" / "migrations"
-    found = []
-    for file in folder.iterdir():
-        parts = _FILE_NAME.match(file.name)
-        if parts:
-            found.append(Migration(version=int(parts[1]), name=parts[2], text=_with_included(file.read_text())))
+    texts = {file.name: file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")}
+    found = [
+        Migration(
+            version=int(parts[1]),
+            name=parts[2],
+            text=_with_included(text),
+            post_text=_with_included(texts.get(f"{parts[1]}_{parts[2]}.post.sql", "")),
+        )
+        for name, text in texts.items()
+        if (parts := _FILE_NAME.match(name))
+    ]
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
 def load_schema() -> str:
     """The present schema."""
-    return _with_included((resources.files("lakelib.catalog") / "sql" / "schema.sql").read_text())
+    return _load_text("schema.sql")
+
+
+def _load_text(name: str) -> str:
+    return _with_included((resources.files("lakelib.catalog") / "sql" / name).read_text())
 
 
 def _with_included(text: str) -> str:
@@ -94,24 +217,34 @@ def _with_included(text: str) -> str:
     return _INCLUDE.sub(lambda line: (folder / line[1]).read_text(), text)
 
 
-def _is_current(connection: Connection) -> bool:
-    applied = _read_ledger(connection)
-    return applied == {migration.version: migration.checksum for migration in load_migrations()}
+def _read_checked(connection: Connection) -> Ledger:
+    ledger = _read_ledger(connection)
+    check_ledger(ledger, load_migrations())
+    return ledger
 
 
-def _read_ledger(connection: Connection) -> dict[int, str]:
+def _read_ledger(connection: Connection) -> Ledger:
+    return Ledger(added=_read_applied(connection, "upgrade"), closed=_read_applied(connection, "migration"))
+
+
+def _read_applied(connection: Connection, table: str) -> dict[int, str]:
+    if not _has_table(connection, table):
+        return {}
+    statement = sql.SQL("select version, checksum from lake.{}").format(sql.Identifier(table))
+    return {row["version"]: row["checksum"] for row in connection.execute(statement)}
+
+
+def _has_table(connection: Connection, name: str) -> bool:
     # Names are looked up in a cache, which remembers that there was no such schema before another migrator made it.
     # Reading the system catalogs themselves sees what is there, and brings the cache up to date.
-    present = "select from pg_catalog.pg_tables where schemaname = 'lake' and tablename = 'migration'"
-    if connection.execute(present).fetchone() is None:
-        return {}
-    return {
-        row["version"]: row["checksum"] for row in connection.execute("select version, checksum from lake.migration")
-    }
+    present = "select from pg_catalog.pg_tables where schemaname = 'lake' and tablename = %s"
+    return connection.execute(present, (name,)).fetchone() is not None
 
 
-def _record(connection: Connection, migration: Migration) -> None:
-    connection.execute(
-        "insert into lake.migration (version, name, checksum) values (%s, %s, %s)",
-        (migration.version, migration.name, migration.checksum),
-    )
+def _record(connection: Connection, table: str, migration: Migration) -> None:
+    statement = sql.SQL("insert into lake.{} (version, name, checksum) values (%s, %s, %s)")
+    connection.execute(statement.format(sql.Identifier(table)), (migration.version, migration.name, migration.checksum))
+
+
+def _named(steps: Collection[Step]) -> str:
+    return ", ".join(f"migration {step.version} ({step.name})" for step in steps)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lakelib.lake import Lake
+    from lakelib.model.upgrade import Upgrade
     from lakelib.table import Table
 
 BROKEN_PIPE_EXIT_CODE = 141
@@ -102,6 +103,14 @@ class Session:
 
     def table(self, name: str) -> "Table":
         return self.lake.table(name)
+
+    def migrate(self, *, post: bool, dry_run: bool) -> "Upgrade":
+        """Migrates the lake's catalog, to which nobody can connect who finds it too old. Raises NotFoundError as
+        `lake` does."""
+        import lakelib
+
+        _check_there(self._common)
+        return lakelib.migrate(self._common.warehouse, self._common.catalog, post=post, dry_run=dry_run)
 
     @functools.cached_property
     def out(self) -> "Console":
@@ -211,8 +220,14 @@ def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> 
 
 
 def _connect(common: Common) -> "Lake":
-    """A command looks at a lake that is there: run in the wrong folder, it makes none."""
     import lakelib
+
+    _check_there(common)
+    return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
+
+
+def _check_there(common: Common) -> None:
+    """A command looks at a lake that is there: run in the wrong folder, it makes none."""
     from lakelib.lake import has_own_catalog
     from lakelib.settings import DEFAULT_WAREHOUSE, load_settings
 
@@ -225,7 +240,6 @@ def _connect(common: Common) -> "Lake":
             remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
             "LAKE_CATALOG, or --warehouse and --catalog.",
         )
-    return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
 
 
 def _safe(text: str) -> str:

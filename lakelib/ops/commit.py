@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from lakelib.catalog import commits, tables
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
 from lakelib.model.commit import (
+    Busy,
     CommitOutcome,
     Conflict,
     Done,
@@ -248,6 +249,7 @@ class _Course:
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:
     """Stages a proposal. It leaves no files if that is impossible."""
     outcome = while_busy(patience, lambda: commits.stage(runtime.catalog, proposal))
+    assert not isinstance(outcome, Busy)
     return keep_or_delete(runtime, table, proposal, outcome)
 
 

@@ -72,7 +72,7 @@ def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
     return outcome
 
 
-def while_busy(patience: Patience, attempt: Callable[[], Outcome | Busy]) -> Outcome:
+def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
     """The first outcome that is not that a table is busy. Raises GaveUpError if that lasts."""
     while True:
         with patience.waiting():

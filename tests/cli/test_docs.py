@@ -95,6 +95,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "expire": ["expire", orders],
         "vacuum": ["vacuum"],
         "adopt": ["adopt", "--by", "ann", "--reason", "x"],
+        "migrate": ["migrate", "--dry-run"],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

@@ -8,6 +8,8 @@ create table lake.migration (
     applied_at timestamptz not null default clock_timestamp()
 );
 
+-- include: upgrade.sql
+
 create table lake.namespace (
     name text primary key,
     created_at timestamptz not null default clock_timestamp()
@@ -349,3 +351,4 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/judge_v1.sql
 -- include: functions/end_v1.sql
 -- include: functions/holds_past_v1.sql
+-- include: functions/refuse_publish_v1.sql

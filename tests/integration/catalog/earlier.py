@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 
 _BACK = """
+drop table if exists lake.upgrade;
 drop table lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake."table" drop column turn_of, drop column turn_until;
 alter table lake.commit drop column amendment;

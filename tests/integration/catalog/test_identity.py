@@ -436,6 +436,7 @@ def test_an_earlier_lake_gets_identity_and_note_from_processes_at_once(catalog_u
         make_table(lake)
         with psycopg.connect(catalog_url) as connection:
             make_earlier(connection)
+        lakelib.migrate(catalog=catalog_url)
         lake.runtime.storage.delete_files([MARKER_NAME])
 
     def open_and_write(number: int) -> str:
@@ -458,6 +459,7 @@ def test_whoever_may_only_read_connects(catalog_url: str, local: Place) -> None:
         make_table(lake)
         with psycopg.connect(catalog_url) as connection:
             make_earlier(connection)
+        lakelib.migrate(catalog=catalog_url)
         lake.runtime.storage.delete_files([MARKER_NAME])
         Path(local.warehouse).chmod(0o555)
     try:

@@ -302,3 +302,7 @@ def take_turn_and_wait(say: Say, warehouse: str, url: str, name: str) -> None:
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
         commits.take_turn(lake._runtime.catalog, lake.table(name)._info.id, uuid4())
         time.sleep(60)
+
+
+def migrate_shared(say: Say, url: str) -> None:
+    lakelib.migrate(catalog=url, post=True)

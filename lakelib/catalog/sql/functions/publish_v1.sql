@@ -401,6 +401,7 @@ end $$;
 create function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
 language plpgsql as $$
 begin
+    perform set_config('lake.publishing', 'v1', true);
     with published as (
         insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
         select c.table_id, new_id, c.id, c.kind,
