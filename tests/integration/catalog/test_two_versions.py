@@ -1,7 +1,9 @@
 """Two versions work on one catalog between the phases of a migration; then the older one is shut out."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -211,6 +213,24 @@ def test_a_transaction_takes_commits_of_both(new: Lake, old: OldLake) -> None:
     assert [each.id for each in old.transact([one.id, str(two.id)])] == [1, 1]
 
     assert content(new) == {1: 0}
+
+
+def test_writers_of_both_at_once_lose_nothing(new: Lake, old: OldLake) -> None:
+    def write(table: Any, first: int) -> None:
+        for number in range(first, first + 20):
+            table.upsert(rows(number, value=first))
+            if number % 5 == 0:
+                table.delete(f"id = {number}")
+            if number % 7 == 0:
+                table.compact()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(write, lake.table("shop.t"), first) for lake, first in ((new, 0), (old, 100))]
+    for each in done:
+        each.result()
+
+    expected = {number: first for first in (0, 100) for number in range(first, first + 20) if number % 5}
+    assert content(new) == content(old) == expected
 
 
 def test_a_required_suite_holds_for_the_older_version_too(new: Lake, old: OldLake, tmp_path: Path) -> None:
