@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from importlib.metadata import version
 
+import lakelib
 from dags.lake_dags.detached import end_job
 from dags.lake_dags.places import MAINTENANCE_POOL
 from infra.airflow.api import ApiError, health, log_in
@@ -137,7 +138,8 @@ def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mappin
 
 
 def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:
-    """Brings Airflow's database up to date, unless this version has done so."""
+    """Brings the lake's catalog up to date, and Airflow's database unless this version has done so."""
+    lakelib.migrate(home.warehouse.as_uri(), settings["LAKE_CATALOG"])
     airflow = version("apache-airflow")
     if migrated_by(server) == airflow:
         return

@@ -146,15 +146,13 @@ def _set_up(connection: Connection) -> None:
 
 def _take(connection: Connection, migration: Migration, phase: Phase) -> None:
     is_adding = phase is Phase.PRE
+    has_phases = migration.version > _LAST_IN_ONE
+    if has_phases and not _has_table(connection, "upgrade"):
+        connection.execute(sql.SQL(_load_text("upgrade.sql")))
     text = migration.text if is_adding else migration.post_text
     if text:
         connection.execute(sql.SQL(text))
-    if is_adding and migration.version > _LAST_IN_ONE:
-        if not _has_table(connection, "upgrade"):
-            connection.execute(sql.SQL(_load_text("upgrade.sql")))
-        _record(connection, "upgrade", migration)
-    else:
-        _record(connection, "migration", migration)
+    _record(connection, "upgrade" if is_adding and has_phases else "migration", migration)
 
 
 def _told(ledger: Ledger, phases: Collection[Phase]) -> Upgrade:

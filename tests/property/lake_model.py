@@ -276,19 +276,29 @@ class TableModel:
         self.tags[name] = wanted
         return wanted
 
-    def expire(self, keep_last: int, *, with_commits: bool) -> tuple[list[int], list[int]]:
-        """The snapshots that expire, and those that tags and open commits keep from it."""
+    def expire(self, keep_last: int, expired: Sequence[int], *, with_commits: bool) -> list[int]:
+        """These snapshots have expired; gives those that something keeps from it. What tags pin stays, and what open
+        commits that have read rows may have to be compared with; others may hold it, too."""
         open_commits = [number for number, state in enumerate(self.states) if state in ("staged", "rejected")]
         if with_commits:
             for number in open_commits:
                 self.states[number] = "expired"
             open_commits = []
-        first_held = min((self.proposals[number].base for number in open_commits), default=self.head_id)
+        bases = [self.proposals[number].base for number in open_commits]
+        reading = [each.base for each in map(self.proposals.__getitem__, open_commits) if self._has_read(each)]
         tagged = set(self.tags.values())
         let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
-        expired = [number for number in let_go if number not in tagged and number < first_held]
+        free = [number for number in let_go if number not in tagged]
+        assert set(expired) >= {number for number in free if number < min(bases, default=self.head_id)}
+        assert set(expired) <= {number for number in free if number < min(reading, default=self.head_id)}
         self.expired |= set(expired)
-        return expired, [number for number in let_go if number not in expired]
+        return [number for number in let_go if number not in expired]
+
+    def _has_read(self, proposal: Proposal) -> bool:
+        pred = proposal.read_pred
+        return bool(proposal.removed_files) or (
+            pred is not None and (bool(self.partition_by) or self.may_hold(pred, ()))
+        )
 
     # What a caller means
 

@@ -31,7 +31,7 @@ def make(lake: Lake, folder: Path) -> dict[str, Any]:
 
 
 def _make_orders(lake: Lake) -> dict[str, str]:
-    """With a key and an order of its own: upserts, deletes, a compaction, other columns, marks, tags, expiries."""
+    """With a key and an order of its own: upserts, deletes, a compaction, other columns, marks, tags, expiry."""
     orders = lake.create_table(
         "shop.orders", _ORDERS, primary_key=["id"], partition_by=["day"], sequence_by=["version"], buckets=2
     )
