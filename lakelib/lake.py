@@ -13,11 +13,13 @@ from lakelib.catalog import tables
 from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import migrate
+from lakelib.catalog.rights import load_rights
 from lakelib.errors import InvalidInputError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.maintenance import VacuumResult
+from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
-from lakelib.ops import create, gates, inspect, judge, publish, vacuum
+from lakelib.ops import create, gates, inspect, judge, publish, roles, vacuum
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
@@ -152,6 +154,23 @@ class Lake:
         """All suites that were registered, by name, the newest version first."""
         return gates.list_gates(self._runtime)
 
+    def grant(self, role: str, user: str) -> None:
+        """A user of the catalog's database may do what the role says: "reader", "writer", "publisher", "maintainer" or
+        "owner". With the first one the catalog gets its roles: until then one user owns everything."""
+        roles.grant(self._runtime, role, user)
+
+    def revoke(self, role: str, user: str) -> None:
+        """Takes a role from a user. Raises NotFoundError if it was not granted."""
+        roles.revoke(self._runtime, role, user)
+
+    def grants(self) -> list[Grant]:
+        """Who was given which role."""
+        return roles.list_grants(self._runtime)
+
+    def grant_sql(self, role: str, user: str) -> str:
+        """What an administrator runs in the catalog's database to grant a role, where its owner may make none."""
+        return roles.grant_sql(self._runtime, role, user)
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
         return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
@@ -218,4 +237,5 @@ def _open_catalog(settings: Settings) -> Catalog:
         check_url(settings.catalog)
         catalog = Catalog(settings.catalog)
     migrate(catalog)
+    load_rights(catalog)
     return catalog

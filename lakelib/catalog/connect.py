@@ -17,7 +17,9 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from lakelib.catalog.address import check_address, login_of, place_of
+from lakelib.catalog.denied import denied
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
+from lakelib.model.roles import Right
 
 Connection = psycopg.Connection[DictRow]
 Result = TypeVar("Result")
@@ -63,6 +65,8 @@ class Catalog:
     ) -> None:
         """`revive` is called before a retry: it starts an embedded server that has died."""
         self.url = url
+        self.rights: frozenset[Right] = frozenset()
+        """Those that the user was seen to have; `catalog.rights` looks."""
         self._patience_seconds = patience_seconds
         self._max_connections = max_connections
         self._revive = revive
@@ -285,11 +289,7 @@ def _refused(url: str, error: Exception) -> LakeError:
 def _failed(url: str, error: psycopg.Error) -> LakeError:
     """What is neither the connection's fault nor foreseen by the work itself."""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return InvalidInputError(
-            f"The catalog at {_without_password(url)} denies its user the right: {_said(error)}.",
-            kind="catalog_refused",
-            remedy="Grant it, or name another user in the setting catalog (LAKE_CATALOG).",
-        )
+        return denied(url, error)
     return LakeError(
         f"The catalog at {_without_password(url)} refused a statement: {_said(error)}.",
         kind="catalog_failed",

@@ -9,6 +9,7 @@ from importlib import resources
 from psycopg import sql
 
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.roles import become_owner, renew_privileges
 from lakelib.errors import CorruptionError, InvalidInputError
 
 _LOCK_ID = 0x6C616B65
@@ -39,12 +40,14 @@ def _migrate(connection: Connection) -> None:
     applied = _read_ledger(connection)
     known = load_migrations()
     check_ledger(applied, known)
+    become_owner(connection)
     if not applied:
         connection.execute(sql.SQL(load_schema()))
     for migration in known[len(applied) :]:
         if applied:
             connection.execute(sql.SQL(migration.text))
         _record(connection, migration)
+    renew_privileges(connection)
 
 
 def check_ledger(applied: dict[int, str], known: tuple[Migration, ...]) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 
@@ -97,12 +97,7 @@ def retire_dropped(catalog: Catalog, table_id: int) -> int:
     """All files of a dropped table enter the queue, due at once, unless somebody still reads it; how many. Safe to
     repeat."""
     parameters = {"table_id": table_id, "limit": _BATCH}
-
-    def expire(db: Connection) -> None:
-        for step in ("lock_snapshots_of_dropped", "expire_commits_of_dropped", "expire_snapshots_of_dropped"):
-            db.execute(query(step), parameters)
-
-    catalog.run(expire)
+    catalog.run(lambda db: db.execute(query("retire_dropped"), parameters))
     queued = 0
     while files := _queue_some(catalog, parameters):
         queued += files

@@ -16,6 +16,7 @@ declare
     answers jsonb := '[]';
     missing uuid;
 begin
+    perform lake.check_publisher_v1(commit_ids, publishing);
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
         if publishing ->> 'approved_by' is not null then
