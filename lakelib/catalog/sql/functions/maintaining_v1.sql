@@ -30,6 +30,7 @@ end $$;
 create function lake.expire_snapshots_v1(own_table bigint, ids bigint[]) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+    perform lake.check_right_v1('maintain');
     perform pg_advisory_xact_lock(hashtextextended('lake.expire ' || own_table, 0));
     perform from lake.snapshot s where s.table_id = own_table and s.id = any(ids) and s.expired_at is null
     order by s.id for update;

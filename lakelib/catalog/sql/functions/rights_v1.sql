@@ -16,10 +16,14 @@ begin
     return stands_for is not null and has_function_privilege(session_user, stands_for, 'execute');
 end $$;
 
--- Ends the work of a user who lacks the right. The detail names it to programs.
+-- Ends the work of a user who lacks the right; the detail names it to programs. And of one in whose transaction no
+-- statement sees what others have committed since it began: checks would look at the past.
 create function lake.check_right_v1(wanted text) returns void
 language plpgsql stable as $$
 begin
+    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        raise invalid_transaction_state using message = 'the catalog is changed in transactions that are READ COMMITTED';
+    end if;
     if not lake.has_right_v1(wanted) then
         raise insufficient_privilege using message = format('user %s lacks the right to %s', session_user, wanted),
                                            detail = wanted;
