@@ -236,6 +236,10 @@ def _open_catalog(settings: Settings) -> Catalog:
     else:
         check_url(settings.catalog)
         catalog = Catalog(settings.catalog)
-    migrate(catalog)
-    load_rights(catalog)
+    try:
+        migrate(catalog)
+        load_rights(catalog)
+    except BaseException:
+        catalog.close()
+        raise
     return catalog

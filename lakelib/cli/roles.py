@@ -1,5 +1,6 @@
-"""Commands about who may do what: grant, revoke, roles."""
+"""Commands about who may do what, and what an owner makes for others: grant, revoke, roles, provide."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     command(app, "grant", panel=_PANEL)(grant)
     command(app, "revoke", panel=_PANEL)(revoke)
     command(app, "roles", panel=_PANEL)(roles)
+    command(app, "provide", panel=_PANEL)(provide)
 
 
 def grant(
@@ -58,3 +60,21 @@ def roles(session: Session) -> None:
         return session.print_json([{"user": each.user, "role": each.role.value} for each in found])
     rows = [(escaped(each.user), each.role.value) for each in found]
     return show_table(session, (Column("user", fold=True), Column("role")), rows, empty="No role was granted.")
+
+
+def provide(
+    session: Session,
+    specs: Annotated[list[Path], typer.Argument(metavar="SPEC…", help="Specs of tables, in YAML.", show_default=False)],
+) -> None:
+    """Makes tables as their specs say, with their gates, as a job does that brings rows.
+
+    Then jobs need not own the catalog. What is there as its spec says stays as it is."""
+    from lakelib.ops.provide import provide_table
+    from lakelib.specs.table_spec import load_spec
+
+    made = [provide_table(session.lake.runtime, spec).table for spec in [load_spec(path) for path in specs]]
+    if session.json:
+        return session.print_json([{"table": each.full_name, "location": each.location} for each in made])
+    for each in made:
+        say(session, f"{each.full_name} is there")
+    return None

@@ -2,10 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from lakelib import Lake
@@ -15,6 +16,22 @@ _TEXT = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
 _EXAMPLES = re.findall(r"^    (lake .*)$", _TEXT, re.MULTILINE)
 _ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([a-z_]+)`")
+
+
+def write_spec(folder: Path) -> Path:
+    path = folder / "table.yaml"
+    source = "{format: csv, path: /spare}"
+    path.write_text(f"table: shop.spare\ncolumns: id BIGINT\nsource: {source}\nwrite: {{mode: append}}\n")
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ann(module_catalog_url: str) -> Iterator[None]:
+    """A user of the database's server."""
+    with psycopg.connect(module_catalog_url, autocommit=True) as admin:
+        admin.execute("create role ann login")
+        yield
+        admin.execute("drop owned by ann; drop role ann")
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +49,7 @@ def names(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
 
 def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
     write_suite(tmp_path)
+    write_spec(tmp_path)
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(re.sub(r"\$(\w+)", lambda found: names[found[1]], example))[1:]
@@ -77,6 +95,11 @@ def test_the_fields_in_json_are_those_that_are_named(run: Run, names: Mapping[st
         "tag delete": ["tag", "delete", orders, "fields"],
         "expire": ["expire", orders],
         "vacuum": ["vacuum"],
+        "grant --print-sql": ["grant", "reader", "ann", "--print-sql"],
+        "grant": ["grant", "reader", "ann"],
+        "roles": ["roles"],
+        "revoke": ["revoke", "reader", "ann"],
+        "provide": ["provide", str(write_spec(tmp_path))],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

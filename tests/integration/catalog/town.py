@@ -110,5 +110,5 @@ def forget(url: str, users: Iterable[str]) -> None:
     drop_database(url)
     elsewhere = url.replace(f"/{url.partition('?')[0].rpartition('/')[2]}?", "/postgres?")
     with psycopg.connect(elsewhere, autocommit=True) as admin:
-        for name in [*users, *groups]:
+        for name in [*groups, *users]:
             admin.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(name)))
