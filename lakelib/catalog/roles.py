@@ -22,6 +22,8 @@ from lakelib.model.roles import Grant, Right, Role
 _LOCK_ID = 0x6C616B66
 _KEEPS_GRANTORS = 160000
 """The server's version from which on nobody revokes what another has granted."""
+_LOCK_TIMEOUT = "2s"
+"""Tables change their owner: whoever waits behind that should not wait for somebody who is idle."""
 _LONGEST_NAME = 63
 _DIGEST_LETTERS = 8
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -36,6 +38,7 @@ def grant(catalog: Catalog, role: Role, user: str) -> None:
     def work(db: Connection) -> None:
         database = _lock(db)
         if not _is_set_up(db, database):
+            db.execute("select set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
             for step in _STEPS:
                 db.execute(_step(step, database))
         db.execute(_membership(db, database, role, user))

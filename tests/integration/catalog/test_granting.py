@@ -1,6 +1,7 @@
 """Granting roles: who may, what an administrator runs where lakelib's user may not, and what a migration keeps."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -98,6 +99,21 @@ def test_an_owner_who_may_make_roles_grants_them_and_stays_owner(
             granted.table("shop.a").tag("kept")
         lake.revoke("publisher", ann)
         assert [each.role for each in lake.grants()] == [Role.MAINTAINER, Role.OWNER]
+
+
+def test_the_first_grant_waits_for_whoever_reads_and_lets_others_by(
+    own_database: tuple[str, str, str], tmp_path: Path
+) -> None:
+    url, _, ann = own_database
+    with lakelib.connect(warehouse=tmp_path, catalog=url) as lake, ThreadPoolExecutor(1) as beside:
+        with psycopg.connect(url) as reading:
+            reading.execute("select from lake.namespace")
+            granting = beside.submit(lake.grant, "reader", ann)
+            lake.create_namespace("shop")
+            assert not granting.done()
+        granting.result(30)
+
+    lakelib.connect(warehouse=tmp_path, catalog=as_user(url, ann)).close()
 
 
 def test_owners_migrate_and_others_are_told_to_have_it_done(
