@@ -15,6 +15,7 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
+from lakelib.catalog.rights import load_rights
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.doctor import DoctorReport, Finding
@@ -22,9 +23,10 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.identity import Identity, Standing
 from lakelib.model.maintenance import VacuumResult
+from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
-from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, vacuum
+from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, roles, vacuum
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -277,6 +279,23 @@ class Lake:
         """The lake no longer keeps the files of a backup without files. Safe to repeat."""
         backup.release(self._runtime, backup_id)
 
+    def grant(self, role: str, user: str) -> None:
+        """A user of the catalog's database may do what the role says: "reader", "writer", "publisher", "maintainer" or
+        "owner". With the first one the catalog gets its roles: until then one user owns everything."""
+        roles.grant(self._runtime, role, user)
+
+    def revoke(self, role: str, user: str) -> None:
+        """Takes a role from a user. Raises NotFoundError if it was not granted."""
+        roles.revoke(self._runtime, role, user)
+
+    def grants(self) -> list[Grant]:
+        """Who was given which role."""
+        return roles.list_grants(self._runtime)
+
+    def grant_sql(self, role: str, user: str) -> str:
+        """What an administrator runs in the catalog's database to grant a role, where its owner may make none."""
+        return roles.grant_sql(self._runtime, role, user)
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
         return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
@@ -359,6 +378,7 @@ def _open_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | 
     catalog, relative = _reach_catalog(settings, storage)
     try:
         make_ready(catalog, is_own=settings.catalog is None)
+        load_rights(catalog)
     except BaseException:
         catalog.close()
         raise

@@ -19,8 +19,10 @@ from psycopg.rows import DictRow
 
 from lakelib.catalog.address import check_address, login_of, place_of
 from lakelib.catalog.connections import STREAM_SECONDS, Address, NoneFreeError, Session, Stack
+from lakelib.catalog.denied import denied
 from lakelib.catalog.queries import changes_nothing, name_of, query
 from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
+from lakelib.model.roles import Right
 
 Connection = psycopg.Connection[DictRow]
 Statement = str | sql.SQL | sql.Composed
@@ -102,6 +104,8 @@ class Catalog:
     ) -> None:
         """`revive` is called before a retry: it starts an embedded server that has died."""
         self.url = url
+        self.rights: frozenset[Right] = frozenset()
+        """Those that the user was seen to have; `catalog.rights` looks."""
         self._patience_seconds = patience_seconds
         self._max_connections = max_connections
         self._revive = revive
@@ -391,11 +395,7 @@ def _refused(url: str, error: Exception) -> LakeError:
 def _failed(url: str, error: psycopg.Error) -> LakeError:
     """What is neither the connection's fault nor foreseen by the work itself."""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return InvalidInputError(
-            f"The catalog at {_without_password(url)} denies its user the right: {_said(error)}.",
-            kind="catalog_refused",
-            remedy="Grant it, or name another user in the setting catalog (LAKE_CATALOG).",
-        )
+        return denied(url, error)
     return LakeError(
         f"The catalog at {_without_password(url)} refused a statement: {_said(error)}.",
         kind="catalog_failed",

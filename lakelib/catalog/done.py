@@ -39,20 +39,9 @@ def mark_partition(catalog: Catalog, table: TableInfo, key: PartitionKey, path: 
     """
 
     def work(db: Connection) -> Mark:
-        place = {"table_id": table.id, "key": list(key), "path": path}
-        db.execute(query("insert_partition"), place)  # before the lock: who publishes has entered his before, too
-        head = db.execute(query("lock_head"), {"table_id": table.id}).fetchone()
-        if head is None:
+        place = {"table_id": table.id, "key": list(key), "path": path, "success_file": success_file}
+        if db.execute(query("mark_partition"), place).fetchone() is None:
             raise table_missing(table.full_name)
-        db.execute(
-            query("mark_partition"),
-            {
-                "table_id": table.id,
-                "partition_id": _one(db.execute(query("find_partition"), place).fetchone())["id"],
-                "snapshot_id": head["head_id"],
-                "success_file": success_file,
-            },
-        )
         return _from_row(_one(db.execute(query("find_mark"), place).fetchone()))
 
     return catalog.run(work)

@@ -20,6 +20,7 @@ from psycopg import sql
 
 from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.roles import become_owner, renew_privileges
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
 from lakelib.model.upgrade import Phase, Step, Upgrade
 
@@ -122,6 +123,7 @@ def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
         connection.execute("select set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
         ledger = _read_checked(connection)
+        become_owner(connection)
         if ledger.is_empty:
             _set_up(connection)
             return Upgrade(done=ledger.due(load_migrations(), list(Phase)), due=(), dry_run=False)
@@ -129,6 +131,7 @@ def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
         steps = ledger.due(known.values(), phases)
         for step in steps:
             _take(connection, known[step.version], step.phase)
+        renew_privileges(connection)
         return Upgrade(done=steps, due=_read_ledger(connection).due(known.values(), list(Phase)), dry_run=False)
     except psycopg.errors.LockNotAvailable as error:
         raise RetryableError(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 
@@ -95,12 +95,8 @@ def retire_dropped(catalog: Catalog, table_id: int) -> int:
     """All files of a dropped table enter the queue, due at once, unless somebody still reads it; how many. Safe to
     repeat. Raises CatalogBusyError if others hold it for too long."""
     parameters = {"table_id": table_id, "limit": _BATCH}
-
-    def expire(db: Connection) -> None:
-        for step in ("lock_snapshots_of_dropped", "expire_commits_of_dropped", "expire_snapshots_of_dropped"):
-            db.execute(query(step), parameters)
-
-    catalog.run(expire, lock_patience_seconds=_LOCK_PATIENCE_SECONDS)
+    retire = query("retire_dropped")
+    catalog.run(lambda db: db.execute(retire, parameters), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)
     queued = 0
     while files := _queue_some(catalog, parameters):
         queued += files

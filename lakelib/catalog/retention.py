@@ -83,13 +83,7 @@ def expire_snapshots(catalog: Catalog, table_id: int, ids: Sequence[int]) -> lis
 
 
 def _expire_batch(db: Connection, table_id: int, ids: list[int]) -> list[int]:
-    """Locks first and looks afterwards, in statements of their own: each sees what was committed while the one before
-    it waited. Whoever comes later waits for this transaction's end, and sees what it did."""
-    parameters = {"table_id": table_id, "ids": ids}
-    db.execute(query("lock_past"), parameters)
-    db.execute(query("lock_snapshots"), parameters)
-    db.execute(query("drop_spent_leases"), parameters)
-    return [row["id"] for row in db.execute(query("expire_snapshots"), parameters)]
+    return [row["id"] for row in db.execute(query("expire_snapshots"), {"table_id": table_id, "ids": ids})]
 
 
 def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFiles:

@@ -36,7 +36,13 @@ class NewTable:
 
 def create_namespace(catalog: Catalog, name: str) -> bool:
     """The namespace exists afterwards; says whether it is new."""
-    return catalog.one("create_namespace", {"name": name}) is not None
+
+    def work(db: Connection) -> bool:
+        if db.execute(query("find_namespace"), {"name": name}).fetchone() is not None:
+            return False  # whoever may not make one may find it there
+        return db.execute(query("create_namespace"), {"name": name}).fetchone() is not None
+
+    return catalog.run(work)
 
 
 def list_namespaces(catalog: Catalog) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
 from lakelib.model.commit import (
     Busy,
@@ -31,6 +32,7 @@ from lakelib.model.commit import (
     Staged,
     Stale,
 )
+from lakelib.model.roles import Right
 from lakelib.model.table import Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
@@ -72,6 +74,7 @@ class Work:
     """Whether it is done anew where what it looked at was gone by the time that it was staged."""
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
+    right: Right = Right.WRITE
 
 
 def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
@@ -89,6 +92,7 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        _require_rights(runtime, work, request.judging is not None)
         check_gate(table, request)
         try:
             proposal = work.prepare(table)
@@ -115,6 +119,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         if done is not None:
             return done
         judging = gate_of(runtime, table, request)
+        _require_rights(runtime, work, judging is not None)
         if judging is not None:
             check_suite(judging.suite)
         try:
@@ -127,6 +132,13 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         snapshot = course.carry(table, proposal, judging)
         if snapshot is not None:
             return snapshot
+
+
+def _require_rights(runtime: Runtime, work: Work, is_judged: bool) -> None:
+    """Raises InvalidInputError before files are written that the catalog would not take."""
+    if is_judged:
+        require_right(runtime.catalog, Right.JUDGE)
+    require_right(runtime.catalog, work.right)
 
 
 def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:

@@ -16,12 +16,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, files, reclaiming, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
@@ -58,6 +60,7 @@ def compact(
     With a session Spark's tasks do the work. `tell` hears how many bytes are rewritten, and of how many. Raises
     InvalidInputError for a predicate over other columns than those of the partitions.
     """
+    require_right(runtime.catalog, Right.MAINTAIN)
     start = time.monotonic()
     progress = _Progress(tell)
     tally = _Tally()

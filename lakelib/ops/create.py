@@ -58,7 +58,7 @@ def create_table(
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
-    if take_existing and new.options.required_gate:
+    if take_existing:
         there = tables.find_table(runtime.catalog, namespace, name)
         if there is not None:
             return there

@@ -10,6 +10,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
     Busy,
@@ -32,6 +33,7 @@ from lakelib.model.commit import (
     Stale,
     TableMissing,
 )
+from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
@@ -55,6 +57,8 @@ def publish_staged(
 
 def try_publish(runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None) -> PublishOutcome:
     """What comes of it, once the tables are not busy."""
+    if approval is not None:
+        require_right(runtime.catalog, Right.JUDGE)
     patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
 
     def publish(epoch: int) -> PublishOutcome:
@@ -122,6 +126,7 @@ def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
             kind="invalid_reason",
             remedy="Say why in text, without NUL characters and lone surrogates.",
         )
+    require_right(runtime.catalog, Right.JUDGE)
     state = commits.end(runtime.catalog, commit_id, CommitState.REJECTED, reason)
     if state is not CommitState.REJECTED:
         raise DecidedError(

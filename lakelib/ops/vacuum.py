@@ -20,9 +20,11 @@ from itertools import groupby, islice
 from lakelib.catalog import reclaiming
 from lakelib.catalog.connect import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
+from lakelib.catalog.rights import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
 from lakelib.model.maintenance import FailedFile, VacuumResult
+from lakelib.model.roles import Right
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
@@ -87,6 +89,8 @@ def vacuum(
     orphans: the queue has times of its own. `tell` hears the URI of each file that is (or would be) deleted."""
     check_length("grace", grace)
     dry_run, orphans = checked_flag("dry_run", dry_run), checked_flag("orphans", orphans)
+    if not dry_run:
+        require_right(runtime.catalog, Right.MAINTAIN)
     account = _Account(dry_run=dry_run, tell=tell)
     if not dry_run:
         runtime.ownership.confirm_now()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from lakelib import Lake
@@ -16,6 +17,22 @@ _TEXT = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
 _EXAMPLES = re.findall(r"^    (lake .*)$", _TEXT, re.MULTILINE)
 _ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([a-z_]+)`")
+
+
+def write_spec(folder: Path) -> Path:
+    path = folder / "table.yaml"
+    source = "{format: csv, path: /spare}"
+    path.write_text(f"table: shop.spare\ncolumns: id BIGINT\nsource: {source}\nwrite: {{mode: append}}\n")
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ann(module_catalog_url: str) -> Iterator[None]:
+    """A user of the database's server."""
+    with psycopg.connect(module_catalog_url, autocommit=True) as admin:
+        admin.execute("create role ann login")
+        yield
+        admin.execute("drop owned by ann; drop role ann")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +54,7 @@ def names(
 
 def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
     write_suite(tmp_path)
+    write_spec(tmp_path)
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
@@ -96,6 +114,11 @@ def test_the_fields_in_json_are_those_that_are_named(
         "vacuum": ["vacuum"],
         "adopt": ["adopt", "--by", "ann", "--reason", "x"],
         "migrate": ["migrate", "--dry-run"],
+        "grant --print-sql": ["grant", "reader", "ann", "--print-sql"],
+        "grant": ["grant", "reader", "ann"],
+        "roles": ["roles"],
+        "revoke": ["revoke", "reader", "ann"],
+        "provide": ["provide", str(write_spec(tmp_path))],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

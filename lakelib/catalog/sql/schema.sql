@@ -202,6 +202,7 @@ create table lake.lease (
     snapshot_id bigint not null,
     holder text not null,
     expires_at timestamptz not null,
+    taken_by text not null default session_user,
     foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
 );
 
@@ -352,3 +353,10 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/end_v1.sql
 -- include: functions/holds_past_v1.sql
 -- include: functions/refuse_publish_v1.sql
+-- include: functions/rights_v1.sql
+-- include: functions/reading_v1.sql
+-- include: functions/writing_v1.sql
+-- include: functions/promising_v1.sql
+-- include: functions/maintaining_v1.sql
+
+revoke all on all functions in schema lake from public;

@@ -13,6 +13,7 @@ begin
     perform set_config('lock_timeout', change ->> 'patience_ms', true);
     begin
         select * into own from lake.commit c where c.id = (change ->> 'id')::uuid;
+        perform lake.check_change_v1(own.kind);
         if adds then
             perform pg_advisory_xact_lock_shared(hashtextextended(own.table_id || ' orphans', 0));
         end if;
@@ -69,6 +70,18 @@ begin
         and (lake.happened_v1(own)).rows_removed;
 end $$;
 
+-- What brings no rows does not come to bring them.
+create function lake.check_change_v1(own_kind text) returns void
+language plpgsql as $$
+begin
+    if own_kind is not null then
+        perform lake.check_right_v1(lake.right_of_v1(own_kind));
+    end if;
+    if own_kind = 'evolve' then
+        raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
+    end if;
+end $$;
+
 -- What a commit does, counted anew.
 create function lake.summarise_v1(own_id uuid) returns jsonb
 language plpgsql as $$
@@ -88,8 +101,10 @@ end $$;
 create function lake.turn_v1(own_table bigint, turn uuid, turn_ms integer, patience_ms text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+    perform lake.check_right_v1('write');
     perform set_config('lock_timeout', patience_ms, true);
-    update lake."table" t set turn_of = turn, turn_until = clock_timestamp() + turn_ms * interval '1 millisecond'
+    update lake."table" t
+    set turn_of = turn, turn_until = clock_timestamp() + least(turn_ms, 10000) * interval '1 millisecond'
     where t.id = own_table and (t.turn_until is null or t.turn_until < clock_timestamp() or t.turn_of = turn);
 exception
     when lock_not_available or deadlock_detected then
@@ -107,6 +122,7 @@ declare
     happened record;
     answer jsonb;
 begin
+    perform lake.check_right_v1('write');
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
         perform from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id for no key update of t, c;

@@ -18,6 +18,7 @@ declare
     missing uuid;
     differs text;
 begin
+    perform lake.check_publisher_v1(commit_ids, publishing);
     differs := lake.check_identity_v1((publishing ->> 'epoch')::bigint);
     if differs is not null then
         return jsonb_build_object('outcome', 'identity_differs', 'differs', differs);

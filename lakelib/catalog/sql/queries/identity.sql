@@ -15,8 +15,7 @@ select id from lake."table" where starts_with(location, %(root)s) limit 1;
 
 -- A warehouse belongs to the lake, if it did not already.
 -- name: insert_warehouse
-insert into lake.warehouse (id, uri, epoch, token) values (%(id)s, %(uri)s, %(epoch)s, %(token)s)
-on conflict do nothing;
+select lake.bind_warehouse_v1(%(id)s, %(uri)s, %(epoch)s, %(token)s);
 
 -- Whoever adopts the lake does it alone.
 -- name: lock_identity
