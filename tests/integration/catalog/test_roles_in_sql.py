@@ -347,6 +347,17 @@ def test_a_lease_is_its_users(town: Town, open_table: Table) -> None:
         assert held.fetchall() == [(town.users["writer"], True, True)]
 
 
+def test_a_reader_in_an_open_transaction_keeps_nobody_from_publishing(town: Town, open_table: Table) -> None:
+    staged = open_table.stage_upsert(rows(9))
+    with client(town, "reader") as db, client(town, "writer") as other:
+        db.execute("begin")
+        found = db.execute("select id from lake.find_moment_v1(%s, clock_timestamp(), '0')", [open_table._info.id])
+        assert found.fetchall() == [(1,)]
+        db.execute("select lake.take_lease_v1(%s, %s, 1, 'me', '1 hour')", [uuid4(), open_table._info.id])
+
+        assert publish(other, staged.id)["outcome"] == "published"
+
+
 def test_a_turn_does_not_last(town: Town, open_table: Table) -> None:
     with client(town, "writer") as db:
         db.execute("select lake.turn_v1(%s, %s, 2000000000)", [open_table._info.id, uuid4()])
