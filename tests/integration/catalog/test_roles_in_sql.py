@@ -268,6 +268,9 @@ def test_a_writer_forges_no_approval(town: Town, open_table: Table) -> None:
     assert open_table.history()[0].properties == {"source": "x"}
 
 
+OWN = [("id", "bigint"), ("day", "string"), ("value", "bigint")]
+
+
 @pytest.mark.parametrize(
     "columns",
     [
@@ -275,19 +278,56 @@ def test_a_writer_forges_no_approval(town: Town, open_table: Table) -> None:
         [("id", "bigint"), ("day", "string"), ("worth", "bigint")],
         [("id", "bigint"), ("day", "string"), ("value", "string")],
         [("id", "bigint"), ("day", "string"), ("value", "int")],
+        [*OWN, ("more", "nonsense")],
+        [*OWN, ("VALUE", "bigint")],
+        [*OWN, ("more", "string"), ("yet more", "string")],
     ],
-    ids=["all dropped", "renamed", "another type", "narrower"],
+    ids=[
+        "all dropped",
+        "renamed",
+        "another type",
+        "narrower",
+        "no type",
+        "two of a name",
+        "an id that is not reserved",
+    ],
 )
 def test_rows_change_a_schema_only_as_rows_may(town: Town, open_table: Table, columns: list[tuple[str, str]]) -> None:
     other = [
         {"id": number, "name": name, "type": type_, "nullable": number > 1}
         for number, (name, type_) in enumerate(columns, start=1)
     ]
-    before = town.state()
-    with client(town, "writer") as db, pytest.raises(errors.InvalidParameterValue):
-        stage(db, proposal(open_table, schema_id=2, new_columns=other), PUBLISHING)
+    with client(town, "writer") as db:
+        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._info.id])
+        before = town.state()
+        with pytest.raises(errors.InvalidParameterValue):
+            stage(db, proposal(open_table, schema_id=2, new_columns=other), PUBLISHING)
 
     assert town.state() == before
+
+
+def test_nobody_says_beforehand_what_anothers_schema_version_is(town: Town, open_table: Table) -> None:
+    def columns(*given: tuple[str, str]) -> list[dict[str, Any]]:
+        return [
+            {"id": number, "name": name, "type": type_, "nullable": number > 1}
+            for number, (name, type_) in enumerate([*OWN, *given], start=1)
+        ]
+
+    with client(town, "writer") as db:
+        early = proposal(open_table, schema_id=2, new_columns=columns(("spy", "string")))
+        with pytest.raises(errors.InvalidParameterValue):
+            stage(db, early)
+        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._info.id])  # an owner's, who is about to stage
+        stage(db, early)
+    with psycopg.connect(town.url) as owner, pytest.raises(errors.InvalidParameterValue):
+        stage(owner, proposal(open_table, kind="evolve", schema_id=2, new_columns=columns(("extra", "string"))))
+
+
+def test_no_row_is_newer_than_those_to_come(town: Town, open_table: Table) -> None:
+    made = file()
+    made["files"][0]["sequence"] = 2
+    with client(town, "writer") as db, pytest.raises(errors.InvalidParameterValue):
+        stage(db, proposal(open_table, **made), PUBLISHING)
 
 
 @pytest.mark.parametrize("path", ["../other/x.parquet", "/etc/passwd", "s3://bucket/x", "day=mon/../../x", "./x"])
@@ -345,6 +385,17 @@ def test_a_lease_is_its_users(town: Town, open_table: Table) -> None:
             [own],
         )
         assert held.fetchall() == [(town.users["writer"], True, True)]
+
+
+def test_a_reader_in_an_open_transaction_keeps_nobody_from_publishing(town: Town, open_table: Table) -> None:
+    staged = open_table.stage_upsert(rows(9))
+    with client(town, "reader") as db, client(town, "writer") as other:
+        db.execute("begin")
+        found = db.execute("select id from lake.find_moment_v1(%s, clock_timestamp(), '0')", [open_table._info.id])
+        assert found.fetchall() == [(1,)]
+        db.execute("select lake.take_lease_v1(%s, %s, 1, 'me', '1 hour')", [uuid4(), open_table._info.id])
+
+        assert publish(other, staged.id)["outcome"] == "published"
 
 
 def test_a_turn_does_not_last(town: Town, open_table: Table) -> None:

@@ -54,31 +54,56 @@ begin
     from (select distinct lake.right_of_v1(c.kind) as name from lake.commit c where c.id = any(commit_ids)) as needed;
 end $$;
 
--- Rows come with columns that the table has not, or with wider types: nothing else of the schema changes with them. And
--- what changes the schema brings no rows.
+-- Rows come with columns that the table has not, or with wider types: nothing else of the schema changes with them. What
+-- changes the schema brings no rows. Ids are those that were reserved, and a schema version is what was first said of it.
 create function lake.check_proposal_v1(proposal jsonb) returns void
 language plpgsql stable as $$
 declare
     own_table constant bigint := proposal ->> 'table_id';
     base constant integer := proposal ->> 'base_schema_id';
     wanted constant integer := proposal ->> 'schema_id';
-    changes_rows constant boolean := jsonb_array_length(proposal -> 'files') > 0
-        or jsonb_array_length(proposal -> 'removed_file_ids') > 0;
+    home lake."table";
+    columns jsonb;
 begin
-    if proposal ->> 'kind' = 'evolve' then
-        if changes_rows then
-            raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
-        end if;
-    elsif wanted <> base and exists (
-        select from lake.table_schema s, jsonb_to_recordset(s.columns) as was (id integer, name text, type text, nullable boolean)
-        left join (select n.* from lake.table_schema e,
-                       jsonb_to_recordset(e.columns) as n (id integer, name text, type text, nullable boolean)
-                   where e.table_id = own_table and e.id = wanted) as becomes on becomes.id = was.id
-        where s.table_id = own_table and s.id = base
-          and (becomes.id is null or becomes.name <> was.name or was.nullable and not becomes.nullable
-               or becomes.type <> was.type and not lake.may_widen_v1(was.type, becomes.type))) then
-        raise invalid_parameter_value using message = 'rows extend the schema of their table, and change nothing else in it';
+    if proposal ->> 'kind' = 'evolve' and (jsonb_array_length(proposal -> 'files') > 0
+                                           or jsonb_array_length(proposal -> 'removed_file_ids') > 0) then
+        raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
     end if;
+    if wanted = base then
+        return;
+    end if;
+    select * into home from lake."table" t where t.id = own_table;
+    select s.columns into columns from lake.table_schema s where s.table_id = own_table and s.id = wanted;
+    if wanted > home.last_schema_id
+       or jsonb_typeof(proposal -> 'new_columns') = 'array' and columns <> proposal -> 'new_columns' then
+        raise invalid_parameter_value using message = format('the schema version %s is not this commit''s', wanted);
+    end if;
+    if proposal ->> 'kind' <> 'evolve' and not lake.extends_v1(
+        (select s.columns from lake.table_schema s where s.table_id = own_table and s.id = base),
+        columns, home.last_column_id) then
+        raise invalid_parameter_value
+            using message = 'rows extend the schema of their table, and change nothing else in it';
+    end if;
+end $$;
+
+-- Whether columns are those of before, some wider, and new ones, whose ids go up to the last that was reserved.
+create function lake.extends_v1(before jsonb, after jsonb, last_id integer) returns boolean
+language plpgsql immutable as $$
+begin
+    return not exists (
+            select from jsonb_to_recordset(before) as was (id integer, name text, type text, nullable boolean)
+            left join jsonb_to_recordset(after) as now (id integer, name text, type text, nullable boolean)
+                on now.id = was.id
+            where now.id is null or now.name <> was.name or was.nullable and not now.nullable
+               or now.type <> was.type and not lake.may_widen_v1(was.type, now.type))
+        and not exists (
+            select from jsonb_to_recordset(after) as now (id integer, name text, type text, nullable boolean)
+            where not exists (select from jsonb_to_recordset(before) as was (id integer) where was.id = now.id)
+              and (now.id not between 1 and last_id or not now.nullable or now.type !~
+                   '^(boolean|tinyint|smallint|int|bigint|float|double|string|binary|date|timestamp|timestamp_ntz'
+                   '|decimal[(]\d+, *\d+[)]|(array|map|struct)<.*>)$'))
+        and (select count(*) = count(distinct lower(now.name)) and count(*) = count(distinct now.id)
+             from jsonb_to_recordset(after) as now (id integer, name text));
 end $$;
 
 -- Whether one type may be a wider form of another. Of nested types it is the client that looks inside.

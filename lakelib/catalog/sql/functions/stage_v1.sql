@@ -126,6 +126,10 @@ begin
         select p.path from jsonb_to_recordset(proposal -> 'partitions') as p (path text)
         union all
         select f.path from jsonb_to_recordset(proposal -> 'files') as f (path text)));
+    if exists (select from jsonb_to_recordset(proposal -> 'files') as f (sequence bigint)
+               join lake."table" t on t.id = own_table and f.sequence > t.head_id) then
+        raise invalid_parameter_value using message = 'rows that were there are no newer than the head';
+    end if;
     insert into lake.partition (table_id, key, path)
     select own_table, p.key, p.path from jsonb_to_recordset(proposal -> 'partitions') as p (key bytea[], path text)
     where not exists (select from lake.partition k where k.table_id = own_table and k.key = p.key)
