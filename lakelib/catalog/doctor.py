@@ -10,10 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakelib.catalog.connect import Catalog
+from lakelib.catalog.denied import user_of
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, file_from_row
 from lakelib.model.doctor import Finding, Repair, Severity
 from lakelib.model.files import DataFile, PartitionKey
+from lakelib.model.roles import Right
 
 _SPENT_FOR = timedelta(days=1)
 _HELD_FOR = timedelta(days=1, hours=1)
@@ -163,28 +165,21 @@ def _commit_finding(row: Row) -> Finding:
 
 def check_rights(catalog: Catalog) -> list[Finding]:
     """What the connected user may not do."""
-    rows = _rows(catalog, "list_rights", {})
-    lacking = {
-        right: [row["name"] for row in rows if not row[f"may_{right}"]]
-        for right in ("select", "insert", "update", "delete")
-    }
-    missing = [f"{right} ({_some(names, len(rows))})" for right, names in lacking.items() if names]
-    if not missing:
+    row = catalog.one("load_rights")
+    assert row is not None
+    lacking = [right for right in Right if right.value not in row["rights"]]
+    if not lacking:
         return []
     return [
         Finding(
             severity=Severity.NOTABLE,
             kind="limited_rights",
             table=None,
-            place=f"user {rows[0]['who']}",
-            detail=f"it may not {', '.join(missing)}",
-            remedy="Nothing, if it is meant to read only; else grant it the rights.",
+            place=f"user {user_of(catalog.url) or 'of the catalog'}",
+            detail=f"it may not {'; nor '.join(right.words for right in lacking)}",
+            remedy="Nothing, if that is meant; else have an owner grant it a role: `lake grant`.",
         )
     ]
-
-
-def _some(names: list[str], all_of: int) -> str:
-    return "all tables" if len(names) == all_of else ", ".join(names)
 
 
 def measure_clock(catalog: Catalog) -> tuple[timedelta, timedelta]:

@@ -129,14 +129,12 @@ def test_owners_migrate_and_others_are_told_to_have_it_done(
 
     for role in ("reader", "writer", "publisher", "maintainer"):
         with pytest.raises(lakelib.InvalidInputError, match="role owner") as caught:
-            lakelib.connect(warehouse=town.warehouse, catalog=as_user(town.url, town.users[role]))
+            lakelib.migrate(warehouse=town.warehouse, catalog=as_user(town.url, town.users[role]))
         assert caught.value.kind == "catalog_refused"
-    lakelib.connect(warehouse=town.warehouse, catalog=as_user(town.url, town.users["owner"])).close()
+    lakelib.migrate(warehouse=town.warehouse, catalog=as_user(town.url, town.users["owner"]))
 
     lakelib.connect(warehouse=town.warehouse, catalog=as_user(town.url, town.users["reader"])).close()
     with psycopg.connect(town.url) as admin:
         assert admin.execute(TABLE_OWNERS.encode()).fetchall() == [(group_name(Role.OWNER, admin.info.dbname),)]
         assert admin.execute(MAY_READ_AND_CALL.encode(), [town.users["reader"]] * 2).fetchone() == (True, False)
-        admin.execute(
-            "drop table lake.more; drop function lake.more_v1; delete from lake.migration where version = 9999"
-        )
+        admin.execute("drop table lake.more; drop function lake.more_v1; delete from lake.upgrade where version = 9999")

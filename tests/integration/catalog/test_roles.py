@@ -1,6 +1,7 @@
 """Roles: every public operation as every role does what docs/operating.md says, or is refused and changes nothing."""
 
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -75,6 +76,7 @@ OPERATIONS: dict[str, Prepare] = {
     "lake.gates": lambda p: p.lake.gates,
     "lake.grants": lambda p: p.lake.grants,
     "lake.grant_sql": lambda p: lambda: p.lake.grant_sql("reader", "ann"),
+    "lake.doctor": lambda p: p.lake.doctor,
     "lake.vacuum(dry_run=True)": lambda p: lambda: p.lake.vacuum(dry_run=True),
     "table.scan": lambda p: lambda: (p.table.scan().to_arrow(), p.table.scan(at=p.made.head.committed_at).to_arrow()),  # type: ignore[union-attr]
     "table.history": lambda p: p.table.history,
@@ -126,6 +128,9 @@ OPERATIONS: dict[str, Prepare] = {
     "table.require_gate": lambda p: lambda: p.table.require_gate("keys", by="me"),
     "table.release_gate": lambda p: (lambda table: lambda: table.release_gate(by="me", reason="why"))(p.gated.table),
     "lake.grant": lambda p: lambda: p.lake.grant("reader", p.town.users["extra"]),
+    "lake.adopt": lambda p: lambda: p.lake.adopt("me", "why"),
+    "lake.backup": lambda p: lambda: p.lake.backup(tempfile.mkdtemp(prefix="lakelib-backup-")),
+    "lake.release_backup": lambda p: lambda: p.lake.release_backup("b" * 32),
     "lake.revoke": lambda p: granted(p, lambda user: p.lake.revoke("writer", user)),
 }
 

@@ -95,7 +95,14 @@ def file(path: str = "day=mon/made-up.parquet", folder: str = "day=mon") -> dict
     }
 
 
-PUBLISHING = {"patience_ms": "1000", "rebase": False, "approved_by": None, "approval_reason": None, "settled": {}}
+PUBLISHING = {
+    "epoch": 1,
+    "patience_ms": "1000",
+    "rebase": False,
+    "approved_by": None,
+    "approval_reason": None,
+    "settled": {},
+}
 
 
 def stage(db: Db, made: dict[str, Any], publishing: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def test_nobody_but_owners_changes_a_table(town: Town, role: str) -> None:
     before = town.state()
     with client(town, role) as db:
         for name in tables(town):
-            columns = ["snapshot_id", "head_id", "state", "table_id", "commit_id", "name", "version"]
+            columns = ["snapshot_id", "head_id", "state", "table_id", "commit_id", "name", "version", "epoch"]
             known = {row[0] for row in db.execute(COLUMNS, [name])}
             column = next(each for each in columns if each in known)
             for text in (
@@ -214,7 +221,7 @@ def test_who_does_not_write_stages_and_publishes_no_rows(town: Town, open_table:
             lambda: stage(db, proposal(open_table, **file())),
             lambda: publish(db, staged.id),
             lambda: db.execute("select lake.end_v1(%s, 'expired', 'x')", [staged.id]),
-            lambda: db.execute("select lake.turn_v1(1, %s, 1000)", [uuid4()]),
+            lambda: db.execute("select lake.turn_v1(1, %s, 1000, '100')", [uuid4()]),
             lambda: db.execute("select lake.amend_v1(%s)", [Jsonb({"id": str(staged.id), "files": []})]),
         ):
             with pytest.raises(errors.InsufficientPrivilege):
@@ -400,7 +407,7 @@ def test_a_reader_in_an_open_transaction_keeps_nobody_from_publishing(town: Town
 
 def test_a_turn_does_not_last(town: Town, open_table: Table) -> None:
     with client(town, "writer") as db:
-        db.execute("select lake.turn_v1(%s, %s, 2000000000)", [open_table._info.id, uuid4()])
+        db.execute("select lake.turn_v1(%s, %s, 2000000000, '100')", [open_table._info.id, uuid4()])
         known = db.execute(
             "select turn_until < clock_timestamp() + interval '1 minute' from lake.\"table\" where id = %s",
             [open_table._info.id],

@@ -26,14 +26,6 @@ order by f.path limit %(limit)s;
 -- name: find_named_files
 select id from lake.data_file where id = any(%(ids)s);
 
--- What the connected user may do with the catalog's tables.
--- name: list_rights
-select current_user as who, c.relname as name,
-       has_table_privilege(c.oid, 'select') as may_select, has_table_privilege(c.oid, 'insert') as may_insert,
-       has_table_privilege(c.oid, 'update') as may_update, has_table_privilege(c.oid, 'delete') as may_delete
-from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where n.nspname = 'lake' and c.relkind in ('r', 'p') order by c.relname;
-
 -- Holds on snapshots that have run out long ago or last for long, together where one reader has several.
 -- name: list_doubtful_leases
 select t.namespace || '.' || t.name as table_name, l.holder, count(*) as leases, min(l.snapshot_id) as first_id,
