@@ -8,12 +8,13 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from typing import TypeVar
+from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
 from lakelib.model.commit import (
+    Busy,
     CommitOutcome,
     Conflict,
     Done,
@@ -34,7 +35,7 @@ from lakelib.model.table import Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, ending_if_given_up, error_of, settle_done, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 
@@ -42,6 +43,7 @@ Outcome = TypeVar("Outcome")
 
 _FREE_TRIES = 3
 """So often work is done again beside other writers; then they wait for it, each time for a bounded while."""
+_MOST_TRIES = 30
 _STAGE_TRIES = 5
 
 
@@ -121,7 +123,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         except ExpiredError:  # the head that it looked at, while it did
             if not work.looks_again:
                 raise
-            course.pause()
+            course.begin_anew()
             continue
         snapshot = course.carry(table, proposal, judging)
         if snapshot is not None:
@@ -140,11 +142,10 @@ class _Course:
 
     def __init__(self, runtime: Runtime, handle: TableInfo, work: Work) -> None:
         self._runtime = runtime
-        self._table_id = handle.id
         self._judging: Judging | None = None
         self._work = work
         self._patience = Patience(f"Writing to {handle.full_name}")
-        self._turn = uuid4()
+        self._turn = Turn(runtime, handle.id, self._patience)
         self._tries = 0
 
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
@@ -153,20 +154,20 @@ class _Course:
         with ending_if_given_up(self._runtime, proposal.commit_id):
             return self._carry(table, proposal)
 
-    def pause(self) -> None:
-        self._patience.pause()
+    def begin_anew(self) -> None:
+        """Waits before work is done again that could not be prepared."""
+        self._make_way(PastExpired())
 
     def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
         outcome = self._begin(table, proposal)
         while not isinstance(outcome, Done):
-            self._take_turn_at_last()
+            if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
+                self._make_way(outcome)
             match self._redo(outcome, proposal):
                 case Redo.SAME:
-                    self.pause()
                     outcome = self._publish(proposal)
                 case Redo.ANEW:
                     self._end(outcome, proposal)
-                    self.pause()
                     return None
                 case Redo.NOT:
                     self._end(outcome, proposal)
@@ -175,7 +176,7 @@ class _Course:
 
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
-            return self._in_turn(self._commit, table, proposal)
+            return self._turn.attempt(lambda: self._commit(table, proposal))
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged():
                 return self._publish(proposal)
@@ -183,7 +184,7 @@ class _Course:
                 return outcome
 
     def _commit(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
-        outcome = commits.commit(self._runtime.catalog, proposal, rebase=self._work.replaces, turn=self._turn)
+        outcome = commits.commit(self._runtime.catalog, proposal, rebase=self._work.replaces, turn=self._turn.id)
         return keep_or_delete(self._runtime, table, proposal, outcome)
 
     def _publish(self, proposal: Proposal) -> PublishOutcome:
@@ -191,8 +192,8 @@ class _Course:
         if self._judging is not None:
             self._judge(proposal.commit_id, self._judging)
         rebase = self._work.replaces and self._judging is None
-        return self._in_turn(
-            lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn)
+        return self._turn.attempt(
+            lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn.id)
         )
 
     def _judge(self, commit_id: UUID, judging: Judging) -> None:
@@ -207,17 +208,17 @@ class _Course:
             abandon(self._runtime, commit_id, error.kind)
             raise
 
-    def _in_turn(self, attempt: Callable[..., Outcome], *arguments: Any) -> Outcome:
-        def attempt_in_turn() -> Outcome:
-            with self._runtime.turns.take(self._table_id, self._patience):
-                return attempt(*arguments)
-
-        return while_busy(self._patience, attempt_in_turn)
-
-    def _take_turn_at_last(self) -> None:
+    def _make_way(self, outcome: NotPublished | NotStaged) -> None:
+        """Waits before work is done again that others have overtaken: at first for a while, then until they wait. A
+        judgement is never made again beside others who judge: of these but one could publish. Raises GaveUpError in the
+        end: work that takes longer than a turn may be overtaken time and again."""
         self._tries += 1
-        if self._tries > _FREE_TRIES:
-            commits.take_turn(self._runtime.catalog, self._table_id, self._turn)
+        if self._tries > _MOST_TRIES:
+            self._patience.give_up()
+        if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
+            self._turn.take()
+        else:
+            self._patience.pause()
 
     def _redo(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Redo:
         match outcome:
@@ -244,6 +245,7 @@ class _Course:
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:
     """Stages a proposal. It leaves no files if that is impossible."""
     outcome = while_busy(patience, lambda: commits.stage(runtime.catalog, proposal))
+    assert not isinstance(outcome, Busy)
     return keep_or_delete(runtime, table, proposal, outcome)
 
 

@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, ending_if_given_up, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -285,7 +285,8 @@ def _publish_proposal(
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     patience = Patience(f"Compacting {table.full_name}")
-    outcome: CommitOutcome = while_busy(patience, lambda: commits.commit(runtime.catalog, proposal))
+    turn = Turn(runtime, table.id, patience)
+    outcome: CommitOutcome = turn.attempt(lambda: commits.commit(runtime.catalog, proposal, turn=turn.id))
     while left:
         match outcome:
             case Done(commits=(became,)):
@@ -296,7 +297,8 @@ def _publish_proposal(
                 discard([file for each in spoilt for file in each.files])
                 patience.pause()
                 if left:
-                    outcome = while_busy(patience, lambda: commits.publish(runtime.catalog, [proposal.commit_id]))
+                    again = partial(commits.publish, runtime.catalog, [proposal.commit_id], turn=turn.id)
+                    outcome = turn.attempt(again)
             case _:  # the commit has ended, or its table, or nothing was staged
                 if _is_given_up(runtime, proposal.commit_id):
                     discard([file for each in left for file in each.files])
