@@ -277,18 +277,27 @@ class TableModel:
         return wanted
 
     def expire(self, keep_last: int, *, with_commits: bool) -> tuple[list[int], list[int]]:
-        """The snapshots that expire, and those that tags and open commits keep from it."""
+        """The snapshots that expire, and those that tags and open commits keep from it: commits that are compared with
+        what has come since their base."""
         open_commits = [number for number, state in enumerate(self.states) if state in ("staged", "rejected")]
         if with_commits:
             for number in open_commits:
                 self.states[number] = "expired"
             open_commits = []
-        first_held = min((self.proposals[number].base for number in open_commits), default=self.head_id)
+        holding = [self.proposals[number] for number in open_commits if self._holds_past(self.proposals[number])]
+        first_held = min((proposal.base for proposal in holding), default=self.head_id)
         tagged = set(self.tags.values())
         let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
         expired = [number for number in let_go if number not in tagged and number < first_held]
         self.expired |= set(expired)
         return expired, [number for number in let_go if number not in expired]
+
+    def _holds_past(self, proposal: Proposal) -> bool:
+        pred = proposal.read_pred
+        if pred is not None and {column.id for column in pred.columns} & set(self.partition_by):
+            return True  # of which partitions, is seen when it is published
+        may_be_true = pred is not None and pred.may_be(True, frozenset(), lambda _column: None)
+        return may_be_true or bool(proposal.read_partitions or proposal.removed_files or proposal.removed_partitions)
 
     # What a caller means
 
