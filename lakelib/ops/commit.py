@@ -31,7 +31,7 @@ from lakelib.model.commit import (
     Staged,
     Stale,
 )
-from lakelib.model.table import Proposal, Snapshot, TableInfo
+from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
@@ -167,8 +167,11 @@ class _Course:
                 case Redo.SAME:
                     outcome = self._publish(proposal)
                 case Redo.ANEW:
-                    self._end(outcome, proposal)
-                    return None
+                    if self._is_free(outcome, proposal):
+                        return None
+                    outcome = self._publish_again(proposal)
+                    if not isinstance(outcome, Done):
+                        raise error_of(outcome, table.full_name)
                 case Redo.NOT:
                     self._end(outcome, proposal)
                     raise error_of(outcome, table.full_name)
@@ -191,6 +194,9 @@ class _Course:
         """Of a staged commit: judged first, if there is a gate."""
         if self._judging is not None:
             self._judge(proposal.commit_id, self._judging)
+        return self._publish_again(proposal)
+
+    def _publish_again(self, proposal: Proposal) -> PublishOutcome:
         rebase = self._work.replaces and self._judging is None
         return self._turn.attempt(
             lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn.id)
@@ -232,6 +238,14 @@ class _Course:
             case InputGone() | PastExpired() if self._work.looks_again:
                 return Redo.ANEW
         return Redo.NOT
+
+    def _is_free(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> bool:
+        """Whether the work may be done again: not if others have decided about its commit meanwhile."""
+        if not isinstance(outcome, Conflict):
+            return True  # nothing was staged
+        self._end(outcome, proposal)
+        commit = commits.load_commit(self._runtime.catalog, proposal.commit_id)
+        return bool(commit["state"] == CommitState.EXPIRED.value and commit["reason"] == outcome.reasons[0].value)
 
     def _end(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> None:
         """A commit that others have made impossible ends; what a gate has to let through stays."""

@@ -74,15 +74,14 @@ def work_in_threads(lake: Lake, writers: int, seconds: float, seed: int) -> list
 
 
 def work_in_processes(place: tuple[str, str], writers: int, seconds: float, seed: int) -> list[Report]:
-    _load_gates()
-    deadline = time.time() + seconds
-    jobs = [(*place, deadline, seed + number) for number in range(writers)]
+    jobs = [(*place, seconds, seed + number) for number in range(writers)]
     return [_report_of(outcome) for outcome in run_together(work_alone, jobs, timeout_seconds=seconds + 120)]
 
 
-def work_alone(say: Say, warehouse: str, url: str, deadline: float, seed: int) -> Report:
+def work_alone(say: Say, warehouse: str, url: str, seconds: float, seed: int) -> Report:
+    _load_gates()
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
-        return _work(lake, deadline, seed)
+        return _work(lake, time.time() + seconds, seed)
 
 
 def _load_gates() -> None:
