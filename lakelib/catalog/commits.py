@@ -149,11 +149,12 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
     raise AssertionError(answer)
 
 
-def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
-    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. Nobody gets
-    a turn while somebody has one, or holds the table."""
+def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> bool:
+    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. False while
+    somebody else has a turn, or holds the table."""
     parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS, "patience_ms": str(_LOCK_PATIENCE_MS)}
-    catalog.do("take_turn", parameters)
+    row = catalog.one("take_turn", parameters)
+    return row is not None and bool(row["is_taken"])
 
 
 def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:

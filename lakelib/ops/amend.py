@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lakelib.catalog import commits, files, tables
 from lakelib.errors import LakeError
-from lakelib.model.commit import About, Amended, Amendment
+from lakelib.model.commit import About, Amended, Amendment, Ended
 from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
@@ -43,7 +43,8 @@ class _Changes:
 
 
 def amend_delete(runtime: Runtime, handle: TableInfo, where: str | Predicate, proposal: Proposal, about: About) -> bool:
-    """Whether the staged delete takes in what was added up to now. If not, it has to be done anew."""
+    """Whether the staged delete takes in what was added up to now, or was decided meanwhile, which publishing tells. If
+    not, it has to be done anew."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     predicate = bind_where(where, table.schema)
     if predicate is None or table.schema.id != proposal.schema.id:
@@ -142,8 +143,8 @@ def _amend(runtime: Runtime, table: TableInfo, about: About, changes: _Changes) 
         read_scope=_OWN_PARTITIONS,
     )
     patience = Patience(f"Amending commit {about.commit_id}")
-    is_amended = isinstance(while_busy(patience, lambda: commits.amend(runtime.catalog, amendment)), Amended)
-    gone = changes.withdrawn if is_amended else changes.files
+    outcome = while_busy(patience, lambda: commits.amend(runtime.catalog, amendment))
+    gone = changes.withdrawn if isinstance(outcome, Amended) else changes.files
     with suppress(LakeError):  # what cannot be deleted now is an orphan
         runtime.storage.at(table.location).delete_files(file.path for file in gone)
-    return is_amended
+    return isinstance(outcome, Amended | Ended)

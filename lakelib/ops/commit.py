@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.rights import require_right
@@ -33,11 +33,11 @@ from lakelib.model.commit import (
     Stale,
 )
 from lakelib.model.roles import Right
-from lakelib.model.table import Proposal, Snapshot, TableInfo
+from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, at_epoch, ending_if_given_up, error_of, settle_done, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 
@@ -45,6 +45,7 @@ Outcome = TypeVar("Outcome")
 
 _FREE_TRIES = 3
 """So often work is done again beside other writers; then they wait for it, each time for a bounded while."""
+_MOST_TRIES = 30
 _STAGE_TRIES = 5
 
 
@@ -127,7 +128,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         except ExpiredError:  # the head that it looked at, while it did
             if not work.looks_again:
                 raise
-            course.pause()
+            course.begin_anew()
             continue
         snapshot = course.carry(table, proposal, judging)
         if snapshot is not None:
@@ -153,11 +154,10 @@ class _Course:
 
     def __init__(self, runtime: Runtime, handle: TableInfo, work: Work) -> None:
         self._runtime = runtime
-        self._table_id = handle.id
         self._judging: Judging | None = None
         self._work = work
         self._patience = Patience(f"Writing to {handle.full_name}")
-        self._turn = uuid4()
+        self._turn = Turn(runtime, handle.id, self._patience)
         self._tries = 0
 
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
@@ -166,21 +166,24 @@ class _Course:
         with ending_if_given_up(self._runtime, proposal.commit_id):
             return self._carry(table, proposal)
 
-    def pause(self) -> None:
-        self._patience.pause()
+    def begin_anew(self) -> None:
+        """Waits before work is done again that could not be prepared."""
+        self._make_way(PastExpired())
 
     def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
         outcome = self._begin(table, proposal)
         while not isinstance(outcome, Done):
-            self._take_turn_at_last()
+            if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
+                self._make_way(outcome)
             match self._redo(outcome, proposal):
                 case Redo.SAME:
-                    self.pause()
                     outcome = self._publish(proposal)
                 case Redo.ANEW:
-                    self._end(outcome, proposal)
-                    self.pause()
-                    return None
+                    if self._is_free(outcome, proposal):
+                        return None
+                    outcome = self._publish_again(proposal)
+                    if not isinstance(outcome, Done):
+                        raise error_of(outcome, table.full_name)
                 case Redo.NOT:
                     self._end(outcome, proposal)
                     raise error_of(outcome, table.full_name)
@@ -188,7 +191,7 @@ class _Course:
 
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
-            return self._in_turn(lambda epoch: self._commit(table, proposal, epoch))
+            return self._turn.attempt(lambda epoch: self._commit(table, proposal, epoch))
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged():
                 return self._publish(proposal)
@@ -197,7 +200,7 @@ class _Course:
 
     def _commit(self, table: TableInfo, proposal: Proposal, epoch: int) -> CommitOutcome:
         outcome = commits.commit(
-            self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn
+            self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn.id
         )
         return keep_or_delete(self._runtime, table, proposal, outcome)
 
@@ -205,10 +208,13 @@ class _Course:
         """Of a staged commit: judged first, if there is a gate."""
         if self._judging is not None:
             self._judge(proposal.commit_id, self._judging)
+        return self._publish_again(proposal)
+
+    def _publish_again(self, proposal: Proposal) -> PublishOutcome:
         rebase = self._work.replaces and self._judging is None
-        return self._in_turn(
+        return self._turn.attempt(
             lambda epoch: commits.publish(
-                self._runtime.catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=self._turn
+                self._runtime.catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=self._turn.id
             )
         )
 
@@ -224,17 +230,17 @@ class _Course:
             abandon(self._runtime, commit_id, error.kind)
             raise
 
-    def _in_turn(self, attempt: Callable[[int], Outcome]) -> Outcome:
-        def attempt_in_turn() -> Outcome:
-            with self._runtime.turns.take(self._table_id, self._patience):
-                return at_epoch(self._runtime, attempt)
-
-        return while_busy(self._patience, attempt_in_turn)
-
-    def _take_turn_at_last(self) -> None:
+    def _make_way(self, outcome: NotPublished | NotStaged) -> None:
+        """Waits before work is done again that others have overtaken: at first for a while, then until they wait. A
+        judgement is never made again beside others who judge: of these but one could publish. Raises GaveUpError in the
+        end: work that takes longer than a turn may be overtaken time and again."""
         self._tries += 1
-        if self._tries > _FREE_TRIES:
-            commits.take_turn(self._runtime.catalog, self._table_id, self._turn)
+        if self._tries > _MOST_TRIES:
+            self._patience.give_up()
+        if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
+            self._turn.take()
+        else:
+            self._patience.pause()
 
     def _redo(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Redo:
         match outcome:
@@ -248,6 +254,14 @@ class _Course:
             case InputGone() | PastExpired() if self._work.looks_again:
                 return Redo.ANEW
         return Redo.NOT
+
+    def _is_free(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> bool:
+        """Whether the work may be done again: not if others have decided about its commit meanwhile."""
+        if not isinstance(outcome, Conflict):
+            return True  # nothing was staged
+        self._end(outcome, proposal)
+        commit = commits.load_commit(self._runtime.catalog, proposal.commit_id)
+        return bool(commit["state"] == CommitState.EXPIRED.value and commit["reason"] == outcome.reasons[0].value)
 
     def _end(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> None:
         """A commit that others have made impossible ends; what a gate has to let through stays."""

@@ -27,7 +27,7 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, at_epoch, ending_if_given_up, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -288,12 +288,13 @@ def _publish_proposal(
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     patience = Patience(f"Compacting {table.full_name}")
+    turn = Turn(runtime, table.id, patience)
 
     def publish(epoch: int) -> CommitOutcome:
-        return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch)
+        return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch, turn=turn.id)
 
-    outcome: CommitOutcome = while_busy(
-        patience, lambda: at_epoch(runtime, lambda epoch: commits.commit(runtime.catalog, proposal, epoch=epoch))
+    outcome: CommitOutcome = turn.attempt(
+        lambda epoch: commits.commit(runtime.catalog, proposal, epoch=epoch, turn=turn.id)
     )
     while left:
         match outcome:
@@ -305,7 +306,7 @@ def _publish_proposal(
                 discard([file for each in spoilt for file in each.files])
                 patience.pause()
                 if left:
-                    outcome = while_busy(patience, lambda: at_epoch(runtime, publish))
+                    outcome = turn.attempt(publish)
             case _:  # the commit has ended, or its table, or nothing was staged
                 if _is_given_up(runtime, proposal.commit_id):
                     discard([file for each in left for file in each.files])

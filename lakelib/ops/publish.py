@@ -7,7 +7,7 @@ never deleted here: while a commit's outcome is unknown they may be live. This i
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.rights import require_right
@@ -83,7 +83,41 @@ def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
             outcome = attempt()
         if not isinstance(outcome, Busy):
             return outcome
-        patience.pause()
+        patience.poll()
+
+
+class Turn:
+    """Of one piece of work, to publish to a table while all others wait."""
+
+    def __init__(self, runtime: Runtime, table_id: int, patience: Patience) -> None:
+        self.id = uuid4()
+        self._runtime = runtime
+        self._table_id = table_id
+        self._patience = patience
+        self._was_taken = False
+
+    def attempt(self, act: Callable[[int], Outcome]) -> Outcome:
+        """What comes of it at the lake's epoch, once the table is not busy. Who was kept waiting competes for the next
+        turn: between the turns of others there may be no time at which to come. Raises GaveUpError if that lasts."""
+        while isinstance(outcome := self._attempt_once(act), Busy):
+            self.take()
+        return outcome
+
+    def take(self) -> None:
+        """Returns once all others wait. Raises GaveUpError if that lasts."""
+        if self._was_taken and self._ask():  # whoever has it does not stand in line for it
+            return
+        with self._patience.waiting(), self._runtime.turns.queue(self._table_id, self._patience):
+            while not self._ask():
+                self._patience.poll()
+        self._was_taken = True
+
+    def _attempt_once(self, act: Callable[[int], Outcome]) -> Outcome:
+        with self._patience.waiting(), self._runtime.turns.take(self._table_id, self._patience):
+            return at_epoch(self._runtime, act)
+
+    def _ask(self) -> bool:
+        return commits.take_turn(self._runtime.catalog, self._table_id, self.id)
 
 
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:

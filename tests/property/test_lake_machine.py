@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, LiteralString
 from urllib.parse import urlsplit
@@ -114,6 +114,8 @@ class LakeMachine(RuleBasedStateMachine):
         self.models: list[TableModel] = []
         self.staged: list[tuple[int, int, StagedCommit]] = []
         """Table, number of the proposal in its model, and the commit."""
+        self.together: dict[tuple[int, int], range] = {}
+        """Of a table's snapshot the ids of all that were published in the same moment, where there are several."""
 
     @initialize(data=st.data())
     def create_tables(self, data: st.DataObject) -> None:
@@ -208,6 +210,9 @@ class LakeMachine(RuleBasedStateMachine):
         expected: Any = None
         try:
             expected = _publish_in_order(models, [(number, proposal) for number, proposal, _ in chosen])
+            for number, (before, after) in enumerate(zip(self.models, models, strict=True)):
+                moment = range(before.head_id + 1, after.head_id + 1)
+                self.together |= {(number, snapshot): moment for snapshot in moment}
             self.models = models
         except RefusedError as refused:
             expected = str(refused)
@@ -300,13 +305,11 @@ class LakeMachine(RuleBasedStateMachine):
         assert [snapshot.id for snapshot in history] == model.kept_ids[::-1]
         if history:
             chosen = data.draw(st.sampled_from(history))
-            assert table.scan(at=chosen.committed_at).snapshot_id == chosen.id
+            moment = self.together.get((number, chosen.id), range(chosen.id, chosen.id + 1))
+            expected = {0: "snapshot_not_found"} | dict.fromkeys(model.expired, "snapshot_expired")
+            assert _shown_at(table, chosen.committed_at) == expected.get(moment[-1], moment[-1])
             before = chosen.committed_at - timedelta(microseconds=1)
-            if chosen.id == 1 or chosen.id - 1 in model.expired:
-                expected = "snapshot_not_found" if chosen.id == 1 else "snapshot_expired"
-                assert _refusal(lambda: table.scan(at=before)) == expected
-            else:
-                assert table.scan(at=before).snapshot_id == chosen.id - 1
+            assert _shown_at(table, before) == expected.get(moment[0] - 1, moment[0] - 1)
         self._step("travel_by_time")
 
     @rule(data=st.data())
@@ -502,6 +505,14 @@ def _outcome(work: Callable[[], Any], name: str = "id") -> int | str:
     """The id of the snapshot, or the kind of the error."""
     try:
         return int(getattr(work(), name))
+    except LakeError as error:
+        return error.kind
+
+
+def _shown_at(table: Table, moment: datetime) -> int | str:
+    """The snapshot of the moment, or why there is none."""
+    try:
+        return table.scan(at=moment).snapshot_id
     except LakeError as error:
         return error.kind
 

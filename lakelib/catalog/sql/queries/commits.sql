@@ -16,7 +16,7 @@ select lake.retarget_v1(%(commit_id)s, %(publishing)s) as answer;
 
 -- Whoever else publishes to a table waits, for so long at most.
 -- name: take_turn
-select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s, %(patience_ms)s);
+select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s, %(patience_ms)s) as is_taken;
 
 -- A staged commit's end without publishing.
 -- name: end
