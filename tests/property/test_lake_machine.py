@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, LiteralString
 from urllib.parse import urlsplit
@@ -56,6 +56,9 @@ _KNOWN_FILES: LiteralString = """
     select f.path from lake."table" t join lake.data_file f on f.table_id = t.id where t.name = %(name)s
     union all
     select q.path from lake."table" t join lake.deletion_queue q on q.table_id = t.id where t.name = %(name)s"""
+_MOMENTS: LiteralString = """
+    select s.id, s.committed_at from lake."table" t join lake.snapshot s on s.table_id = t.id
+    where t.name = %(name)s order by s.id"""
 _GATE = """
 name: few
 expectations:
@@ -298,16 +301,30 @@ class LakeMachine(RuleBasedStateMachine):
         table = self.tables[number]
         history = table.history()
         assert [snapshot.id for snapshot in history] == model.kept_ids[::-1]
+        moments = self._moments(number)
+        assert list(moments.values()) == sorted(moments.values())
         if history:
             chosen = data.draw(st.sampled_from(history))
-            assert table.scan(at=chosen.committed_at).snapshot_id == chosen.id
-            before = chosen.committed_at - timedelta(microseconds=1)
-            if chosen.id == 1 or chosen.id - 1 in model.expired:
-                expected = "snapshot_not_found" if chosen.id == 1 else "snapshot_expired"
-                assert _refusal(lambda: table.scan(at=before)) == expected
-            else:
-                assert table.scan(at=before).snapshot_id == chosen.id - 1
+            assert moments[chosen.id] == chosen.committed_at
+            for moment in (chosen.committed_at, chosen.committed_at - timedelta(microseconds=1)):
+                self._travel_to(number, moment, moments)
         self._step("travel_by_time")
+
+    def _travel_to(self, number: int, moment: datetime, moments: dict[int, datetime]) -> None:
+        model, table = self.models[number], self.tables[number]
+        newest = max((each for each, made_at in moments.items() if made_at <= moment), default=None)
+        if newest is None:
+            assert _refusal(lambda: table.scan(at=moment)) == "snapshot_not_found"
+        elif newest in model.expired:
+            assert _refusal(lambda: table.scan(at=moment)) == "snapshot_expired"
+        else:
+            assert table.scan(at=moment).snapshot_id == newest
+
+    def _moments(self, number: int) -> dict[int, datetime]:
+        """When the table's snapshots were made, also those that have expired; some were made together."""
+        name = {"name": self.tables[number].name.partition(".")[2]}
+        rows = self.lake.runtime.catalog.run(lambda db: db.execute(_MOMENTS, name).fetchall())
+        return {row["id"]: row["committed_at"] for row in rows}
 
     @rule(data=st.data())
     def read(self, data: st.DataObject) -> None:
