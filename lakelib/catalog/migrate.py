@@ -29,6 +29,7 @@ _LOCK_TIMEOUT = "1s"
 """How long others may have to queue behind a migration that waits for a table itself."""
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
+_LEDGERS = ("migration", "upgrade")
 _LAST_IN_ONE = 3
 """Migrations up to this one have no phases: they shut older clients out at once."""
 _FILE_NAME = re.compile(r"^(\d{4})_(\w+)\.sql$")
@@ -150,7 +151,7 @@ def _set_up(connection: Connection) -> None:
 def _take(connection: Connection, migration: Migration, phase: Phase) -> None:
     is_adding = phase is Phase.PRE
     has_phases = migration.version > _LAST_IN_ONE
-    if has_phases and not _has_table(connection, "upgrade"):
+    if has_phases and "upgrade" not in _present(connection):
         connection.execute(sql.SQL(_load_text("upgrade.sql")))
     text = migration.text if is_adding else migration.post_text
     if text:
@@ -225,21 +226,26 @@ def _read_checked(connection: Connection) -> Ledger:
 
 
 def _read_ledger(connection: Connection) -> Ledger:
-    return Ledger(added=_read_applied(connection, "upgrade"), closed=_read_applied(connection, "migration"))
+    applied: dict[str, dict[int, str]] = {name: {} for name in _LEDGERS}
+    present = _present(connection)
+    rows = sql.SQL(" union all ").join(
+        sql.SQL("select {} as ledger, version, checksum from lake.{}").format(sql.Literal(name), sql.Identifier(name))
+        for name in present
+    )
+    for row in connection.execute(rows) if present else ():
+        applied[row["ledger"]][row["version"]] = row["checksum"]
+    return Ledger(added=applied["upgrade"], closed=applied["migration"])
 
 
-def _read_applied(connection: Connection, table: str) -> dict[int, str]:
-    if not _has_table(connection, table):
-        return {}
-    statement = sql.SQL("select version, checksum from lake.{}").format(sql.Identifier(table))
-    return {row["version"]: row["checksum"] for row in connection.execute(statement)}
-
-
-def _has_table(connection: Connection, name: str) -> bool:
+def _present(connection: Connection) -> list[str]:
+    """The ledgers that are there."""
     # Names are looked up in a cache, which remembers that there was no such schema before another migrator made it.
     # Reading the system catalogs themselves sees what is there, and brings the cache up to date.
-    present = "select from pg_catalog.pg_tables where schemaname = 'lake' and tablename = %s"
-    return connection.execute(present, (name,)).fetchone() is not None
+    found = connection.execute(
+        "select tablename from pg_catalog.pg_tables where schemaname = 'lake' and tablename = any(%s)",
+        (list(_LEDGERS),),
+    )
+    return [row["tablename"] for row in found]
 
 
 def _record(connection: Connection, table: str, migration: Migration) -> None:

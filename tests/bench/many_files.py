@@ -21,6 +21,8 @@ _GROWTH_MB = 100
 _FIRST_DAY = date(2000, 1, 1)
 
 _INSERTS = """
+select set_config('lake.publishing', 'bench', true);
+
 insert into lake.partition (table_id, key, path)
 select {table_id}, array[int8send((d + {first_day})::bigint # (-9223372036854775808))],
        'dt=' || (date '2000-01-01' + d)

@@ -1,10 +1,14 @@
 """Two versions work on one catalog between the phases of a migration; then the older one is shut out."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -96,6 +100,45 @@ def test_the_older_version_works_on_between_the_phases_and_is_shut_out_by_the_se
     with pytest.raises(lakelib.InvalidInputError) as caught, running(code, **place):
         pass
     assert caught.value.kind == "catalog_too_new"
+
+
+def test_a_migration_under_way_stops_no_writer_of_the_older_version(place: dict[str, str], code: Path) -> None:
+    is_migrated = Event()
+
+    def write(old: OldLake) -> int:
+        """The number of appends: as long as the migration is under way, and a few more."""
+        for number in count():
+            old.table("shop.events").append(pa.table({"kind": ["w"], "count": pa.array([number], pa.int32())}))
+            if is_migrated.is_set() and number > 5:
+                return number + 1
+        raise AssertionError
+
+    with running(code, **place) as old, ThreadPoolExecutor(1) as pool:
+        before = head_of(place, "events")
+        writing = pool.submit(write, old)
+        try:
+            wait_until(lambda: head_of(place, "events") > before)
+            assert lakelib.migrate(**place).done
+        finally:
+            is_migrated.set()
+        written = writing.result()
+
+    with lakelib.connect(**place) as new:
+        found = new.table("shop.events").scan(columns=["count"], where="kind = 'w'").to_arrow()
+        assert sorted(found["count"].to_pylist()) == list(range(written))
+
+
+def head_of(place: dict[str, str], name: str) -> int:
+    with psycopg.connect(place["catalog"]) as connection:
+        found = connection.execute('select head_id from lake."table" where name = %s', (name,)).fetchone()
+        return int(found[0]) if found else 0
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_the_older_version_is_shut_out_of_a_lake_that_this_one_has_made(
