@@ -1,6 +1,7 @@
 """Roles hold for a client that speaks SQL itself: tables are for reading, and functions check what they are told."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -221,12 +222,23 @@ def test_who_does_not_write_stages_and_publishes_no_rows(town: Town, open_table:
             lambda: stage(db, proposal(open_table, **file())),
             lambda: publish(db, staged.id),
             lambda: db.execute("select lake.end_v1(%s, 'expired', 'x')", [staged.id]),
-            lambda: db.execute("select lake.turn_v1(1, %s, 1000, '100')", [uuid4()]),
             lambda: db.execute("select lake.amend_v1(%s)", [Jsonb({"id": str(staged.id), "files": []})]),
         ):
             with pytest.raises(errors.InsufficientPrivilege):
                 act()
     assert town.state() == before
+
+
+def test_a_turn_is_for_those_who_publish(town: Town, open_table: Table) -> None:
+    with client(town, "reader") as db, pytest.raises(errors.InsufficientPrivilege):
+        db.execute("select lake.turn_v1(%s, %s, 1000, '100')", [open_table._info.id, uuid4()])
+    for role in ("writer", "maintainer"):
+        with client(town, role) as db:
+            turn = uuid4()
+            assert db.execute("select lake.turn_v1(%s, %s, 1, '100')", [open_table._info.id, turn]).fetchone() == (
+                True,
+            )
+            time.sleep(0.01)
 
 
 def test_a_writer_publishes_past_no_gate(town: Town, gated: Table) -> None:
