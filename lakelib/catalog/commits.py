@@ -47,7 +47,7 @@ from lakelib.plan.prune import partition_may_match
 
 _LOCK_PATIENCE_MS = 1000
 """How long a statement waits for a table that others hold, keeping a connection meanwhile."""
-_TURN_MS = 2000
+TURN_MS = 2000
 """How long others wait for a commit whose turn it is."""
 
 _Answer = Mapping[str, Any]
@@ -149,10 +149,10 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
     raise AssertionError(answer)
 
 
-def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> bool:
+def take_turn(catalog: Catalog, table_id: int, turn: UUID, *, for_ms: int = TURN_MS) -> bool:
     """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. False while
     somebody else has a turn, or holds the table."""
-    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS, "patience_ms": str(_LOCK_PATIENCE_MS)}
+    parameters = {"table_id": table_id, "turn": turn, "turn_ms": for_ms, "patience_ms": str(_LOCK_PATIENCE_MS)}
     row = catalog.one("take_turn", parameters)
     return row is not None and bool(row["is_taken"])
 

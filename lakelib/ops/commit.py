@@ -163,8 +163,12 @@ class _Course:
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
         self._judging = judging
-        with ending_if_given_up(self._runtime, proposal.commit_id):
-            return self._carry(table, proposal)
+        try:
+            with ending_if_given_up(self._runtime, proposal.commit_id):
+                return self._carry(table, proposal)
+        except BaseException:
+            self._turn.release()
+            raise
 
     def begin_anew(self) -> None:
         """Waits before work is done again that could not be prepared."""

@@ -55,14 +55,16 @@ def publish_staged(
             raise error_of(outcome)
 
 
-def try_publish(runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None) -> PublishOutcome:
-    """What comes of it, once the tables are not busy."""
+def try_publish(
+    runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None, turn: UUID | None = None
+) -> PublishOutcome:
+    """What comes of it, once the tables are not busy. `turn` is the one that was taken for it."""
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
     patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
 
     def publish(epoch: int) -> PublishOutcome:
-        return commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval)
+        return commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn)
 
     return while_busy(patience, lambda: at_epoch(runtime, publish))
 
@@ -89,8 +91,9 @@ def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
 class Turn:
     """Of one piece of work, to publish to a table while all others wait."""
 
-    def __init__(self, runtime: Runtime, table_id: int, patience: Patience) -> None:
-        self.id = uuid4()
+    def __init__(self, runtime: Runtime, table_id: int, patience: Patience, turn_id: UUID | None = None) -> None:
+        """With the id of another the two are one, over several tables."""
+        self.id = turn_id or uuid4()
         self._runtime = runtime
         self._table_id = table_id
         self._patience = patience
@@ -112,12 +115,18 @@ class Turn:
                 self._patience.poll()
         self._was_taken = True
 
+    def release(self) -> None:
+        """Nobody waits for it any more. Publishing does so by itself."""
+        if self._was_taken:
+            with suppress(LakeError):  # it is over soon
+                self._ask(for_ms=0)
+
     def _attempt_once(self, act: Callable[[int], Outcome]) -> Outcome:
         with self._patience.waiting(), self._runtime.turns.take(self._table_id, self._patience):
             return at_epoch(self._runtime, act)
 
-    def _ask(self) -> bool:
-        return commits.take_turn(self._runtime.catalog, self._table_id, self.id)
+    def _ask(self, for_ms: int = commits.TURN_MS) -> bool:
+        return commits.take_turn(self._runtime.catalog, self._table_id, self.id, for_ms=for_ms)
 
 
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:

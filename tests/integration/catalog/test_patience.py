@@ -13,8 +13,10 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
+from lakelib.ops import judge as judging
 from lakelib.ops import patience
-from tests.integration.faults.jobs import SCHEMA, read, rows
+from lakelib.ops.publish import Turn
+from tests.integration.faults.jobs import SCHEMA, gate, read, rows
 from tests.staging_hooks import before_staging
 
 HOLD = """select from lake."table" where name = 'a' for no key update"""
@@ -135,3 +137,39 @@ def test_a_newer_attempt_and_who_publishes_the_older_one_do_not_wait_for_each_ot
         each.join(20)
 
     assert read(table)[2] == ("mon", 3)
+
+
+def test_a_judgement_by_hand_gets_through_beside_writers_that_never_pause(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[threading.Thread] = []
+    run_checks = judging._run_checks
+
+    def judge_while_others_write(*given: Any) -> Any:
+        results = run_checks(*given)
+        if len(others) < 20:
+            others.append(threading.Thread(target=lambda: table.upsert(rows({5: ("mon", 5)}))))
+            others[-1].start()
+            others[-1].join(1.0)
+        return results
+
+    monkeypatch.setattr(judging, "_run_checks", judge_while_others_write)
+    staged = table.stage_upsert(rows({2: ("mon", 2)}))
+    staged.judge(gate())
+
+    staged.publish()
+
+    assert len(others) < 5
+    for other in others:
+        other.join(20)
+
+
+def test_a_turn_that_comes_to_nothing_is_over(table: lakelib.Table) -> None:
+    runtime, table_id = table._runtime, table._info.id
+    turn = Turn(runtime, table_id, patience.Patience("Trying"))
+    turn.take()
+    assert not commits.take_turn(runtime.catalog, table_id, uuid4())
+
+    turn.release()
+
+    assert commits.take_turn(runtime.catalog, table_id, uuid4())
