@@ -6,6 +6,7 @@ arrived, is read, transformed and staged; what is staged is judged. Spark is sta
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from jobs.common.outcome import Outcome
 from jobs.common.partition_rows import PinnedRead, opened_partition, pin_reads
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
+from lakelib.errors import DecidedError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
@@ -156,11 +158,8 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
 
 def _judge(lake: Lake, commit_id: UUID, suite: Suite, session: "SparkSession") -> None:
     """Another run of the same work may have come further meanwhile: then its word counts."""
-    try:
+    with suppress(DecidedError):
         lake.staged(commit_id).judge(suite, session)
-    except ConflictError as conflict:
-        if conflict.kind != "commit_decided":
-            raise
 
 
 def _check_gate(work: Work) -> None:
