@@ -42,8 +42,9 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once, for three minutes
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; then crowds of writers
 	$(PYTHON) -m tests.soak
+	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
         InvalidInputError,
         LakeError,
         NotFoundError,
+        OutcomeUnknownError,
         RejectedError,
         RetryableError,
     )
-    from lakelib.lake import Lake, Transaction, connect, migrate
+    from lakelib.lake import Lake, Transaction, connect, migrate, restore
     from lakelib.model.table import Snapshot
     from lakelib.model.upgrade import Upgrade
     from lakelib.model.verdict import Verdict
@@ -33,6 +34,7 @@ __all__ = [
     "Lake",
     "LakeError",
     "NotFoundError",
+    "OutcomeUnknownError",
     "RejectedError",
     "RetryableError",
     "Scan",
@@ -45,6 +47,7 @@ __all__ = [
     "__version__",
     "connect",
     "migrate",
+    "restore",
 ]
 
 _HOMES = {
@@ -58,6 +61,7 @@ _HOMES = {
     "Verdict": "lakelib.model.verdict",
     "connect": "lakelib.lake",
     "migrate": "lakelib.lake",
+    "restore": "lakelib.lake",
 }
 """Where the public names live that are not errors."""
 

@@ -59,6 +59,13 @@ class RetryableError(LakeError):
     default_kind = "retryable"
 
 
+class OutcomeUnknownError(RetryableError):
+    """A service was lost while a change was under way: it took effect, or it did not. Repeated with the same
+    idempotency key the call finds out; without a key it may do its work twice."""
+
+    default_kind = "outcome_unknown"
+
+
 class CorruptionError(LakeError):
     """Stored data or metadata is not what the catalog says it is. Needs a person."""
 

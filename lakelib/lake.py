@@ -1,7 +1,8 @@
 """The public API: connect, Lake, Transaction."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,22 +15,31 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
+from lakelib.catalog.rights import load_rights
 from lakelib.errors import InvalidInputError
+from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.identity import Identity, Standing
 from lakelib.model.maintenance import VacuumResult
+from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
-from lakelib.ops import create, gates, inspect, judge, publish, vacuum
+from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, roles, vacuum
+from lakelib.ops import restore as ops_restore
+from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
-from lakelib.storage.filesystem import open_storage
+from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.local_check import check_folder
+from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
 
 _REMOTE_READS_A_PROCESSOR = 4
+_COPIES_AT_ONCE = 8
 
 
 def connect(
@@ -37,12 +47,54 @@ def connect(
 ) -> "Lake":
     """A lake: settings come from the arguments, else the environment, else the properties file named by LAKE_HOME.
 
-    With nothing set: a PostgreSQL of its own and a warehouse, both under ./.lake. An empty database becomes a catalog;
-    an embedded one gets what this version adds. Raises InvalidInputError naming a wrong setting and where it came from,
-    for a local warehouse that can be no folder, and for a catalog that is too new, or too old (`migrate`);
-    RetryableError if the catalog is out of reach.
+    With nothing set the warehouse is ./.lake/warehouse. Without a catalog a local warehouse has a PostgreSQL of its
+    own, in its folder: such a lake is one folder, found from anywhere, which may be moved. An empty database becomes a
+    catalog; an embedded one gets what this version adds. Raises InvalidInputError naming a wrong setting and where it
+    came from, for a local warehouse that can be no folder, one whose catalog has to be named, and a catalog that is too
+    new, or too old (`migrate`); RetryableError if the catalog is out of reach.
     """
     return Lake(load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings))
+
+
+def restore(
+    source: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str | None = None,
+    **settings: str | None,
+) -> RestoreResult:
+    """A lake comes back from a backup that `Lake.backup` made, in an empty database (`catalog`, or a new embedded one).
+
+    A backup with files becomes another lake, in the empty `warehouse`. One without reads the files where the original
+    has them (or below the `warehouse` that stands in its place) and refuses every change until it is adopted. Raises
+    InvalidInputError for a database or a warehouse that is in use; the original is never touched.
+    """
+    began = time.monotonic()
+    given = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
+    backup_storage = open_storage(complete_uri(os.fspath(source), given.storage.default_fs), given.storage)
+    note = backup.load_note(backup_storage)
+    if warehouse is None and not note.with_files:
+        given = replace(given, warehouse=note.warehouse)
+    location = complete_uri(given.warehouse, given.storage.default_fs)
+    check_folder(location)
+    storage = open_storage(location, given.storage)
+    target, _ = _reach_catalog(given, storage)
+    try:
+        ops_restore.restore(target, backup_storage, storage, threads=_COPIES_AT_ONCE)
+    finally:
+        target.close()
+    with Lake(given) as restored:
+        report = ops_restore.examine(restored.runtime, note)
+    return RestoreResult(
+        id=note.id,
+        made_at=note.made_at,
+        warehouse=location,
+        with_files=note.with_files,
+        tables=tuple(table.name for table in note.tables),
+        files=note.files,
+        size_bytes=note.size_bytes,
+        report=report,
+        seconds=time.monotonic() - began,
+    )
 
 
 def migrate(
@@ -60,7 +112,8 @@ def migrate(
     """
     post, dry_run = checked_flag("post", post), checked_flag("dry_run", dry_run)
     found = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
-    opened = _reach_catalog(found)
+    location = complete_uri(found.warehouse, found.storage.default_fs)
+    opened, _ = _reach_catalog(found, open_storage(location, found.storage))
     try:
         return migrate_catalog(opened, post=post, dry_run=dry_run)
     finally:
@@ -75,11 +128,15 @@ class Lake:
         storage = open_storage(location, settings.storage)
         check_folder(location)
         threads = os.cpu_count() or 1
+        catalog, embedded = _open_catalog(settings, storage)
+        ownership = Ownership(catalog=catalog, storage=storage, embedded=embedded)
+        storage = replace(storage, home=ownership.greet())
         self._settings = settings
         self._runtime = Runtime(
-            catalog=_open_catalog(settings),
+            catalog=catalog,
             storage=storage,
             warehouse=location,
+            ownership=ownership,
             threads=threads,
             read_threads=threads if storage.is_local else threads * _REMOTE_READS_A_PROCESSOR,
         )
@@ -178,6 +235,67 @@ class Lake:
         """All suites that were registered, by name, the newest version first."""
         return gates.list_gates(self._runtime)
 
+    def doctor(
+        self,
+        *tables: str,
+        deep: bool = False,
+        repair: Collection[str] = (),
+        from_backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        grace: timedelta = doctor.DEFAULT_GRACE,
+        tell: Callable[[Finding], None] | None = None,
+    ) -> DoctorReport:
+        """Compares the catalog with what is stored, of all tables or of these, beside readers and writers. A deep look
+        reads every page, compares checksums and looks at every row.
+
+        Nothing is changed but what `repair` names: "queue" takes live files out of the deletion queue, "leases" drops
+        holds that ran out long ago, "files" brings damaged files back, from a backup with files. `tell` hears of every
+        finding; the report holds the first thousand of each kind.
+        """
+        place = None if from_backup is None else complete_uri(os.fspath(from_backup), self._settings.storage.default_fs)
+        return doctor.examine(
+            self._runtime, tables, deep=deep, repair=repair, backup=place, dry_run=dry_run, grace=grace, tell=tell
+        )
+
+    def backup(
+        self,
+        destination: str | os.PathLike[str],
+        *,
+        tables: Sequence[str] | None = None,
+        with_files: bool = False,
+        hold_for: timedelta = backup.DEFAULT_HOLD,
+    ) -> BackupResult:
+        """What is published at this moment goes into a folder of its own: the catalog's dump and the list of the files
+        that it needs; with `with_files` these files too. Beside readers and writers. `restore` reads it.
+
+        Without files the lake keeps them for `hold_for`, so that no vacuum deletes one; `release_backup` ends that.
+        """
+        target = open_storage(
+            complete_uri(os.fspath(destination), self._settings.storage.default_fs), self._settings.storage
+        )
+        return backup.back_up(self._runtime, target, tables, with_files=with_files, hold_for=hold_for)
+
+    def release_backup(self, backup_id: str) -> None:
+        """The lake no longer keeps the files of a backup without files. Safe to repeat."""
+        backup.release(self._runtime, backup_id)
+
+    def grant(self, role: str, user: str) -> None:
+        """A user of the catalog's database may do what the role says: "reader", "writer", "publisher", "maintainer" or
+        "owner". With the first one the catalog gets its roles: until then one user owns everything."""
+        roles.grant(self._runtime, role, user)
+
+    def revoke(self, role: str, user: str) -> None:
+        """Takes a role from a user. Raises NotFoundError if it was not granted."""
+        roles.revoke(self._runtime, role, user)
+
+    def grants(self) -> list[Grant]:
+        """Who was given which role."""
+        return roles.list_grants(self._runtime)
+
+    def grant_sql(self, role: str, user: str) -> str:
+        """What an administrator runs in the catalog's database to grant a role, where its owner may make none."""
+        return roles.grant_sql(self._runtime, role, user)
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
         return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
@@ -185,6 +303,20 @@ class Lake:
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
         return Transaction(self._runtime)
+
+    @property
+    def identity(self) -> Standing:
+        """Which lake this is, and what speaks against changing it from here. Changes nothing."""
+        return self._runtime.ownership.look()
+
+    def adopt(self, by: str, reason: str) -> Identity:
+        """From now on this catalog, on this server, is the one that the warehouse belongs to: a new epoch begins, and
+        other catalogs of the lake, of which this one is a copy or the other way round, may only read it.
+
+        Needed where publishing, expiry and vacuum are refused with `identity_differs` or `lake_disowned`. Raises
+        InvalidInputError without a name and a reason.
+        """
+        return self._runtime.ownership.adopt(by, reason)
 
     def close(self) -> None:
         """Gives the catalog's connections back."""
@@ -236,19 +368,34 @@ class Transaction:
             self.snapshots = judge.publish_judged(self._runtime, list(judgings), judgings)
 
 
-def _open_catalog(settings: Settings) -> Catalog:
-    catalog = _reach_catalog(settings)
+def has_own_catalog(settings: Settings) -> bool:
+    """Whether there is a lake already where no catalog is named."""
+    return _own_catalog(settings, open_storage(settings.warehouse, settings.storage)).is_there
+
+
+def _open_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | None]:
+    """The catalog, and the folder of an embedded one relative to a local warehouse."""
+    catalog, relative = _reach_catalog(settings, storage)
     try:
         make_ready(catalog, is_own=settings.catalog is None)
+        load_rights(catalog)
     except BaseException:
         catalog.close()
         raise
-    return catalog
+    return catalog, relative
 
 
-def _reach_catalog(settings: Settings) -> Catalog:
+def _reach_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str | None]:
+    """As it is, which may be empty."""
     if settings.catalog is None:
-        server = EmbeddedServer(Path(settings.embedded_catalog).absolute())
-        return Catalog(server.url, revive=server.ensure_running)
+        own = _own_catalog(settings, storage)
+        server = EmbeddedServer(Path(own.folder))
+        return Catalog(server.url, revive=server.ensure_running), own.relative
     check_url(settings.catalog)
-    return Catalog(settings.catalog)
+    return Catalog(settings.catalog), None
+
+
+def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:
+    if settings.embedded_catalog is None:
+        return find_own_catalog(storage)
+    return given_catalog(storage, settings.embedded_catalog)

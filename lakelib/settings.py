@@ -14,7 +14,10 @@ SCHEMES = ("file", "s3", "hdfs", "gs")
 SCHEME_ALIASES = {"s3a": "s3", "s3n": "s3"}
 
 DEFAULT_WAREHOUSE = "./.lake/warehouse"
-DEFAULT_EMBEDDED_CATALOG = "./.lake/catalog"
+EARLIER_CATALOG = "./.lake/catalog"
+"""Where a lake's own catalog was before it was in the warehouse, and is where the warehouse is remote."""
+
+_LONGEST_TIMEOUT_SECONDS = 86_400
 
 LAKE_HOME = "LAKE_HOME"
 PROPERTIES_FILE = "lake.properties"
@@ -32,6 +35,8 @@ class StorageSettings:
     s3_secret_key: str | None = field(default=None, repr=False)
     s3_session_token: str | None = field(default=None, repr=False)
     s3_profile: str | None = None
+    s3_timeout_seconds: float | None = None
+    """How long a request to S3 may take, all tries together, when nothing is heard of it; an upload twice that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,8 @@ class Settings:
     """As it was given: `storage.paths.complete_uri` completes it."""
     catalog: str | None = field(default=None, repr=False)
     """URL of the PostgreSQL catalog; None is the embedded server, whose files are in `embedded_catalog`."""
-    embedded_catalog: str = DEFAULT_EMBEDDED_CATALOG
+    embedded_catalog: str | None = None
+    """None is in the warehouse, if that is local (see `storage.own_catalog`)."""
     storage: StorageSettings = field(default_factory=StorageSettings)
 
 
@@ -69,6 +75,7 @@ _ENVIRONMENT = {
     "s3_endpoint": ("LAKE_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     "s3_region": ("LAKE_S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"),
     "s3_profile": ("AWS_PROFILE",),
+    "s3_timeout_seconds": ("LAKE_S3_TIMEOUT_SECONDS",),
 }
 """Where two variables set one thing, the first one counts."""
 _CREDENTIALS = ("s3_access_key", "s3_secret_key", "s3_session_token")
@@ -85,10 +92,12 @@ _PROPERTIES = {
     "lake.s3.region": "s3_region",
     "lake.s3.access_key": "s3_access_key",
     "lake.s3.secret_key": "s3_secret_key",
+    "lake.s3.timeout_seconds": "s3_timeout_seconds",
     "fs.default.name": "default_fs",
     "fs.defaultFS": "default_fs",
 }
 """Where two keys set one thing, the later one here counts."""
+_NUMBERS = ("s3_timeout_seconds",)
 _ARGUMENTS = ("warehouse", "catalog", *(option.name for option in fields(StorageSettings)))
 
 
@@ -97,7 +106,7 @@ def load_settings(
     warehouse: str | os.PathLike[str] | None = None,
     catalog: str | None = None,
     environ: Mapping[str, str],
-    **overrides: str | None,
+    **overrides: str | float | None,
 ) -> Settings:
     """Settings from the arguments, else the environment, else the properties file named by LAKE_HOME, else defaults.
 
@@ -105,18 +114,26 @@ def load_settings(
     from one source. Raises InvalidInputError naming the setting and its source if one is wrong.
     """
     place = os.fspath(warehouse) if isinstance(warehouse, os.PathLike) else warehouse
-    arguments = _from_arguments({"warehouse": place, "catalog": catalog, **overrides})
+    arguments = _from_arguments({"warehouse": place, "catalog": catalog, **_numbers_as_text(overrides)})
     given: _Layer = {}
     for layer in (_from_file(environ), _from_environment(environ), arguments):
         given = _overlay(given, layer)
     for name, one in given.items():
         _check_text(name, one)
     _check_credentials(given)
-    checked = {name: _CHECKS.get(name, _accept)(name, one) for name, one in given.items()}
+    checked: dict[str, Any] = {name: _CHECKS.get(name, _accept)(name, one) for name, one in given.items()}
     storage = StorageSettings(**{name: text for name, text in checked.items() if name not in ("warehouse", "catalog")})
     return Settings(
         warehouse=checked.get("warehouse", DEFAULT_WAREHOUSE), catalog=checked.get("catalog"), storage=storage
     )
+
+
+def _numbers_as_text(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Text is what all settings are until they are checked."""
+    return {
+        name: str(value) if type(value) in (int, float) and name in _NUMBERS else value
+        for name, value in arguments.items()
+    }
 
 
 def _from_arguments(arguments: Mapping[str, Any]) -> _Layer:
@@ -342,7 +359,18 @@ def _checked_endpoint(name: str, given: _Given) -> str:
     return given.value.rstrip("/")
 
 
-_CHECKS: Mapping[str, Callable[[str, _Given], str]] = {
+def _checked_seconds(name: str, given: _Given) -> float:
+    try:
+        seconds = float(given.value)
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= _LONGEST_TIMEOUT_SECONDS:
+        raise _wrong(name, given, f"is {given.value!r}", f"Give a number from 1 to {_LONGEST_TIMEOUT_SECONDS}.")
+    return seconds
+
+
+_CHECKS: Mapping[str, Callable[[str, _Given], Any]] = {
+    "s3_timeout_seconds": _checked_seconds,
     "warehouse": _checked_location,
     "default_fs": _checked_default_fs,
     "catalog": _checked_catalog,

@@ -66,7 +66,7 @@ class Table:
 
     @property
     def location(self) -> str:
-        return self._info.location
+        return self._runtime.storage.place_of(self._info.location)
 
     @property
     def schema(self) -> pa.Schema:

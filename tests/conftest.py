@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 # rclone does not understand the checksums that the AWS libraries add by default. They read these when they are loaded.
 os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
@@ -145,6 +146,13 @@ def lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     with lakelib.connect(warehouse=tmp_path_factory.mktemp("lake"), catalog=module_catalog_url) as lake:
         lake.create_namespace("shop")
         yield lake
+
+
+@pytest.fixture
+def some_small_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In about half of the tests, always the same ones, no file is small: each is read by itself, as large ones are."""
+    if crc32(request.node.nodeid.encode()) % 2:
+        monkeypatch.setattr("lakelib.plan.scan.SMALL_FILE_BYTES", 0)
 
 
 def drop_database(url: str) -> None:

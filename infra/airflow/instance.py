@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.airflow.processes import Started
+from lakelib.storage.paths import OWN_CATALOG
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lake"
@@ -29,8 +30,9 @@ class Home:
 
     @property
     def catalog(self) -> Path:
-        """The files of the embedded PostgreSQL."""
-        return self.folder / "catalog"
+        """The files of the embedded PostgreSQL: in the warehouse, unless an earlier instance has them beside it."""
+        earlier = self.folder / "catalog"
+        return earlier if earlier.is_dir() else self.warehouse / OWN_CATALOG
 
     @property
     def warehouse(self) -> Path:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any
 
 import lakelib
 from dags.lake_dags.detached import end_job
@@ -37,13 +36,13 @@ from infra.airflow.postgres import (
     catalog_url,
     is_ready,
     migrated_by,
-    register_users,
     release_server,
     restart_server,
     set_migrated_by,
     start_server,
 )
 from infra.airflow.processes import Started, end, is_running, start_detached
+from lakelib.catalog.embedded import EmbeddedServer
 
 KEEPER = "keeper"
 # Task logs are read from disk: the log servers would listen on every address of this machine.
@@ -86,7 +85,7 @@ def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | N
             return _start_missing(home, server, settings, State(port=chosen, parts=running))
         except BaseException:
             if not running:
-                release_server(home.catalog, [])
+                release_server(home.catalog)
             raise
 
 
@@ -102,7 +101,7 @@ def down(home: Home) -> list[str]:
         end(state.parts.values() if state else (), seconds=_END_SECONDS)
         _end_jobs(home)
         had_server = is_ready(home.catalog)
-        stopped = release_server(home.catalog, [part.pid for part in state.parts.values()] if state else [])
+        stopped = release_server(home.catalog)
         if state is not None:
             write_state(home, State(port=state.port, parts={}))
         ended = [part for part in PARTS if part in parts]
@@ -125,7 +124,7 @@ def _choose_port(before: State | None, port: int | None) -> int:
     return choose_port(port if port is not None else before.port if before is not None else USUAL_PORT)
 
 
-def _settings(home: Home, server: Any, port: int, environment: Mapping[str, str]) -> dict[str, str]:
+def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mapping[str, str]) -> dict[str, str]:
     for folder in (home.warehouse, home.landing, home.runs, home.logs):
         folder.mkdir(parents=True, exist_ok=True)
     return airflow_environment(
@@ -138,7 +137,7 @@ def _settings(home: Home, server: Any, port: int, environment: Mapping[str, str]
     )
 
 
-def _migrate(home: Home, server: Any, settings: Mapping[str, str]) -> None:
+def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:
     """Brings the lake's catalog up to date, and Airflow's database unless this version has done so."""
     lakelib.migrate(home.warehouse.as_uri(), settings["LAKE_CATALOG"])
     airflow = version("apache-airflow")
@@ -152,15 +151,15 @@ def _migrate(home: Home, server: Any, settings: Mapping[str, str]) -> None:
     set_migrated_by(server, airflow)
 
 
-def _start_missing(home: Home, server: Any, settings: Mapping[str, str], running: State) -> State:
+def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, str], running: State) -> State:
     begun: list[Started] = []
     try:
         for name in PARTS:
             if name not in running.parts:
-                begun.append(start_detached(name, _command(home, name), settings, PROJECT, home.log_of(name)))
+                command, log, kept = _command(home, name), home.log_of(name), (server.users_lock,)
+                begun.append(start_detached(name, command, settings, PROJECT, log, kept=kept))
                 state = State(port=running.port, parts={**running.parts, **{part.name: part for part in begun}})
                 write_state(home, state)
-                register_users(server, [begun[-1].pid])
         _wait_until_healthy(home, state)
         _ensure_pool(home, state)
     except BaseException:

@@ -33,9 +33,18 @@ def _note_ends() -> None:
 
 
 def start_detached(
-    name: str, command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    *,
+    kept: Sequence[int] = (),
 ) -> Started:
-    """Starts a command that no signal to this terminal or process group reaches; its output is appended to the log."""
+    """Starts a command that no signal to this terminal or process group reaches; its output is appended to the log.
+
+    It inherits the descriptors that are to be kept.
+    """
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -45,6 +54,7 @@ def start_detached(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=kept,
         )
     _KEPT.append(process)
     return Started(name=name, pid=process.pid, start=start_of(process.pid) or "")
@@ -75,15 +85,25 @@ def end(processes: Iterable[Started], *, seconds: float) -> None:
     Descendants that made sessions of their own, as detached jobs do, are asked too, and so are those that a process
     left behind when it was killed.
     """
-    members = [member for started in processes for member in _family(started)]
+    ended = list(processes)
+    members = _families(ended)
     for member in members:
         with suppress(psutil.NoSuchProcess):
             member.terminate()
     if not _all_ended(members, seconds):
-        for member in members:
-            with suppress(psutil.NoSuchProcess):
-                member.kill()
-        _all_ended(members, seconds)
+        _kill(members, seconds)
+    _kill(_families(ended), seconds)  # what they started meanwhile
+
+
+def _kill(members: Sequence[psutil.Process], seconds: float) -> None:
+    for member in members:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    _all_ended(members, seconds)
+
+
+def _families(processes: Iterable[Started]) -> list[psutil.Process]:
+    return [member for started in processes for member in _family(started)]
 
 
 def _family(started: Started) -> list[psutil.Process]:

@@ -225,4 +225,5 @@ def _vacuum_facts(result: VacuumResult) -> dict[str, Any]:
         "dropped_tables": list(result.dropped_tables),
         "waiting": result.waiting,
         "failed": [{"file": each.uri, "reason": each.reason} for each in result.failed[:100]],
+        "passed_over": list(result.passed_over),
     }

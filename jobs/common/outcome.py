@@ -40,8 +40,6 @@ class Done:
     """One commit that was published."""
 
     snapshot: Snapshot
-    replayed: bool
-    """The same work was published before: nothing was written."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
@@ -51,13 +49,13 @@ class Done:
             "kind": snapshot.kind,
             "commit": str(snapshot.commit_id),
             "committed_at": snapshot.committed_at.isoformat(),
-            "replayed": self.replayed,
+            "replayed": snapshot.replayed,
             **{name: summary.get(name, 0) for name in _COUNTS},
         }
 
     def lines(self) -> Iterator[str]:
         facts = self.facts()
-        again = " (published before: nothing was written now)" if self.replayed else ""
+        again = " (published before: nothing was written now)" if self.snapshot.replayed else ""
         yield f"snapshot    {facts['snapshot']}, {facts['kind']}{again}"
         yield f"rows in     {facts['rows_in']:,}"
         yield f"written     {facts['rows_written']:,} rows, {facts['deletes_written']:,} deletes"

@@ -14,9 +14,9 @@ from jobs.common.outcome import Done, run_told
 from jobs.common.sessions import opened_session, told_progress
 from jobs.common.sources import opened_rows
 from lakelib import Snapshot, Table
+from lakelib.ops.commit import find_done
 from lakelib.ops.create import find_table
 from lakelib.ops.request import parse_request
-from lakelib.ops.write import find_done
 
 
 def run_job(
@@ -34,13 +34,13 @@ def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
         info = find_table(lake.runtime, job.table)
         done = find_done(lake.runtime, info, parse_request(**job.write))
         if done is not None:
-            return Done(snapshot=done, replayed=True)
+            return Done(snapshot=done)
         with (
             opened_session(f"{job.mode} {job.table}", around.master, given_session) as session,
             told_progress(session, around.progress),
             opened_rows(session, lake, info, job.source) as rows,
         ):
-            return Done(snapshot=_write(lake.table(job.table), rows, job), replayed=False)
+            return Done(snapshot=_write(lake.table(job.table), rows, job))
 
 
 def _write(table: Table, rows: Any, job: JobArguments) -> Snapshot:

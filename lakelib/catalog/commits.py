@@ -10,7 +10,6 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
@@ -27,6 +26,7 @@ from lakelib.model.commit import (
     Fence,
     Fenced,
     FilesReclaimed,
+    IdentityDiffers,
     InputGone,
     PastExpired,
     Published,
@@ -76,10 +76,12 @@ def stage(catalog: Catalog, proposal: Proposal) -> StageOutcome:
     raise AssertionError(answer)
 
 
-def commit(catalog: Catalog, proposal: Proposal, *, rebase: bool = False, turn: UUID | None = None) -> CommitOutcome:
+def commit(
+    catalog: Catalog, proposal: Proposal, *, epoch: int, rebase: bool = False, turn: UUID | None = None
+) -> CommitOutcome:
     """Stages the proposal and publishes it, in one transaction. What cannot be published stays staged. Safe to repeat.
     `turn` is the one that was taken for it."""
-    publishing = _publishing(rebase=rebase, turn=turn)
+    publishing = _publishing(epoch=epoch, rebase=rebase, turn=turn)
     answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
     match answer["outcome"]:
         case "files_reclaimed":
@@ -87,7 +89,7 @@ def commit(catalog: Catalog, proposal: Proposal, *, rebase: bool = False, turn: 
         case "past_expired":
             return PastExpired()
         case "unsettled":
-            return publish(catalog, [proposal.commit_id], rebase=rebase, turn=turn)
+            return publish(catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=turn)
     return _publish_outcome(answer)
 
 
@@ -95,6 +97,7 @@ def publish(
     catalog: Catalog,
     commit_ids: Sequence[UUID],
     *,
+    epoch: int,
     rebase: bool = False,
     approval: Approval | None = None,
     turn: UUID | None = None,
@@ -103,11 +106,12 @@ def publish(
 
     Safe to repeat: a commit that was published already gives the snapshot it became. One whose work another attempt has
     published gives that one's, as replayed. With `rebase` an overwrite replaces what is in its target at this moment;
-    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it.
+    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it; at `epoch`
+    the lake's identity was seen.
     """
     settled: _Settled = {}
     while True:
-        publishing = _publishing(rebase=rebase, approval=approval, settled=settled, turn=turn)
+        publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, settled=settled, turn=turn)
         answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
         if answer["outcome"] != "unsettled":
             return _publish_outcome(answer)
@@ -145,10 +149,12 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
     raise AssertionError(answer)
 
 
-def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> None:
-    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time."""
-    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS}
-    catalog.run(lambda db: db.execute(query("take_turn"), parameters))
+def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> bool:
+    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. False while
+    somebody else has a turn, or holds the table."""
+    parameters = {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS, "patience_ms": str(_LOCK_PATIENCE_MS)}
+    row = catalog.one("take_turn", parameters)
+    return row is not None and bool(row["is_taken"])
 
 
 def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:
@@ -182,7 +188,7 @@ def end(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> C
 
 
 def _ask(catalog: Catalog, name: str, **parameters: Any) -> _Answer:
-    row = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    row = catalog.one(name, parameters)
     assert row is not None
     answer: _Answer = row["answer"]
     return answer
@@ -225,11 +231,17 @@ def _reads_json(scope: ReadScope) -> dict[str, Any]:
 
 
 def _publishing(
-    *, rebase: bool, approval: Approval | None = None, settled: _Settled | None = None, turn: UUID | None = None
+    *,
+    rebase: bool,
+    epoch: int | None = None,
+    approval: Approval | None = None,
+    settled: _Settled | None = None,
+    turn: UUID | None = None,
 ) -> Jsonb:
     return Jsonb(
         {
             "patience_ms": str(_LOCK_PATIENCE_MS),
+            "epoch": epoch,
             "rebase": rebase,
             "approved_by": approval.by if approval else None,
             "approval_reason": approval.reason if approval else None,
@@ -259,6 +271,8 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
             return Done(commits=tuple(_became(told) for told in answer["commits"]))
         case "busy":
             return Busy()
+        case "identity_differs":
+            return IdentityDiffers(what=answer["differs"])
         case "commit_missing":
             return CommitMissing(commit_id=UUID(answer["commit_id"]))
         case "table_missing":
@@ -314,44 +328,44 @@ def _about(answer: _Answer) -> About:
 
 def find_published(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Snapshot | None:
     """The snapshot that did this work already, if one has."""
-    row = catalog.run(lambda db: db.execute(query("find_published"), _work(table, key)).fetchone())
+    row = catalog.one("find_published", _work(table, key))
     return None if row is None else snapshot_from_row(row, replayed=True)
 
 
 def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
     """The commit that counts for this work: one that has published it, else the newest that has not expired."""
-    row = catalog.run(lambda db: db.execute(query("find_attempt"), _work(table, key)).fetchone())
+    row = catalog.one("find_attempt", _work(table, key))
     return None if row is None else attempt_from_row(row)
 
 
 def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:
     """The snapshot in which an earlier version of this work has appended the rows of the partition."""
     parameters = _work(table, key) | {"partition": partition}
-    row = catalog.run(lambda db: db.execute(query("find_appended"), parameters).fetchone())
+    row = catalog.one("find_appended", parameters)
     return None if row is None else int(row["snapshot_id"])
 
 
 def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
     """No earlier version of this work appends rows of the partition from now on; those that have done so have."""
     parameters = _work(table, key) | {"partition": partition}
-    catalog.run(lambda db: db.execute(query("overtake_appends"), parameters))
+    catalog.do("overtake_appends", parameters)
 
 
 def find_claims(catalog: Catalog, table_id: int) -> frozenset[int]:
     """The files that staged commits are to take out of the table. Compactions leave them alone."""
-    rows = catalog.run(lambda db: db.execute(query("find_claims"), {"table_id": table_id}).fetchall())
+    rows = catalog.all("find_claims", {"table_id": table_id})
     return frozenset(row["file_id"] for row in rows)
 
 
 def find_spoilt(catalog: Catalog, commit_id: UUID) -> frozenset[int]:
     """The files of a staged compaction that others have taken out, or are to."""
-    rows = catalog.run(lambda db: db.execute(query("find_spoilt"), {"commit_id": commit_id}).fetchall())
+    rows = catalog.all("find_spoilt", {"commit_id": commit_id})
     return frozenset(row["file_id"] for row in rows)
 
 
 def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
     """A commit as it stands. Raises NotFoundError."""
-    row = catalog.run(lambda db: db.execute(query("load_commit"), {"commit_id": commit_id}).fetchone())
+    row = catalog.one("load_commit", {"commit_id": commit_id})
     if row is None:
         raise commit_missing(commit_id)
     return row
@@ -360,7 +374,7 @@ def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
 def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:
     """Commits of a table, or of all, in these states, the newest first, with the outcome of their newest verdict."""
     parameters = {"table_id": table_id, "states": list(states), "limit": limit}
-    return list(catalog.run(lambda db: db.execute(query("list_commits"), parameters).fetchall()))
+    return list(catalog.all("list_commits", parameters))
 
 
 def commit_missing(commit_id: UUID) -> NotFoundError:

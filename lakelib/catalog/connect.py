@@ -1,4 +1,5 @@
-"""The way to PostgreSQL: one pool a catalog, errors translated, lost connections retried.
+"""The way to PostgreSQL: units of work are run within the caller's patience, errors translated, lost connections
+retried.
 
 Every unit of work given to `Catalog.run` is one transaction and must be safe to run again: a reply that got lost leaves
 open whether the transaction took effect, and `run` cannot know.
@@ -6,20 +7,26 @@ open whether the transaction took effect, and `run` cannot know.
 
 import logging
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.rows import DictRow, dict_row
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg import sql
+from psycopg.rows import DictRow
 
 from lakelib.catalog.address import check_address, login_of, place_of
-from lakelib.errors import InvalidInputError, LakeError, RetryableError
+from lakelib.catalog.connections import STREAM_SECONDS, Address, NoneFreeError, Session, Stack
+from lakelib.catalog.denied import denied
+from lakelib.catalog.queries import changes_nothing, name_of, query
+from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
+from lakelib.model.roles import Right
 
 Connection = psycopg.Connection[DictRow]
+Statement = str | sql.SQL | sql.Composed
+"""The name of a query, or a query."""
 Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
@@ -28,9 +35,20 @@ _LONGEST_PAUSE_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 _FIRST_CONTACT_SECONDS = 3.0
 """How long to look for a server that has never answered: most likely its address is wrong."""
+_AFTERMATH_SECONDS = 1.0
+"""Who comes so soon after a call that waited in vain belongs to it, as who tidies up, and is to look no longer than for
+a first contact."""
 _SERVER_SPOKE = "FATAL:"
 """What a server says that is there and does not take a connection, as while it starts."""
-_PASSING = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, psycopg.errors.DeadlockDetected)
+_BUSY = (
+    NoneFreeError,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+)
+_PASSING = (psycopg.OperationalError, psycopg.InterfaceError, *_BUSY)
+_FULL_WORDS = ("too many clients", "remaining connection slots", "too many connections", "no more connections allowed")
 _LASTING_WORDS = (
     "password authentication failed",
     "no password supplied",
@@ -46,12 +64,35 @@ _LASTING_WORDS = (
 _TOO_MUCH = "54"
 """The class of error codes for statements that are beyond a limit of the server."""
 
-_SHORTEST_WAIT_SECONDS = 0.5
 _REVIVE_PAUSE_SECONDS = 0.2
 
 
+class CatalogBusyError(RetryableError):
+    """Others hold what a unit of work needs. Nothing was changed."""
+
+    default_kind = "catalog_busy"
+
+
+@dataclass(slots=True)
+class _Effect:
+    """What is known of the changes that a unit of work makes."""
+
+    is_unknown: bool = False
+    """Whether one of the tries lost its connection when its changes were under way."""
+
+    @contextmanager
+    def sent(self, *, changes: bool) -> Iterator[None]:
+        """What fails inside may have taken effect, unless the server said that it has not."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self.is_unknown |= changes and _is_lost(error)
+            raise
+
+
 class Catalog:
-    """A pool of connections to one catalog. Safe to share between threads; a forked child makes its own pool."""
+    """Connections to one catalog, none while nobody needs it. Safe to share between threads; a forked child makes its
+    own."""
 
     def __init__(
         self,
@@ -63,123 +104,214 @@ class Catalog:
     ) -> None:
         """`revive` is called before a retry: it starts an embedded server that has died."""
         self.url = url
+        self.rights: frozenset[Right] = frozenset()
+        """Those that the user was seen to have; `catalog.rights` looks."""
         self._patience_seconds = patience_seconds
         self._max_connections = max_connections
         self._revive = revive
-        self._pool: ConnectionPool[Connection] | None = None
-        self._pool_pid = os.getpid()
-        self._opening = threading.Lock()
         self._closed = False
         self._reached = False
+        self._gave_up_at = -_AFTERMATH_SECONDS
+        self._address = Address(url)
+        self._begin()
 
-    def run(self, work: Callable[[Connection], Result]) -> Result:
-        """Runs `work` in one transaction, again if the connection fails.
+    def _begin(self) -> None:
+        self._process_id = os.getpid()
+        self._stack = Stack(self._address, self._max_connections)
 
-        Raises RetryableError when the server stays out of reach: whether the last try took effect is then unknown.
-        Raises InvalidInputError at once when the server refuses the connection for good.
+    def run(
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        only_reads: bool = False,
+        lock_patience_seconds: float | None = None,
+    ) -> Result:
+        """Runs `work` in one transaction, again if the connection fails or what it needs is held by others, as long as
+        the patience lasts; `lock_patience_seconds` is a shorter one for what others hold. Work that `only_reads` gets
+        no transaction around it: each of its statements sees what was committed before, as it would inside one.
+
+        Raises RetryableError when it is over and nothing was changed: kind `catalog_unreachable`, `catalog_full` or
+        `catalog_busy`, which is a CatalogBusyError. Raises OutcomeUnknownError when a try was lost while its end was
+        under way, unless the work `only_reads`. Raises InvalidInputError at once when the server refuses the connection
+        for good.
         """
+        return self._run(work, alone=only_reads, changes=not only_reads, lock_patience_seconds=lock_patience_seconds)
 
-        def attempt(timeout_seconds: float) -> Result:
-            with (
-                self._connections().connection(timeout=timeout_seconds) as connection,
-                _telling_misuse(self.url, connection),
-            ):
-                return _run_once(connection, work)
+    def one(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> DictRow | None:
+        """The first row that one statement gives, which is a transaction of its own and one round trip. Raises what
+        `run` raises."""
+        return self._alone(statement, parameters, lambda cursor: cursor.fetchone())
 
-        return self._patiently(attempt)
+    def all(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> list[DictRow]:
+        """As `one`: all rows."""
+        return self._alone(statement, parameters, lambda cursor: cursor.fetchall())
+
+    def do(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> int:
+        """As `one`: how many rows there were, or were changed."""
+        return self._alone(statement, parameters, lambda cursor: cursor.rowcount)
 
     @contextmanager
     def stream(self, statement: Any, parameters: dict[str, Any], *, rows_at_once: int) -> Iterator[Iterator[DictRow]]:
         """The rows of a query through a server-side cursor: memory does not grow with the result.
 
-        They come over a connection of their own: a consumer that pauses keeps none from other work. Raises
-        RetryableError when the server goes away meanwhile.
+        They come over a connection of their own: a consumer that pauses, for up to an hour, keeps none from other work.
+        Raises RetryableError when the server goes away meanwhile.
         """
 
         @contextmanager
-        def opened(timeout_seconds: float) -> Iterator[Iterator[DictRow]]:
+        def opened(deadline: float) -> Iterator[Iterator[DictRow]]:
             self._check_open()
-            with (
-                psycopg.connect(self.url, **_connection_options(timeout_seconds)) as connection,
-                _telling_misuse(self.url, connection),
-                connection.cursor("lakelib_stream", binary=True) as cursor,
-            ):
-                cursor.itersize = rows_at_once
-                cursor.execute(statement, parameters)
-                yield iter(cursor)
+            session = self._address.open(self._connect_seconds(deadline), idle_transaction_seconds=STREAM_SECONDS)
+            session.listen_for(self._patience_seconds)
+            cursor = session.cursor("lakelib_stream", binary=True)
+            cursor.itersize = rows_at_once
+            try:
+                with _telling_misuse(self.url, session):
+                    cursor.execute(statement, parameters)
+                    self._reached = True
+                    yield iter(cursor)
+            finally:
+                session.close()
+                with suppress(psycopg.Error):  # which the driver asks for; nothing is sent any more
+                    cursor.close()
 
         ended = False
         try:
             with ExitStack() as stack:
-                yield self._patiently(lambda timeout_seconds: stack.enter_context(opened(timeout_seconds)))
+                yield self._patiently(lambda deadline: stack.enter_context(opened(deadline)), _Effect())
                 ended = True
         except _PASSING as error:
             if not ended:
-                raise _out_of_reach(self.url, error, 0.0) from error
+                raise _gave_up(self.url, error, 0.0) from error
 
     def close(self) -> None:
         """Gives the connections back. The catalog cannot be used any more."""
         self._closed = True
-        pool, self._pool = self._pool, None
-        if pool is not None and self._pool_pid == os.getpid():
-            pool.close()
+        if self._process_id == os.getpid():
+            self._stack.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidInputError("The lake is closed.", kind="lake_closed", remedy="Connect again.")
 
-    def _connections(self) -> ConnectionPool[Connection]:
-        self._check_open()
-        if self._pool_pid != os.getpid():
-            # In a forked child one thread is left: what others of the parent's held is nobody's.
-            self._opening, self._pool, self._pool_pid = threading.Lock(), None, os.getpid()
-        with self._opening:
-            if self._pool is None:
-                _connect_once(self.url)
-                self._reached = True
-                self._pool = _open_pool(self.url, self._max_connections)
-            return self._pool
+    def _alone(
+        self,
+        statement: Statement,
+        parameters: Mapping[str, Any] | None,
+        fetch: Callable[[psycopg.Cursor[DictRow]], Result],
+    ) -> Result:
+        asked = query(statement) if isinstance(statement, str) else statement
+        changes = not changes_nothing(asked.as_string())
+        return self._run(lambda db: fetch(db.execute(asked, parameters)), alone=True, changes=changes)
 
-    def _patiently(self, attempt: Callable[[float], Result]) -> Result:
-        """What the attempt gives; it is told how long it may wait for a connection, and made again if that fails."""
-        deadline = time.monotonic() + self._patience_seconds
+    def _run(
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        alone: bool,
+        changes: bool,
+        lock_patience_seconds: float | None = None,
+    ) -> Result:
+        """`alone`: each statement is a transaction of its own, as the server understands it. Where it was not told how
+        to isolate those, they get one around them."""
+        effect = _Effect()
+
+        def attempt(deadline: float) -> Result:
+            with self._session(deadline) as session:
+                if alone and session.is_tuned:
+                    _set_autocommit(session, True)
+                    with suppress(psycopg.errors.FeatureNotSupported), effect.sent(changes=changes):
+                        return work(session)
+                _set_autocommit(session, False)
+                return self._run_once(session, work, effect, changes=changes)
+
+        return self._patiently(attempt, effect, lock_patience_seconds)
+
+    def _run_once(
+        self, session: Session, work: Callable[[Connection], Result], effect: _Effect, *, changes: bool
+    ) -> Result:
+        """Does the work, again where a statement prepared on this connection gives other columns since a migration.
+
+        The rollback makes the connection forget what it has prepared.
+        """
+        try:
+            result = work(session)
+        except psycopg.errors.FeatureNotSupported:
+            session.rollback()
+            result = work(session)
+        with effect.sent(changes=changes):
+            session.commit()
+        return result
+
+    @contextmanager
+    def _session(self, deadline: float) -> Iterator[Session]:
+        """A connection, given back when the work ends, without a transaction if it ends with an error."""
+        self._check_open()
+        if self._process_id != os.getpid():
+            # In a forked child one thread is left: what others of the parent's held is nobody's.
+            self._begin()
+        stack = self._stack
+        session = stack.take(deadline - time.monotonic(), self._connect_seconds(deadline))
+        self._reached = True
+        try:
+            session.listen_for(deadline - time.monotonic())
+            with _telling_misuse(self.url, session):
+                yield session
+        except BaseException as error:
+            _roll_back(session)
+            if isinstance(error, _BUSY) and (name := name_of(session.asked)):
+                error.add_note(name)
+            if isinstance(error, psycopg.Error) and _is_lost(error):
+                stack.drop_idle()
+            raise
+        finally:
+            stack.give_back(session)
+
+    def _connect_seconds(self, deadline: float) -> float:
+        longest = _CONNECT_SECONDS if self._reached else _FIRST_CONTACT_SECONDS
+        return min(longest, deadline - time.monotonic())
+
+    def _patiently(
+        self, attempt: Callable[[float], Result], effect: _Effect, lock_patience_seconds: float | None = None
+    ) -> Result:
+        """What the attempt gives; it is told until when, and made again if what failed may pass."""
+        began = time.monotonic()
+        patience_seconds = self._patience_seconds
+        if began - self._gave_up_at < _AFTERMATH_SECONDS:
+            patience_seconds = min(patience_seconds, _FIRST_CONTACT_SECONDS)
+        deadline = began + patience_seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
-            pool = self._pool
             try:
-                return attempt(_wait_seconds(deadline))
+                return attempt(deadline)
             except _PASSING as error:
-                self._forget_broken(pool, error)
-                self._check_worth_waiting(error, deadline)
+                if lock_patience_seconds is not None and isinstance(error, _BUSY):
+                    deadline = min(deadline, began + lock_patience_seconds)
+                self._check_worth_waiting(error, effect, began, deadline)
             except psycopg.Error as error:
-                raise _failed(self.url, error) from error
-            time.sleep(pause)
+                raise _ended_with(self.url, error, effect) from error
+            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            self._try_to_revive(deadline)
+            self._try_to_revive(deadline, effect)
 
-    def _forget_broken(self, pool: ConnectionPool[Connection] | None, error: psycopg.Error) -> None:
-        """After a lost connection the next try begins with a new pool: the old one holds more lost connections, makes
-        long pauses before it asks the server again, and does not tell why the server refuses."""
-        if pool is None or pool is not self._pool or not _is_lost(error):
-            return
-        if isinstance(error, PoolTimeout) and not pool.get_stats().get("connections_errors"):
-            return
-        self._pool = None
-        pool.close(timeout=0)
-
-    def _check_worth_waiting(self, error: psycopg.Error, deadline: float) -> None:
+    def _check_worth_waiting(self, error: psycopg.Error, effect: _Effect, began: float, deadline: float) -> None:
         """Raises what the caller should see, unless the failure may pass before the deadline."""
         if any(word in str(error) for word in _LASTING_WORDS):
             raise _refused(self.url, error) from error
         if not self._reached and self._revive is None and _SERVER_SPOKE not in str(error):
-            deadline = min(deadline, deadline - self._patience_seconds + _FIRST_CONTACT_SECONDS)
-        if time.monotonic() >= deadline:
-            if not self._reached:
-                raise _never_reached(self.url, error) from error
-            raise _out_of_reach(self.url, error, self._patience_seconds) from error
-        _LOG.debug("catalog out of reach, trying again: %s", error)
+            deadline = min(deadline, began + _FIRST_CONTACT_SECONDS)
+        if time.monotonic() < deadline:
+            _LOG.debug("catalog out of reach, trying again: %s", error)
+            return
+        if _is_lost(error) and not isinstance(error, _BUSY):
+            self._gave_up_at = time.monotonic()
+        if effect.is_unknown:
+            raise _outcome_unknown(self.url, error) from error
+        if self._reached or _is_full(error) or isinstance(error, _BUSY):
+            raise _gave_up(self.url, error, time.monotonic() - began) from error
+        raise _never_reached(self.url, error) from error
 
-    def _try_to_revive(self, deadline: float) -> None:
+    def _try_to_revive(self, deadline: float, effect: _Effect) -> None:
         if self._revive is None:
             return
         while True:
@@ -188,6 +320,8 @@ class Catalog:
                 break
             except RetryableError as error:
                 if time.monotonic() >= deadline:
+                    if effect.is_unknown:
+                        raise _outcome_unknown(self.url, error) from error
                     raise
                 _LOG.debug("catalog not started, trying again: %s", error)
             time.sleep(_REVIVE_PAUSE_SECONDS)
@@ -196,18 +330,6 @@ class Catalog:
 def check_url(url: str) -> None:
     """Raises InvalidInputError when the text is no PostgreSQL connection string."""
     check_address(url)
-
-
-def _run_once(connection: Connection, work: Callable[[Connection], Result]) -> Result:
-    """Does the work, again where a statement prepared on this connection gives other columns since a migration.
-
-    The rollback makes the connection forget what it has prepared.
-    """
-    try:
-        return work(connection)
-    except psycopg.errors.FeatureNotSupported:
-        connection.rollback()
-        return work(connection)
 
 
 @contextmanager
@@ -229,48 +351,36 @@ def _is_answered(connection: psycopg.Connection[Any]) -> bool:
     if connection.closed or connection.pgconn.pipeline_status:
         return False
     try:
-        connection.rollback()
+        connection.execute(b"") if connection.autocommit else connection.rollback()
     except psycopg.Error:
         return False
     return not connection.closed
 
 
+def _set_autocommit(session: Session, value: bool) -> None:
+    """Without it a statement begins a transaction, which costs a round trip, as does its end."""
+    if session.autocommit != value:
+        session.autocommit = value
+
+
+def _roll_back(session: Session) -> None:
+    """A connection on which that fails is of no more use."""
+    if session.closed:
+        return
+    try:
+        session.rollback()
+    except psycopg.Error:
+        session.close()
+
+
 def _is_lost(error: psycopg.Error) -> bool:
     """Whether the connection is gone, or was never there, rather than that a statement failed."""
-    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P", "25P03"))
 
 
-def _connect_once(url: str) -> None:
-    """Raises psycopg's own error, which a pool would hide, if the server cannot be reached or refuses."""
-    psycopg.connect(url, connect_timeout=int(_CONNECT_SECONDS)).close()
-
-
-def _wait_seconds(deadline: float) -> float:
-    return min(_CONNECT_SECONDS, max(_SHORTEST_WAIT_SECONDS, deadline - time.monotonic()))
-
-
-def _open_pool(url: str, max_connections: int) -> ConnectionPool[Connection]:
-    return ConnectionPool(
-        url,
-        kwargs=_connection_options(_CONNECT_SECONDS),
-        configure=_configure,
-        min_size=1,
-        max_size=max_connections,
-        num_workers=1,
-        timeout=_CONNECT_SECONDS,
-        reconnect_timeout=_CONNECT_SECONDS,
-        open=True,
-    )
-
-
-def _connection_options(timeout_seconds: float) -> dict[str, Any]:
-    return {"row_factory": dict_row, "application_name": "lakelib", "connect_timeout": max(1, int(timeout_seconds))}
-
-
-def _configure(connection: psycopg.Connection[Any]) -> None:
-    """Publishing counts on READ COMMITTED: each statement sees what others committed before it."""
-    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    connection.prepare_threshold = 2
+def _is_full(error: psycopg.Error) -> bool:
+    """A refused connection carries no error code."""
+    return error.sqlstate is None and any(word in str(error) for word in _FULL_WORDS)
 
 
 def _refused(url: str, error: Exception) -> LakeError:
@@ -285,11 +395,7 @@ def _refused(url: str, error: Exception) -> LakeError:
 def _failed(url: str, error: psycopg.Error) -> LakeError:
     """What is neither the connection's fault nor foreseen by the work itself."""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return InvalidInputError(
-            f"The catalog at {_without_password(url)} denies its user the right: {_said(error)}.",
-            kind="catalog_refused",
-            remedy="Grant it, or name another user in the setting catalog (LAKE_CATALOG).",
-        )
+        return denied(url, error)
     return LakeError(
         f"The catalog at {_without_password(url)} refused a statement: {_said(error)}.",
         kind="catalog_failed",
@@ -305,12 +411,41 @@ def _misused(url: str, error: psycopg.Error) -> LakeError:
     )
 
 
-def _out_of_reach(url: str, error: BaseException, waited_seconds: float) -> LakeError:
+def _gave_up(url: str, error: psycopg.Error, waited_seconds: float) -> LakeError:
+    """What the patience was spent on; nothing was changed."""
+    place, said = _without_password(url), _said(error)
+    if _is_full(error):
+        return RetryableError(
+            f"The catalog at {place} had no connection to give for {waited_seconds:.0f} s: {said}.",
+            kind="catalog_full",
+            remedy="Nothing was changed. Raise max_connections of the server, put a pooler before it, or run fewer"
+            " processes at once; a lake holds a connection only while it works, and for some seconds after.",
+        )
+    if isinstance(error, _BUSY):
+        asked = "".join(f" (in {name})" for name in getattr(error, "__notes__", ()))
+        return CatalogBusyError(
+            f"The catalog at {place} was busy for {waited_seconds:.0f} s: {said}{asked}.",
+            remedy="Nothing was changed. Try again; pg_stat_activity and pg_locks of the server show who holds what.",
+        )
     return RetryableError(
-        f"The catalog at {_without_password(url)} stayed out of reach for {waited_seconds:g} s: {_said(error)}.",
+        f"The catalog at {place} stayed out of reach for {waited_seconds:.0f} s: {said}.",
         kind="catalog_unreachable",
+        remedy="Nothing was changed. Repeat the call once the server is back, with the same idempotency key. If there"
+        " never was one, correct the setting catalog (LAKE_CATALOG).",
+    )
+
+
+def _ended_with(url: str, error: psycopg.Error, effect: _Effect) -> LakeError:
+    """What the server refuses at last may be what an earlier try has done."""
+    return _outcome_unknown(url, error) if effect.is_unknown else _failed(url, error)
+
+
+def _outcome_unknown(url: str, error: BaseException) -> LakeError:
+    return OutcomeUnknownError(
+        f"The catalog at {_without_password(url)} went out of reach before it confirmed a change: {_said(error)}.",
+        kind="outcome_unknown",
         remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
-        " server is back. If there never was one, correct the setting catalog (LAKE_CATALOG).",
+        " server is back.",
     )
 
 

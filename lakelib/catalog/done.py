@@ -39,20 +39,9 @@ def mark_partition(catalog: Catalog, table: TableInfo, key: PartitionKey, path: 
     """
 
     def work(db: Connection) -> Mark:
-        place = {"table_id": table.id, "key": list(key), "path": path}
-        db.execute(query("insert_partition"), place)  # before the lock: who publishes has entered his before, too
-        head = db.execute(query("lock_head"), {"table_id": table.id}).fetchone()
-        if head is None:
+        place = {"table_id": table.id, "key": list(key), "path": path, "success_file": success_file}
+        if db.execute(query("mark_partition"), place).fetchone() is None:
             raise table_missing(table.full_name)
-        db.execute(
-            query("mark_partition"),
-            {
-                "table_id": table.id,
-                "partition_id": _one(db.execute(query("find_partition"), place).fetchone())["id"],
-                "snapshot_id": head["head_id"],
-                "success_file": success_file,
-            },
-        )
         return _from_row(_one(db.execute(query("find_mark"), place).fetchone()))
 
     return catalog.run(work)
@@ -60,38 +49,38 @@ def mark_partition(catalog: Catalog, table: TableInfo, key: PartitionKey, path: 
 
 def find_mark(catalog: Catalog, table_id: int, key: PartitionKey) -> Mark | None:
     parameters = {"table_id": table_id, "key": list(key)}
-    row = catalog.run(lambda db: db.execute(query("find_mark"), parameters).fetchone())
+    row = catalog.one("find_mark", parameters)
     return None if row is None else _from_row(row)
 
 
 def load_mark(catalog: Catalog, table_id: int, partition_id: int) -> Mark:
     """A mark, which never goes away: it is reset at most."""
     parameters = {"table_id": table_id, "partition_id": partition_id}
-    return _from_row(_one(catalog.run(lambda db: db.execute(query("load_mark"), parameters).fetchone())))
+    return _from_row(_one(catalog.one("load_mark", parameters)))
 
 
 def list_marks(catalog: Catalog, table_id: int, *, with_reset: bool) -> list[Mark]:
     """A table's marks in the order of their partitions."""
     parameters = {"table_id": table_id, "with_reset": with_reset}
-    rows = catalog.run(lambda db: db.execute(query("list_marks"), parameters).fetchall())
+    rows = catalog.all("list_marks", parameters)
     return [_from_row(row) for row in rows]
 
 
 def list_outdated_files(catalog: Catalog, table_id: int | None) -> Sequence[tuple[int, int]]:
     """Table and partition ids of the marks that were reset and whose files may still be there."""
-    rows = catalog.run(lambda db: db.execute(query("list_outdated_files"), {"table_id": table_id}).fetchall())
+    rows = catalog.all("list_outdated_files", {"table_id": table_id})
     return [(row["table_id"], row["partition_id"]) for row in rows]
 
 
 def reset_dropped(catalog: Catalog) -> None:
     """The marks of tables that were dropped are reset."""
-    catalog.run(lambda db: db.execute(query("reset_marks_of_dropped")))
+    catalog.do("reset_marks_of_dropped")
 
 
 def forget_success_file(catalog: Catalog, mark: Mark) -> bool:
     """The file of a mark that was reset is gone; False if the partition was marked again meanwhile."""
     parameters = {"table_id": mark.table_id, "partition_id": mark.partition_id, "modified_at": mark.modified_at}
-    return catalog.run(lambda db: db.execute(query("forget_success_file"), parameters).fetchone()) is not None
+    return catalog.one("forget_success_file", parameters) is not None
 
 
 def _one(row: Row | None) -> Row:

@@ -60,7 +60,7 @@ class FoundFiles:
 
 def load_files(catalog: Catalog, wanted: FileQuery) -> FoundFiles:
     """Files that may hold matching rows, from oldest to newest within a partition, and their partitions."""
-    return catalog.run(lambda db: _load_files(db, wanted))
+    return catalog.run(lambda db: _load_files(db, wanted), only_reads=True)
 
 
 @contextmanager
@@ -73,31 +73,31 @@ def stream_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Iterator[
 
 def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:
     parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
-    row = catalog.run(lambda db: db.execute(query("count_files"), parameters).fetchone())
+    row = catalog.one("count_files", parameters)
     return 0 if row is None else int(row["files"])
 
 
 def sum_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Row:
     """What a snapshot holds: files, stored_rows, size_bytes, partitions."""
     parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
-    row = catalog.run(lambda db: db.execute(query("sum_files"), parameters).fetchone())
+    row = catalog.one("sum_files", parameters)
     assert row is not None
     return row
 
 
 def load_partitions(catalog: Catalog, ids: Sequence[int]) -> dict[int, Partition]:
-    return catalog.run(lambda db: _partitions_by_id(db, ids))
+    return catalog.run(lambda db: _partitions_by_id(db, ids), only_reads=True)
 
 
 def summarise_partitions(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Row]:
     """One row a partition: id, key, path, files, stored_rows, size_bytes, newest_snapshot."""
     parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
-    return list(catalog.run(lambda db: db.execute(query("summarise_partitions"), parameters).fetchall()))
+    return list(catalog.all("summarise_partitions", parameters))
 
 
 def find_touched_partitions(catalog: Catalog, commit_id: UUID) -> tuple[int, ...]:
     """The partitions that publishing a commit changes."""
-    rows = catalog.run(lambda db: db.execute(query("find_touched_partitions"), {"commit_id": commit_id}).fetchall())
+    rows = catalog.all("find_touched_partitions", {"commit_id": commit_id})
     return tuple(sorted(row["partition_id"] for row in rows))
 
 

@@ -37,7 +37,7 @@ def find_suite(catalog: Catalog, name: str, suite_hash: str | None = None) -> Re
 
 def find_suite_required_of(catalog: Catalog, commit_id: UUID) -> RegisteredSuite | None:
     """The suite that the commit's table requires by hash."""
-    row = catalog.run(lambda db: db.execute(query("find_suite_required_of"), {"commit_id": commit_id}).fetchone())
+    row = catalog.one("find_suite_required_of", {"commit_id": commit_id})
     return None if row is None else _suite_from_row(row)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.queries import query
 from lakelib.catalog.snapshots import missing_snapshot
 from lakelib.errors import LakeError, RetryableError
 from lakelib.model.table import TableInfo
@@ -29,7 +28,7 @@ class Lease:
     def renew(self) -> None:
         """Holds on for another full duration. Raises RetryableError if the hold had been lost."""
         parameters = {"id": self.id, "duration": LEASE_DURATION}
-        if self.catalog.run(lambda db: db.execute(query("renew_lease"), parameters).fetchone()) is None:
+        if self.catalog.one("renew_lease", parameters) is None:
             raise RetryableError(
                 "The lease on the snapshot being read was lost: the reader paused for longer than it lasts.",
                 kind="lease_lost",
@@ -37,7 +36,7 @@ class Lease:
             )
 
     def release(self) -> None:
-        self.catalog.run(lambda db: db.execute(query("release_lease"), {"id": self.id}))
+        self.catalog.do("release_lease", {"id": self.id})
 
 
 def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration: timedelta | None = None) -> Lease:
@@ -50,7 +49,7 @@ def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration
         "holder": f"{socket.gethostname()}/{os.getpid()}",
         "duration": duration or LEASE_DURATION,
     }
-    if catalog.run(lambda db: db.execute(query("take_lease"), parameters).fetchone()) is None:
+    if catalog.one("take_lease", parameters) is None:
         raise missing_snapshot(catalog, table, snapshot_id)
     return lease
 

@@ -20,6 +20,7 @@ from psycopg import sql
 
 from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.roles import become_owner, renew_privileges
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
 from lakelib.model.upgrade import Phase, Step, Upgrade
 
@@ -113,11 +114,17 @@ def migrate(catalog: Catalog, *, post: bool = False, dry_run: bool = False) -> U
         time.sleep(random.uniform(_PAUSE_SECONDS / 2, _PAUSE_SECONDS))
 
 
+def migrate_within(connection: Connection) -> None:
+    """All additions, in a transaction that is under way."""
+    _migrate(connection, (Phase.PRE,))
+
+
 def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
     try:
         connection.execute("select set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_ID,))
         ledger = _read_checked(connection)
+        become_owner(connection)
         if ledger.is_empty:
             _set_up(connection)
             return Upgrade(done=ledger.due(load_migrations(), list(Phase)), due=(), dry_run=False)
@@ -125,6 +132,7 @@ def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
         steps = ledger.due(known.values(), phases)
         for step in steps:
             _take(connection, known[step.version], step.phase)
+        renew_privileges(connection)
         return Upgrade(done=steps, due=_read_ledger(connection).due(known.values(), list(Phase)), dry_run=False)
     except psycopg.errors.LockNotAvailable as error:
         raise RetryableError(

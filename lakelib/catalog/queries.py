@@ -7,6 +7,8 @@ from importlib import resources
 from psycopg import sql
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_CHANGES = re.compile(r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b|_v\d+\s*\(", re.IGNORECASE)
+"""What stands in a statement that may change something; functions that may have a version in their names."""
 
 
 def query(name: str) -> sql.SQL:
@@ -19,12 +21,36 @@ def query_text(name: str) -> str:
     return _all_queries()[name]
 
 
+def name_of(statement: object) -> str | None:
+    """The name of a query, if it has one."""
+    text = statement.as_string() if isinstance(statement, sql.SQL) else None
+    return next((name for name, known in _all_queries().items() if known == text), None)
+
+
+@cache
+def changes_nothing(text: str) -> bool:
+    """Whether the statement certainly changes nothing; a row that it locks counts as changed."""
+    return _CHANGES.search(text) is None
+
+
 @cache
 def _all_queries() -> dict[str, str]:
     found: dict[str, str] = {}
     folder = resources.files("lakelib.catalog") / "sql" / "queries"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        pieces = _NAME.split(file.read_text())
-        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            found[name] = text[: text.rindex(";")].strip()
+        found.update(split_queries(file.read_text()))
     return found
+
+
+def split_queries(text: str) -> dict[str, str]:
+    """The queries of one file by name, each without its last semicolon. What is said above a `-- name:` line belongs
+    to the query below it."""
+    pieces = _NAME.split(text)
+    return {name: _without_tail(piece) for name, piece in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _without_tail(piece: str) -> str:
+    lines = piece.splitlines()
+    while lines and (not lines[-1].strip() or lines[-1].startswith("--")):
+        lines.pop()
+    return "\n".join(lines).strip().removesuffix(";")

@@ -5,12 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 
 _STREAM_ROWS = 5000
 _BATCH = 1000
+_LOCK_PATIENCE_SECONDS = 5.0
+"""For a table that others hold. A vacuum has other tables to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class Place:
 
 def load_places(catalog: Catalog, dropped_before: datetime) -> list[Place]:
     """All tables. Those that were dropped before the time are due."""
-    rows = catalog.run(lambda db: db.execute(query("list_locations"), {"dropped_before": dropped_before}).fetchall())
+    rows = catalog.all("list_locations", {"dropped_before": dropped_before})
     return [Place(**row) for row in rows]
 
 
@@ -53,18 +55,16 @@ def load_now(catalog: Catalog) -> datetime:
 def load_due_files(catalog: Catalog, after_id: int) -> list[DueFile]:
     """The next files of the queue that may be deleted now; none at its end."""
     parameters = {"after_id": after_id, "limit": _BATCH}
-    return [
-        DueFile(**row) for row in catalog.run(lambda db: db.execute(query("list_due_files"), parameters).fetchall())
-    ]
+    return [DueFile(**row) for row in catalog.all("list_due_files", parameters)]
 
 
 def forget_deleted(catalog: Catalog, ids: Sequence[int]) -> None:
     """These files are deleted, and leave the queue."""
-    catalog.run(lambda db: db.execute(query("forget_deleted_files"), {"ids": list(ids)}))
+    catalog.do("forget_deleted_files", {"ids": list(ids)})
 
 
 def count_waiting(catalog: Catalog) -> int:
-    row = catalog.run(lambda db: db.execute(query("count_waiting_files")).fetchone())
+    row = catalog.one("count_waiting_files")
     return 0 if row is None else int(row["files"])
 
 
@@ -72,37 +72,31 @@ def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
     """From now on no commit is staged whose files may be older than this. What was being staged, is.
 
     Whoever stages waits for the second transaction and then sees the first. They are two, lest publishers wait for
-    whoever stages.
+    whoever stages. Raises CatalogBusyError if others hold the table for too long.
     """
     mark = {"table_id": table_id, "before": before}
-    catalog.run(lambda db: db.execute(query("mark_orphans"), mark))
-    catalog.run(lambda db: db.execute(query("await_stagings"), mark))
+    for step in (query("mark_orphans"), query("await_stagings")):
+        catalog.run(lambda db, step=step: db.execute(step, mark), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)  # type: ignore[misc]
 
 
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
     """Those of the paths that are neither a file of a commit, whatever its state, nor in the queue."""
     parameters = {"table_id": table_id, "paths": list(paths)}
-    return {
-        row["path"] for row in catalog.run(lambda db: db.execute(query("find_unknown_files"), parameters).fetchall())
-    }
+    return {row["path"] for row in catalog.all("find_unknown_files", parameters)}
 
 
 def is_read(catalog: Catalog, table_id: int) -> bool:
     """Whether somebody holds a lease on a snapshot of the table."""
     parameters = {"table_id": table_id}
-    return catalog.run(lambda db: db.execute(query("find_live_lease"), parameters).fetchone()) is not None
+    return catalog.one("find_live_lease", parameters) is not None
 
 
 def retire_dropped(catalog: Catalog, table_id: int) -> int:
     """All files of a dropped table enter the queue, due at once, unless somebody still reads it; how many. Safe to
-    repeat."""
+    repeat. Raises CatalogBusyError if others hold it for too long."""
     parameters = {"table_id": table_id, "limit": _BATCH}
-
-    def expire(db: Connection) -> None:
-        for step in ("lock_snapshots_of_dropped", "expire_commits_of_dropped", "expire_snapshots_of_dropped"):
-            db.execute(query(step), parameters)
-
-    catalog.run(expire)
+    retire = query("retire_dropped")
+    catalog.run(lambda db: db.execute(retire, parameters), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)
     queued = 0
     while files := _queue_some(catalog, parameters):
         queued += files
@@ -111,11 +105,11 @@ def retire_dropped(catalog: Catalog, table_id: int) -> int:
 
 def forget_dropped(catalog: Catalog, table_id: int) -> None:
     """Nothing in the catalog names a dropped table any more, if it has no files."""
-    catalog.run(lambda db: db.execute(query("forget_dropped"), {"table_id": table_id}))
+    catalog.do("forget_dropped", {"table_id": table_id})
 
 
 def _queue_some(catalog: Catalog, parameters: dict[str, int]) -> int:
-    row = catalog.run(lambda db: db.execute(query("queue_files_of_dropped"), parameters).fetchone())
+    row = catalog.one("queue_files_of_dropped", parameters)
     assert row is not None
     return int(row["files"])
 

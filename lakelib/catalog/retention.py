@@ -55,12 +55,12 @@ def load_past(catalog: Catalog, table_id: int) -> Past:
             open_commits=tuple(OpenCommit(**row) for row in db.execute(query("list_open_commits"), table)),
         )
 
-    return catalog.run(work)
+    return catalog.run(work, only_reads=True)
 
 
 def drop_spent_leases(catalog: Catalog, table_id: int) -> int:
     """Removes the leases that have run out; how many."""
-    return catalog.run(lambda db: len(db.execute(query("drop_spent_leases"), {"table_id": table_id}).fetchall()))
+    return catalog.do("drop_spent_leases", {"table_id": table_id})
 
 
 def expire_commits(catalog: Catalog, table_id: int, before: datetime) -> int:
@@ -68,7 +68,7 @@ def expire_commits(catalog: Catalog, table_id: int, before: datetime) -> int:
     is just being published is left alone."""
     parameters = {"table_id": table_id, "before": before, "limit": _BATCH}
     expired = 0
-    while found := catalog.run(lambda db: len(db.execute(query("expire_commits"), parameters).fetchall())):
+    while found := catalog.do("expire_commits", parameters):
         expired += found
     return expired
 
@@ -83,19 +83,13 @@ def expire_snapshots(catalog: Catalog, table_id: int, ids: Sequence[int]) -> lis
 
 
 def _expire_batch(db: Connection, table_id: int, ids: list[int]) -> list[int]:
-    """Locks first and looks afterwards, in statements of their own: each sees what was committed while the one before
-    it waited. Whoever comes later waits for this transaction's end, and sees what it did."""
-    parameters = {"table_id": table_id, "ids": ids}
-    db.execute(query("lock_past"), parameters)
-    db.execute(query("lock_snapshots"), parameters)
-    db.execute(query("drop_spent_leases"), parameters)
-    return [row["id"] for row in db.execute(query("expire_snapshots"), parameters)]
+    return [row["id"] for row in db.execute(query("expire_snapshots"), {"table_id": table_id, "ids": ids})]
 
 
 def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFiles:
     """The files of expired commits, and those that no snapshot needs, may be deleted once the grace is over."""
     parameters = {"table_id": table_id, "grace": grace, "limit": _BATCH}
-    catalog.run(lambda db: db.execute(query("forget_dependencies"), parameters))
+    catalog.do("forget_dependencies", parameters)
     queued = QueuedFiles()
     while (batch := _batch(catalog, "queue_files_of_commits", parameters))["files"]:
         queued = queued.plus(_counted(batch))
@@ -128,7 +122,7 @@ def _streamed(catalog: Catalog, parameters: dict[str, Any]) -> Iterator[Iterator
 
 
 def _batch(catalog: Catalog, name: str, parameters: Mapping[str, Any]) -> Row:
-    row = catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    row = catalog.one(name, parameters)
     assert row is not None
     return row
 

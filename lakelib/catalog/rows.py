@@ -14,6 +14,8 @@ from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableIn
 
 Row = Mapping[str, Any]
 
+_UNKNOWN_BOUNDS = ColumnBounds()
+
 
 def schema_from_columns(schema_id: int, columns: list[dict[str, Any]]) -> TableSchema:
     return TableSchema(id=schema_id, columns=tuple(Column(**column) for column in columns))
@@ -87,7 +89,7 @@ def partition_from_row(row: Row) -> Partition:
 
 def file_from_row(row: Row) -> DataFile:
     """A row without the bounds columns gives a file of unknown bounds."""
-    bounds = ColumnBounds()
+    bounds = _UNKNOWN_BOUNDS
     if "lower_bounds" in row:
         bounds = ColumnBounds(
             lower=tuple(row["lower_bounds"]), upper=tuple(row["upper_bounds"]), null_counts=tuple(row["null_counts"])

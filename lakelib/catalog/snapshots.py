@@ -42,9 +42,15 @@ def find_tagged_snapshot(catalog: Catalog, table_id: int, tag: str) -> Snapshot 
     return _kept(_one(catalog, "find_tagged_snapshot", {"table_id": table_id, "name": tag}))
 
 
+def find_latest_moment(catalog: Catalog, table_id: int) -> datetime | None:
+    """Of all snapshots, which a clock that was ahead may have stamped with a moment to come."""
+    row = catalog.one("find_latest_moment", {"table_id": table_id})
+    return None if row is None else row["moment"]
+
+
 def list_snapshots(catalog: Catalog, table_id: int) -> list[Snapshot]:
     """All snapshots, newest first."""
-    rows = catalog.run(lambda db: db.execute(query("list_snapshots"), {"table_id": table_id}).fetchall())
+    rows = catalog.all("list_snapshots", {"table_id": table_id})
     return [snapshot_from_row(row) for row in rows]
 
 
@@ -82,11 +88,11 @@ def _expired(what: str, oldest: Snapshot | None) -> NotFoundError:
 
 def _at_moment(catalog: Catalog, table_id: int, moment: datetime) -> Row | None:
     parameters = {"table_id": table_id, "moment": moment, "patience_ms": str(_LOCK_PATIENCE_MS)}
-    return _one(catalog, "find_snapshot_at", parameters)
+    return catalog.run(lambda db: db.execute(query("find_snapshot_at"), parameters).fetchone(), only_reads=True)
 
 
 def _one(catalog: Catalog, name: str, parameters: dict[str, object]) -> Row | None:
-    return catalog.run(lambda db: db.execute(query(name), parameters).fetchone())
+    return catalog.one(name, parameters)
 
 
 def _kept(row: Row | None) -> Snapshot | None:

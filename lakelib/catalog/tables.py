@@ -36,11 +36,17 @@ class NewTable:
 
 def create_namespace(catalog: Catalog, name: str) -> bool:
     """The namespace exists afterwards; says whether it is new."""
-    return catalog.run(lambda db: db.execute(query("create_namespace"), {"name": name}).fetchone() is not None)
+
+    def work(db: Connection) -> bool:
+        if db.execute(query("find_namespace"), {"name": name}).fetchone() is not None:
+            return False  # whoever may not make one may find it there
+        return db.execute(query("create_namespace"), {"name": name}).fetchone() is not None
+
+    return catalog.run(work)
 
 
 def list_namespaces(catalog: Catalog) -> list[str]:
-    return catalog.run(lambda db: [row["name"] for row in db.execute(query("list_namespaces"))])
+    return [row["name"] for row in catalog.all("list_namespaces")]
 
 
 def list_tables(catalog: Catalog, namespace: str) -> list[str]:
@@ -50,7 +56,7 @@ def list_tables(catalog: Catalog, namespace: str) -> list[str]:
         _check_namespace(db, namespace)
         return [row["name"] for row in db.execute(query("list_tables"), {"namespace": namespace})]
 
-    return catalog.run(work)
+    return catalog.run(work, only_reads=True)
 
 
 def list_table_heads(catalog: Catalog, namespace: str | None) -> list[tuple[TableInfo, datetime | None]]:
@@ -63,7 +69,7 @@ def list_table_heads(catalog: Catalog, namespace: str | None) -> list[tuple[Tabl
         rows = db.execute(query("list_table_heads"), {"namespace": namespace})
         return [(table_from_row(row), row["head_committed_at"]) for row in rows]
 
-    return catalog.run(work)
+    return catalog.run(work, only_reads=True)
 
 
 def create_table(catalog: Catalog, table: NewTable) -> None:
@@ -83,15 +89,13 @@ def create_table(catalog: Catalog, table: NewTable) -> None:
 
 
 def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:
-    row = catalog.run(
-        lambda db: db.execute(query("load_table_by_name"), {"namespace": namespace, "name": name}).fetchone()
-    )
+    row = catalog.one("load_table_by_name", {"namespace": namespace, "name": name})
     return None if row is None else table_from_row(row)
 
 
 def load_table(catalog: Catalog, table_id: int, name: str) -> TableInfo:
     """The table at its head. Raises NotFoundError once it was dropped; `name` is for the message."""
-    row = catalog.run(lambda db: db.execute(query("load_table_by_id"), {"table_id": table_id}).fetchone())
+    row = catalog.one("load_table_by_id", {"table_id": table_id})
     if row is None:
         raise table_missing(name)
     return table_from_row(row)
@@ -99,9 +103,7 @@ def load_table(catalog: Catalog, table_id: int, name: str) -> TableInfo:
 
 def load_schemas(catalog: Catalog, table_id: int, ids: set[int]) -> dict[int, TableSchema]:
     """Schema versions of a table by id."""
-    rows = catalog.run(
-        lambda db: db.execute(query("load_schemas"), {"table_id": table_id, "ids": sorted(ids)}).fetchall()
-    )
+    rows = catalog.all("load_schemas", {"table_id": table_id, "ids": sorted(ids)})
     return {row["id"]: schema_from_columns(row["id"], row["columns"]) for row in rows}
 
 
@@ -110,15 +112,13 @@ def drop_table(catalog: Catalog, namespace: str, name: str) -> bool:
     found = find_table(catalog, namespace, name)
     if found is None:
         return False
-    catalog.run(lambda db: db.execute(query("drop_table"), {"table_id": found.id}))
+    catalog.do("drop_table", {"table_id": found.id})
     return True
 
 
 def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tuple[int, int]:
     """A schema id and the first of `column_count` column ids, given to nobody else."""
-    row = catalog.run(
-        lambda db: db.execute(query("reserve_schema"), {"table_id": table.id, "column_count": column_count}).fetchone()
-    )
+    row = catalog.one("reserve_schema", {"table_id": table.id, "column_count": column_count})
     if row is None:
         raise table_missing(table.full_name)
     return row["schema_id"], row["first_column_id"]
@@ -132,7 +132,7 @@ def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -
         "read": Jsonb(table.options.as_mapping()),
         "options": Jsonb(options.as_mapping()),
     }
-    return catalog.run(lambda db: db.execute(query("replace_options"), parameters).fetchone() is not None)
+    return catalog.one("replace_options", parameters) is not None
 
 
 def table_missing(name: str) -> NotFoundError:

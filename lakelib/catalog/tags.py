@@ -36,14 +36,14 @@ def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int) -> 
 
 def list_tags(catalog: Catalog, table_id: int) -> list[Tag]:
     """Those of the newest snapshots first."""
-    rows = catalog.run(lambda db: db.execute(query("list_tags"), {"table_id": table_id}).fetchall())
+    rows = catalog.all("list_tags", {"table_id": table_id})
     return [_tag(row) for row in rows]
 
 
 def delete_tag(catalog: Catalog, table_id: int, name: str) -> bool:
     """The name is free afterwards; says whether there was such a tag."""
     parameters = {"table_id": table_id, "name": name}
-    return catalog.run(lambda db: db.execute(query("delete_tag"), parameters).fetchone() is not None)
+    return catalog.one("delete_tag", parameters) is not None
 
 
 def _tag(row: Row) -> Tag:

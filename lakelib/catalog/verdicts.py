@@ -8,7 +8,6 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.commits import commit_missing
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 from lakelib.errors import ConflictError, DecidedError
 from lakelib.model.table import CommitState
@@ -24,7 +23,7 @@ def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
     ConflictError for a commit that is published or expired.
     """
     parameters = {"verdict": Jsonb(_verdict_to_row(verdict)), "rejection": rejection}
-    row = catalog.run(lambda db: db.execute(query("judge"), parameters).fetchone())
+    row = catalog.one("judge", parameters)
     assert row is not None
     match row["answer"]["outcome"]:
         case "commit_missing":
@@ -41,7 +40,7 @@ def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
 
 def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
     """The newest verdict on a commit, by whatever gate."""
-    row = catalog.run(lambda db: db.execute(query("find_verdict"), {"commit_id": commit_id}).fetchone())
+    row = catalog.one("find_verdict", {"commit_id": commit_id})
     return None if row is None else verdict_from_row(row)
 
 

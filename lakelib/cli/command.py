@@ -6,12 +6,12 @@ Nothing here loads Arrow or PostgreSQL's driver before a command needs the lake:
 import functools
 import inspect
 import json
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -83,6 +83,11 @@ class Session:
         self._lake: Lake | None = None
 
     @property
+    def common(self) -> Common:
+        """The options that stand before the command's name or after it."""
+        return self._common
+
+    @property
     def json(self) -> bool:
         """Whether a program reads along."""
         return bool(self._common.json)
@@ -91,6 +96,8 @@ class Session:
     def lake(self) -> "Lake":
         """The lake, connected at first use. Raises NotFoundError where none is named and none is in this folder."""
         if self._lake is None:
+            if self.json:
+                logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
             self._lake = _connect(self._common)
         return self._lake
 
@@ -221,14 +228,17 @@ def _connect(common: Common) -> "Lake":
 
 def _check_there(common: Common) -> None:
     """A command looks at a lake that is there: run in the wrong folder, it makes none."""
-    from lakelib.settings import load_settings
+    from lakelib.lake import has_own_catalog
+    from lakelib.settings import DEFAULT_WAREHOUSE, load_settings
 
     settings = load_settings(warehouse=common.warehouse, catalog=common.catalog, environ=os.environ)
-    if settings.catalog is None and not Path(settings.embedded_catalog).exists():
+    if settings.catalog is None and not has_own_catalog(settings):
+        place = os.getcwd() if settings.warehouse == DEFAULT_WAREHOUSE else settings.warehouse
         raise NotFoundError(
-            f"There is no lake in {os.getcwd()}, and no other one is named.",
+            f"There is no lake in {place}, and no catalog is named.",
             kind="lake_not_found",
-            remedy="Name its catalog and warehouse: LAKE_CATALOG and LAKE_WAREHOUSE, or --catalog and --warehouse.",
+            remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
+            "LAKE_CATALOG, or --warehouse and --catalog.",
         )
 
 

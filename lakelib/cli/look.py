@@ -69,7 +69,7 @@ def tables(
     found = list_tables(session.lake.runtime, namespace)
     if session.json:
         return session.print_json(
-            [_definition(each.table) | _head(each.table.head_id, each.committed_at) for each in found]
+            [_definition(session, each.table) | _head(each.table.head_id, each.committed_at) for each in found]
         )
     columns = (
         Column("table", fold=True),
@@ -95,18 +95,18 @@ def tables(
 def describe(session: Session, table: TableName) -> None:
     """Tells what a table is and holds."""
     from lakelib.ops.create import find_table
-    from lakelib.ops.inspect import sum_contents
+    from lakelib.ops.inspect import find_lead, sum_contents
 
     info = find_table(session.lake.runtime, table)
-    contents = sum_contents(session.lake.runtime, info)
+    contents, lead = sum_contents(session.lake.runtime, info), find_lead(session.lake.runtime, info)
     found = session.table(table)
     head, gate, gate_history = found.head, found.required_gate, found.gate_history()
     if session.json:
         return session.print_json(
-            _definition(info)
+            _definition(session, info)
             | _head(info.head_id, head and head.committed_at)
             | {"columns": [_column(info, column) for column in info.schema.columns]}
-            | {"contents": contents}
+            | {"contents": contents, "clock_ahead_seconds": lead and lead.total_seconds()}
             | {"required_gate": gate and requirement_facts(info.full_name, gate)}
             | {"gate_history": [requirement_facts(info.full_name, each) for each in gate_history]}
         )
@@ -116,9 +116,10 @@ def describe(session: Session, table: TableName) -> None:
     show_fields(
         session,
         [
-            ("location", info.location),
+            ("location", session.lake.runtime.storage.place_of(info.location)),
             ("snapshot", f"{head.id}, {head.kind}, {readable_time(head.committed_at)} UTC" if head else "none yet"),
             ("holds", f"{rows}; {places}"),
+            *([("clock", f"was ahead: a snapshot lies {lead} in the future")] if lead else []),
             ("primary key", _names(info.primary_key) or "none: rows are only appended"),
             ("partitioned by", _names(info.partition_by) or "nothing"),
             *([("buckets", _buckets(info))] if info.primary_key else []),
@@ -254,10 +255,10 @@ def _note_more(session: Session, shown: int, total: int, what: str) -> None:
         session.note(f"{shown:,} of {total:,} {what}; --limit 0 lists all")
 
 
-def _definition(table: "TableInfo") -> dict[str, Any]:
+def _definition(session: Session, table: "TableInfo") -> dict[str, Any]:
     return {
         "table": table.full_name,
-        "location": table.location,
+        "location": session.lake.runtime.storage.place_of(table.location),
         "primary_key": [column.name for column in table.primary_key],
         "partition_by": [column.name for column in table.partition_by],
         "buckets": table.buckets.mode if table.buckets.fixed_depth is None else 1 << table.buckets.fixed_depth,

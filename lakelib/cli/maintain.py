@@ -1,4 +1,7 @@
-"""Commands that look after tables: compact, expire, vacuum. What deletes is a dry run until it is told --yes."""
+"""Commands that look after tables and the lake: compact, expire, vacuum, adopt.
+
+What deletes is a dry run until it is told --yes.
+"""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +25,7 @@ def add_to(app: typer.Typer) -> None:
     command(app, "compact", panel=_PANEL)(compact)
     command(app, "expire", panel=_PANEL)(expire)
     command(app, "vacuum", panel=_PANEL)(vacuum)
+    command(app, "adopt", panel=_PANEL)(adopt)
 
 
 def compact(
@@ -133,9 +137,33 @@ def vacuum(
             *([("dropped", ", ".join(result.dropped_tables))] if result.dropped_tables else []),
             ("not yet due", counted(result.waiting, "file")),
             *(("failed", f"{each.uri}: {each.reason}") for each in result.failed[:10]),
+            *([("passed over", f"{', '.join(result.passed_over)}: others held them")] if result.passed_over else []),
         ],
     )
     return _note_dry_run(session, yes)
+
+
+def adopt(
+    session: Session,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+) -> None:
+    """Makes this catalog the one that the warehouse belongs to.
+
+    For a restored, promoted or copied catalog, or a copied folder, that is to be written to. Any other catalog of the
+    lake may only read it from then on."""
+    lake = session.lake
+    before = lake.identity
+    identity = lake.adopt(by, reason)
+    if session.json:
+        return session.print_json(
+            {"lake": identity.id, "epoch": identity.epoch, "warehouse": lake.warehouse}
+            | {"adopted_by": identity.adopted_by, "adoption_reason": identity.adoption_reason}
+            | {"difference": None if before.difference is None else before.difference.detail}
+        )
+    if before.difference is not None:
+        session.note(f"{before.difference.detail}.")
+    return say(session, f"adopted {lake.warehouse}: epoch {identity.epoch} of lake {identity.id}")
 
 
 class _Account:

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -12,8 +12,9 @@ from lakelib.errors import LakeError
 from lakelib.model.files import Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate
+from lakelib.plan.scan import gather_splits
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget, read_split
+from lakelib.storage.split_reader import ReadTarget, read_splits
 from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -46,9 +47,10 @@ def reading_task(storage: Storage, target: ReadTarget, groups: Sequence[Sequence
 
 
 def read_parts(storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> Iterator[pa.RecordBatch]:
-    for part in parts:
-        for rows in read_split(storage, target.within(part.within), part.split):
-            yield from rows.to_batches(max_chunksize=_OUTPUT_ROWS)
+    for within, same in groupby(parts, key=lambda part: part.within):
+        for splits in gather_splits((part.split for part in same), merges=bool(target.primary_key)):
+            for rows in read_splits(storage, target.within(within), splits):
+                yield from rows.to_batches(max_chunksize=_OUTPUT_ROWS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

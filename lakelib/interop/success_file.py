@@ -6,7 +6,6 @@ from datetime import datetime
 
 from lakelib.errors import NotFoundError, RetryableError
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.paths import join_uri
 
 FILE_NAME = "_SUCCESS"
 
@@ -28,7 +27,7 @@ def write_success_file(
 def delete_success_file(storage: Storage, location: str, partition_path: str) -> None:
     """The file is gone. Raises RetryableError if the store would not delete it."""
     for failed in storage.at(location).delete_files([file_path(partition_path)]):
-        uri = join_uri(location, file_path(partition_path))
+        uri = storage.at(location).uri_of(file_path(partition_path))
         raise RetryableError(
             f"{uri} could not be deleted: {failed.reason}.", kind="storage_unavailable", remedy="Try again."
         )

@@ -158,6 +158,13 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityDiffers:
+    """The catalog is not what the client has seen: it was adopted, or is a copy, or on another server."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitMissing:
     commit_id: UUID
 
@@ -195,7 +202,7 @@ class Ended:
 
 
 NotStaged = TableMissing | FilesReclaimed | PastExpired | InputGone
-NotPublished = Conflict | Stale | Rejected | Fenced | Busy | CommitMissing | TableMissing
+NotPublished = Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing
 StageOutcome = Staged | Busy | NotStaged
 PublishOutcome = Done | NotPublished
 CommitOutcome = Done | NotPublished | NotStaged

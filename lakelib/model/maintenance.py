@@ -137,6 +137,8 @@ class VacuumResult:
     failed: tuple[FailedFile, ...]
     sample: tuple[str, ...]
     """The URIs of the first files that were deleted. `tell` hears of all."""
+    passed_over: tuple[str, ...] = ()
+    """Tables in which nothing was looked for, because others held them for too long. The next vacuum does."""
 
     def __repr__(self) -> str:
         lines = [
@@ -149,6 +151,8 @@ class VacuumResult:
         ]
         if self.failed:
             lines.append(f"not deleted: {_count(len(self.failed), 'file')}, such as {self.failed[0].uri}")
+        if self.passed_over:
+            lines.append(f"passed over, for others held them: {', '.join(self.passed_over)}")
         return "\n  ".join(lines) + ">"
 
 

@@ -5,8 +5,9 @@ A column's type is Spark's type text, the one spelling used in the catalog, in m
 array<…> map<…,…> struct<name:type,…>`. Inside a struct a name that is not a plain identifier is quoted with backticks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 COMMIT_COLUMN = "_commit"
 """Hidden column of every file: the snapshot that made the row; null means the file's own sequence."""
@@ -27,7 +28,7 @@ class Column:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: it remembers where its columns are
 class TableSchema:
     """The columns of a table at one schema version. Names are unique without regard to case."""
 
@@ -40,13 +41,23 @@ class TableSchema:
 
     def find(self, name: str) -> Column | None:
         """The column of that name, without regard to case."""
-        wanted = name.casefold()
-        return next((column for column in self.columns if column.name.casefold() == wanted), None)
+        return self._by_name.get(name.casefold())
 
     def by_id(self, column_id: int) -> Column | None:
-        return next((column for column in self.columns if column.id == column_id), None)
+        return self._by_id.get(column_id)
 
     def select(self, column_ids: Iterable[int]) -> tuple[Column, ...]:
         """The columns of those ids, in the order of the ids."""
-        known = {column.id: column for column in self.columns}
-        return tuple(known[column_id] for column_id in column_ids)
+        return tuple(self._by_id[column_id] for column_id in column_ids)
+
+    def __getstate__(self) -> dict[str, object]:
+        """A pickle holds the columns once."""
+        return {"id": self.id, "columns": self.columns}
+
+    @cached_property
+    def _by_id(self) -> Mapping[int, Column]:
+        return {column.id: column for column in self.columns}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Column]:
+        return {column.name.casefold(): column for column in self.columns}

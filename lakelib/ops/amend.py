@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from lakelib.catalog import commits, files, tables
 from lakelib.errors import LakeError
-from lakelib.model.commit import About, Amended, Amendment
+from lakelib.model.commit import About, Amended, Amendment, Ended
 from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
-from lakelib.model.table import NO_READ, Proposal, TableInfo
+from lakelib.model.table import Proposal, ReadScope, TableInfo
 from lakelib.ops.marks import mark_columns, write_marks
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import while_busy
@@ -25,9 +25,12 @@ from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
 from lakelib.ops.rewrite import rewrite_without
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.scan import arrange_splits
-from lakelib.plan.where import bind_where
+from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.filter import matching_partitions, matching_rows
 from lakelib.storage.split_reader import ReadTarget, read_newest
+
+_OWN_PARTITIONS = ReadScope(own_partitions=True)
+"""What it has marks in it depends on, though it may not have been there when the delete looked first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,8 @@ class _Changes:
 
 
 def amend_delete(runtime: Runtime, handle: TableInfo, where: str | Predicate, proposal: Proposal, about: About) -> bool:
-    """Whether the staged delete takes in what was added up to now. If not, it has to be done anew."""
+    """Whether the staged delete takes in what was added up to now, or was decided meanwhile, which publishing tells. If
+    not, it has to be done anew."""
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
     predicate = bind_where(where, table.schema)
     if predicate is None or table.schema.id != proposal.schema.id:
@@ -76,16 +80,22 @@ def _mark_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about:
     own = _load_own_marks(runtime, table, about, tuple(partitions))
     # The marks come first: what was added is newer.
     older = [replace(file, sequence=about.base_id) for file in own]
-    newer = {file.id: file for split in added.splits for file in split.files}
-    splits = arrange_splits([*older, *newer.values()], partitions, merges=True)
+    newer = sorted({file for split in added.splits for file in split.files}, key=_age)
+    splits = arrange_splits([*older, *newer], partitions, merges=True)
     with Held(runtime, added):
         written = write_marks(runtime, table, _doomed(runtime, added.target, splits, predicate, table))
     return _Changes(files=written.files, withdrawn=own)
 
 
+def _age(file: DataFile) -> tuple[int, int, int]:
+    """Of published files: what is greater supersedes what is less."""
+    assert file.sequence is not None
+    return file.sequence, file.run, file.id
+
+
 def _plan_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about: About) -> ScanPlan:
     """All rows added where matching ones may be: those that match no more take marks back."""
-    asked = tuple(column for column in table.schema.columns if column.id in columns_of(predicate))
+    asked = tuple(column for column in (*table.schema.columns, COMMIT) if column.id in columns_of(predicate))
     names = tuple(dict.fromkeys(column.name for column in (*mark_columns(table), *asked)))
     where = plan_scan(runtime, table, ScanRequest(where=predicate, after_sequence=about.base_id))
     return plan_scan(
@@ -130,11 +140,11 @@ def _amend(runtime: Runtime, table: TableInfo, about: About, changes: _Changes) 
         files=changes.files,
         removed_file_ids=changes.removed_file_ids,
         withdrawn_paths=tuple(file.path for file in changes.withdrawn),
-        read_scope=NO_READ,
+        read_scope=_OWN_PARTITIONS,
     )
     patience = Patience(f"Amending commit {about.commit_id}")
-    is_amended = isinstance(while_busy(patience, lambda: commits.amend(runtime.catalog, amendment)), Amended)
-    gone = changes.withdrawn if is_amended else changes.files
+    outcome = while_busy(patience, lambda: commits.amend(runtime.catalog, amendment))
+    gone = changes.withdrawn if isinstance(outcome, Amended) else changes.files
     with suppress(LakeError):  # what cannot be deleted now is an orphan
         runtime.storage.at(table.location).delete_files(file.path for file in gone)
-    return is_amended
+    return isinstance(outcome, Amended | Ended)

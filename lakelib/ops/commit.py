@@ -8,10 +8,11 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from typing import TypeVar
+from uuid import UUID
 
 from lakelib.catalog import commits, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
 from lakelib.model.commit import (
     Busy,
@@ -31,11 +32,12 @@ from lakelib.model.commit import (
     Staged,
     Stale,
 )
-from lakelib.model.table import Proposal, Snapshot, TableInfo
+from lakelib.model.roles import Right
+from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, error_of, settle_done, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, error_of, settle_done, while_busy
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 
@@ -43,6 +45,7 @@ Outcome = TypeVar("Outcome")
 
 _FREE_TRIES = 3
 """So often work is done again beside other writers; then they wait for it, each time for a bounded while."""
+_MOST_TRIES = 30
 _STAGE_TRIES = 5
 
 
@@ -72,6 +75,7 @@ class Work:
     """Whether it is done anew where what it looked at was gone by the time that it was staged."""
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
+    right: Right = Right.WRITE
 
 
 def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
@@ -89,6 +93,7 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        _require_rights(runtime, work, request.judging is not None)
         check_gate(table, request)
         try:
             proposal = work.prepare(table)
@@ -115,6 +120,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         if done is not None:
             return done
         judging = gate_of(runtime, table, request)
+        _require_rights(runtime, work, judging is not None)
         if judging is not None:
             check_suite(judging.suite)
         try:
@@ -122,11 +128,18 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
         except ExpiredError:  # the head that it looked at, while it did
             if not work.looks_again:
                 raise
-            course.pause()
+            course.begin_anew()
             continue
         snapshot = course.carry(table, proposal, judging)
         if snapshot is not None:
             return snapshot
+
+
+def _require_rights(runtime: Runtime, work: Work, is_judged: bool) -> None:
+    """Raises InvalidInputError before files are written that the catalog would not take."""
+    if is_judged:
+        require_right(runtime.catalog, Right.JUDGE)
+    require_right(runtime.catalog, work.right)
 
 
 def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:
@@ -141,55 +154,68 @@ class _Course:
 
     def __init__(self, runtime: Runtime, handle: TableInfo, work: Work) -> None:
         self._runtime = runtime
-        self._table_id = handle.id
         self._judging: Judging | None = None
         self._work = work
         self._patience = Patience(f"Writing to {handle.full_name}")
-        self._turn = uuid4()
+        self._turn = Turn(runtime, handle.id, self._patience)
         self._tries = 0
 
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
         self._judging = judging
+        with ending_if_given_up(self._runtime, proposal.commit_id):
+            return self._carry(table, proposal)
+
+    def begin_anew(self) -> None:
+        """Waits before work is done again that could not be prepared."""
+        self._make_way(PastExpired())
+
+    def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
         outcome = self._begin(table, proposal)
         while not isinstance(outcome, Done):
-            self._take_turn_at_last()
+            if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
+                self._make_way(outcome)
             match self._redo(outcome, proposal):
                 case Redo.SAME:
-                    self.pause()
                     outcome = self._publish(proposal)
                 case Redo.ANEW:
-                    self._end(outcome, proposal)
-                    self.pause()
-                    return None
+                    if self._is_free(outcome, proposal):
+                        return None
+                    outcome = self._publish_again(proposal)
+                    if not isinstance(outcome, Done):
+                        raise error_of(outcome, table.full_name)
                 case Redo.NOT:
                     self._end(outcome, proposal)
                     raise error_of(outcome, table.full_name)
         return settle_done(self._runtime, outcome)[0]
 
-    def pause(self) -> None:
-        self._patience.pause()
-
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
-            return self._in_turn(self._commit, table, proposal)
+            return self._turn.attempt(lambda epoch: self._commit(table, proposal, epoch))
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged():
                 return self._publish(proposal)
             case outcome:
                 return outcome
 
-    def _commit(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
-        outcome = commits.commit(self._runtime.catalog, proposal, rebase=self._work.replaces, turn=self._turn)
+    def _commit(self, table: TableInfo, proposal: Proposal, epoch: int) -> CommitOutcome:
+        outcome = commits.commit(
+            self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn.id
+        )
         return keep_or_delete(self._runtime, table, proposal, outcome)
 
     def _publish(self, proposal: Proposal) -> PublishOutcome:
         """Of a staged commit: judged first, if there is a gate."""
         if self._judging is not None:
             self._judge(proposal.commit_id, self._judging)
+        return self._publish_again(proposal)
+
+    def _publish_again(self, proposal: Proposal) -> PublishOutcome:
         rebase = self._work.replaces and self._judging is None
-        return self._in_turn(
-            lambda: commits.publish(self._runtime.catalog, [proposal.commit_id], rebase=rebase, turn=self._turn)
+        return self._turn.attempt(
+            lambda epoch: commits.publish(
+                self._runtime.catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=self._turn.id
+            )
         )
 
     def _judge(self, commit_id: UUID, judging: Judging) -> None:
@@ -204,17 +230,17 @@ class _Course:
             abandon(self._runtime, commit_id, error.kind)
             raise
 
-    def _in_turn(self, attempt: Callable[..., Outcome], *arguments: Any) -> Outcome:
-        def attempt_in_turn() -> Outcome:
-            with self._runtime.turns.take(self._table_id, self._patience):
-                return attempt(*arguments)
-
-        return while_busy(self._patience, attempt_in_turn)
-
-    def _take_turn_at_last(self) -> None:
+    def _make_way(self, outcome: NotPublished | NotStaged) -> None:
+        """Waits before work is done again that others have overtaken: at first for a while, then until they wait. A
+        judgement is never made again beside others who judge: of these but one could publish. Raises GaveUpError in the
+        end: work that takes longer than a turn may be overtaken time and again."""
         self._tries += 1
-        if self._tries > _FREE_TRIES:
-            commits.take_turn(self._runtime.catalog, self._table_id, self._turn)
+        if self._tries > _MOST_TRIES:
+            self._patience.give_up()
+        if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
+            self._turn.take()
+        else:
+            self._patience.pause()
 
     def _redo(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Redo:
         match outcome:
@@ -229,6 +255,14 @@ class _Course:
                 return Redo.ANEW
         return Redo.NOT
 
+    def _is_free(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> bool:
+        """Whether the work may be done again: not if others have decided about its commit meanwhile."""
+        if not isinstance(outcome, Conflict):
+            return True  # nothing was staged
+        self._end(outcome, proposal)
+        commit = commits.load_commit(self._runtime.catalog, proposal.commit_id)
+        return bool(commit["state"] == CommitState.EXPIRED.value and commit["reason"] == outcome.reasons[0].value)
+
     def _end(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> None:
         """A commit that others have made impossible ends; what a gate has to let through stays."""
         match outcome:
@@ -240,8 +274,8 @@ class _Course:
 
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:
     """Stages a proposal. It leaves no files if that is impossible."""
-    while isinstance(outcome := commits.stage(runtime.catalog, proposal), Busy):
-        patience.pause()
+    outcome = while_busy(patience, lambda: commits.stage(runtime.catalog, proposal))
+    assert not isinstance(outcome, Busy)
     return keep_or_delete(runtime, table, proposal, outcome)
 
 

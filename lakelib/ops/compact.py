@@ -16,16 +16,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, files, reclaiming, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
+from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, while_busy
+from lakelib.ops.publish import Turn, abandon, ending_if_given_up, while_busy
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import run_target
@@ -58,6 +60,7 @@ def compact(
     With a session Spark's tasks do the work. `tell` hears how many bytes are rewritten, and of how many. Raises
     InvalidInputError for a predicate over other columns than those of the partitions.
     """
+    require_right(runtime.catalog, Right.MAINTAIN)
     start = time.monotonic()
     progress = _Progress(tell)
     tally = _Tally()
@@ -275,10 +278,24 @@ def _publish(
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
     proposal = _proposal(table, uuid4(), rewritten, began_at)
+    with ending_if_given_up(runtime, proposal.commit_id):
+        return _publish_proposal(runtime, table, proposal, rewritten, tally)
+
+
+def _publish_proposal(
+    runtime: Runtime, table: TableInfo, proposal: Proposal, rewritten: Sequence[_Rewritten], tally: "_Tally"
+) -> int:
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
     patience = Patience(f"Compacting {table.full_name}")
-    outcome: CommitOutcome = while_busy(patience, lambda: commits.commit(runtime.catalog, proposal))
+    turn = Turn(runtime, table.id, patience)
+
+    def publish(epoch: int) -> CommitOutcome:
+        return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch, turn=turn.id)
+
+    outcome: CommitOutcome = turn.attempt(
+        lambda epoch: commits.commit(runtime.catalog, proposal, epoch=epoch, turn=turn.id)
+    )
     while left:
         match outcome:
             case Done(commits=(became,)):
@@ -289,7 +306,7 @@ def _publish(
                 discard([file for each in spoilt for file in each.files])
                 patience.pause()
                 if left:
-                    outcome = while_busy(patience, lambda: commits.publish(runtime.catalog, [proposal.commit_id]))
+                    outcome = turn.attempt(publish)
             case _:  # the commit has ended, or its table, or nothing was staged
                 if _is_given_up(runtime, proposal.commit_id):
                     discard([file for each in left for file in each.files])

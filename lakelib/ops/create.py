@@ -58,10 +58,11 @@ def create_table(
     new = _define(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
-    if take_existing and new.options.required_gate:
+    if take_existing:
         there = tables.find_table(runtime.catalog, namespace, name)
         if there is not None:
             return there
+    runtime.ownership.confirm()
     tables.create_table(runtime.catalog, _gated(runtime, new, gate, by))
     found = find_table(runtime, full_name)
     if found.location != new.location and not take_existing:
@@ -153,7 +154,7 @@ def _define(
     return tables.NewTable(
         namespace=namespace,
         name=name,
-        location=f"{runtime.warehouse.rstrip('/')}/{namespace}/{name}-{secrets.token_hex(4)}",
+        location=runtime.storage.location_of(f"{namespace}/{name}-{secrets.token_hex(4)}"),
         schema=TableSchema(id=1, columns=tuple(_required(column, key_ids) for column in declared.columns)),
         primary_key_ids=key_ids,
         partition_ids=tuple(column.id for column in partitions),

@@ -19,18 +19,19 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, publish_work, stage_work
+from lakelib.ops.keyed_rows import find_rows, gather_keys
 from lakelib.ops.marks import mark_columns, mark_target, write_marks
-from lakelib.ops.read import ScanRequest, plan_scan, read_table, stream_batches
+from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.rewrite import rewrite_without
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose
-from lakelib.plan.partitions import in_any_partition, in_partition
+from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.where import bind_where
 from lakelib.rows.align import places_by_name
-from lakelib.rows.arrange import arrange_rows
+from lakelib.rows.arrange import partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.write_work import WriteWork
 
@@ -196,15 +197,9 @@ def _rows_of_keys(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the table has of these keys, with their sequence. Tells the partitions that it looked at."""
     names = tuple(column.name for column in mark_columns(table))
-    key_names = [column.name for column in table.primary_key]
-    for batch in keys:
-        for piece in arrange_rows(batch, table.partition_by, table.primary_key, 0):
-            looked_at.add(piece.partition_key)
-            here = in_partition(table.partition_by, piece.partition_key) if table.partition_by else None
-            plan = plan_scan(runtime, table, ScanRequest(columns=names, where=here))
-            asked = pa.Table.from_batches([piece.rows]).select(key_names)
-            found = read_table(runtime, plan).join(asked, keys=key_names, join_type="left semi")
-            yield from found.select(list(names)).to_batches()
+    for batch in gather_keys(keys):
+        looked_at.update(partition_keys(batch, table.partition_by))
+        yield from find_rows(runtime, table, batch, names)
 
 
 def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_ids: Collection[int]) -> ReadScope:

@@ -31,9 +31,13 @@ def after_reset(runtime: Runtime, table_ids: Collection[int]) -> None:
 
 
 def _delete_outdated(runtime: Runtime, table_id: int | None) -> int:
-    """Those of one table or of all. What cannot be deleted is left for the next time."""
+    """Those of one table, or of all of this warehouse. What cannot be deleted is left for the next time."""
     outdated = done.list_outdated_files(runtime.catalog, table_id)
     for owner_id, partition_id in outdated:
+        if table_id is None and not runtime.storage.holds(
+            done.load_mark(runtime.catalog, owner_id, partition_id).location
+        ):
+            continue
         try:
             settle_file(runtime, owner_id, partition_id)
         except LakeError as error:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
+from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.commit import Work, publish_work, schema_again
@@ -36,7 +37,7 @@ def evolve(
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
         return propose(table, CommitKind.EVOLVE, request, written)
 
-    return publish_work(runtime, handle, request, Work(prepare=prepare, redo=schema_again(True)))
+    return publish_work(runtime, handle, request, Work(prepare=prepare, redo=schema_again(True), right=Right.OWN))
 
 
 def _change(

@@ -9,8 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from lakelib.catalog import retention
+from lakelib.catalog.rights import require_right
 from lakelib.errors import InvalidInputError
 from lakelib.model.maintenance import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
+from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
@@ -53,7 +55,9 @@ def check_length(name: str, length: timedelta | None) -> None:
 def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: timedelta) -> ExpireResult:
     """Beside readers and writers, in short transactions. Killed at any moment it is finished by the next one."""
     check_length("grace", grace)
+    require_right(runtime.catalog, Right.MAINTAIN)
     catalog = runtime.catalog
+    runtime.ownership.confirm_now()
     now = retention.load_past(catalog, table.id).now
     commits = 0
     if rules.staged_older_than is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,8 @@ from lakelib.ops.create import check_part
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.values import python_value
+
+_NOTED_LEAD = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +171,14 @@ def sum_contents(runtime: Runtime, table: TableInfo) -> Contents:
     """What the table holds at its head."""
     row = files.sum_files(runtime.catalog, table.id, table.head_id)
     return Contents(**{field.name: row[field.name] for field in fields(Contents)})
+
+
+def find_lead(runtime: Runtime, table: TableInfo) -> timedelta | None:
+    """How far one of the table's snapshots lies in the future, by the catalog's clock, if one does by more than a
+    minute: a clock was ahead when it was committed."""
+    latest = snapshots.find_latest_moment(runtime.catalog, table.id)
+    lead = timedelta(0) if latest is None else latest - table.loaded_at
+    return lead if lead > _NOTED_LEAD else None
 
 
 def list_commits(

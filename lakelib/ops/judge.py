@@ -14,10 +14,12 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
+from lakelib.catalog.rights import require_right
 from lakelib.catalog.rows import Row
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
@@ -61,6 +63,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     Raises InvalidInputError that names all that is wrong in the suite, ConflictError for a commit that is published or
     expired. A check that cannot be carried out is part of the verdict.
     """
+    require_right(runtime.catalog, Right.JUDGE)
     started, judged_at = time.monotonic(), datetime.now(UTC)
     commit = commits.load_commit(runtime.catalog, commit_id)
     verdicts.check_judgeable(commit)

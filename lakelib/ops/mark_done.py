@@ -1,7 +1,7 @@
 """Use case: a partition is marked done. Downstream may take it for complete, until other rows come.
 
 Step by step: the mark enters the catalog, as of the head; then the file `_SUCCESS` is written, if it is asked for; then
-services are told. Publishing rows of a done partition resets its mark in the publish transaction (`catalog.publishing`)
+services are told. Publishing rows of a done partition resets its mark in the publish transaction (`lake.publish_v1`)
 and deletes the file after it (`ops.done_files`).
 """
 
@@ -60,12 +60,18 @@ def mark_done(
     with_file, reports = parse_actions(actions)
     key = parse_partition(table, values)
     path = partition_path(table.partition_by, key)
+    runtime.ownership.confirm()
     mark = done.mark_partition(runtime.catalog, table, key, path, success_file=with_file)
     if mark.success_file:
         mark = settle_file(runtime, mark.table_id, mark.partition_id)
     if mark.reset_at is None:
         for report in reports:
-            send_report(report, table=table.full_name, path=join_uri(table.location, path), partition=path)
+            send_report(
+                report,
+                table=table.full_name,
+                path=join_uri(runtime.storage.place_of(table.location), path),
+                partition=path,
+            )
     return _shown(table, mark)
 
 

@@ -4,11 +4,13 @@ Publishing is retried while the catalog is out of reach or the table busy, and i
 never deleted here: while a commit's outcome is unknown they may be live. This is where outcomes become exceptions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, tables
+from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
     Busy,
@@ -18,6 +20,7 @@ from lakelib.model.commit import (
     Fence,
     Fenced,
     FilesReclaimed,
+    IdentityDiffers,
     InputGone,
     NotPublished,
     NotStaged,
@@ -30,10 +33,11 @@ from lakelib.model.commit import (
     Stale,
     TableMissing,
 )
+from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot, TableInfo
 from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
-from lakelib.ops.patience import Patience
+from lakelib.ops.patience import GaveUpError, Patience
 from lakelib.ops.runtime import Runtime
 
 Outcome = TypeVar("Outcome")
@@ -53,15 +57,67 @@ def publish_staged(
 
 def try_publish(runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None) -> PublishOutcome:
     """What comes of it, once the tables are not busy."""
+    if approval is not None:
+        require_right(runtime.catalog, Right.JUDGE)
     patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
-    return while_busy(patience, lambda: commits.publish(runtime.catalog, commit_ids, approval=approval))
+
+    def publish(epoch: int) -> PublishOutcome:
+        return commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval)
+
+    return while_busy(patience, lambda: at_epoch(runtime, publish))
+
+
+def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
+    """What comes of what is attempted at the lake's epoch, and again if it turns out that there is a newer one. Raises
+    InvalidInputError if the lake may only be read here."""
+    outcome = attempt(runtime.ownership.confirm())
+    if isinstance(outcome, IdentityDiffers):
+        return attempt(runtime.ownership.confirm_now())
+    return outcome
 
 
 def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
-    """The first outcome that is not that a table is busy. Raises RetryableError if that lasts."""
-    while isinstance(outcome := attempt(), Busy):
-        patience.pause()
-    return outcome
+    """The first outcome that is not that a table is busy. Raises GaveUpError if that lasts."""
+    while True:
+        with patience.waiting():
+            outcome = attempt()
+        if not isinstance(outcome, Busy):
+            return outcome
+        patience.poll()
+
+
+class Turn:
+    """Of one piece of work, to publish to a table while all others wait."""
+
+    def __init__(self, runtime: Runtime, table_id: int, patience: Patience) -> None:
+        self.id = uuid4()
+        self._runtime = runtime
+        self._table_id = table_id
+        self._patience = patience
+        self._was_taken = False
+
+    def attempt(self, act: Callable[[int], Outcome]) -> Outcome:
+        """What comes of it at the lake's epoch, once the table is not busy. Who was kept waiting competes for the next
+        turn: between the turns of others there may be no time at which to come. Raises GaveUpError if that lasts."""
+        while isinstance(outcome := self._attempt_once(act), Busy):
+            self.take()
+        return outcome
+
+    def take(self) -> None:
+        """Returns once all others wait. Raises GaveUpError if that lasts."""
+        if self._was_taken and self._ask():  # whoever has it does not stand in line for it
+            return
+        with self._patience.waiting(), self._runtime.turns.queue(self._table_id, self._patience):
+            while not self._ask():
+                self._patience.poll()
+        self._was_taken = True
+
+    def _attempt_once(self, act: Callable[[int], Outcome]) -> Outcome:
+        with self._patience.waiting(), self._runtime.turns.take(self._table_id, self._patience):
+            return at_epoch(self._runtime, act)
+
+    def _ask(self) -> bool:
+        return commits.take_turn(self._runtime.catalog, self._table_id, self.id)
 
 
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
@@ -104,6 +160,7 @@ def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
             kind="invalid_reason",
             remedy="Say why in text, without NUL characters and lone surrogates.",
         )
+    require_right(runtime.catalog, Right.JUDGE)
     state = commits.end(runtime.catalog, commit_id, CommitState.REJECTED, reason)
     if state is not CommitState.REJECTED:
         raise DecidedError(
@@ -115,6 +172,17 @@ def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
 def abandon(runtime: Runtime, commit_id: UUID, reason: str) -> bool:
     """Whether the commit's files are free to be reclaimed: not if it was decided otherwise before."""
     return commits.end(runtime.catalog, commit_id, CommitState.EXPIRED, reason) is CommitState.EXPIRED
+
+
+@contextmanager
+def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
+    """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
+    try:
+        yield
+    except GaveUpError as error:
+        with suppress(LakeError):
+            abandon(runtime, commit_id, error.kind)
+        raise
 
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:
@@ -141,6 +209,12 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
             return _rejected_error(outcome)
         case Fenced():
             return _fenced_error(outcome)
+        case IdentityDiffers(what=what):
+            return InvalidInputError(
+                f"The catalog is not what it was when this process looked at it: {what} differs.",
+                kind="identity_differs",
+                remedy="Connect again; the catalog may have been adopted, or be a copy.",
+            )
         case CommitMissing(commit_id=commit_id):
             return commits.commit_missing(commit_id)
         case TableMissing(name=name):

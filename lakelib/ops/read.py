@@ -5,7 +5,7 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 """
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,11 +26,11 @@ from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
-from lakelib.plan.scan import arrange_splits, needs_merge
+from lakelib.plan.scan import arrange_splits, gather_splits, needs_merge
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.storage.split_reader import ReadTarget, read_split
+from lakelib.storage.split_reader import ReadTarget, read_splits
 
 At = None | SupportsIndex | str | datetime
 _FRAME_HOLD = timedelta(days=1)
@@ -58,6 +58,8 @@ class ScanRequest:
     """Only files with rows of later commits, merged with each other alone."""
     with_commits: bool = False
     """All columns, and the commit of each row."""
+    hash_prefixes: tuple[int, ...] | None = None
+    """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +84,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     snapshot_id, schema = _resolve(runtime, table, request)
     columns = _choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
     predicate = bind_where(request.where, schema)
-    query = replace(
-        _file_query(table, schema, snapshot_id, predicate, request.staged),
-        partition_ids=request.partition_ids,
-        after_sequence=request.after_sequence,
-    )
+    query = _file_query(table, schema, snapshot_id, predicate, request)
     found = files.load_files(runtime.catalog, query)
     merges = bool(table.primary_key_ids)
     splits = arrange_splits(found.files, found.partitions, merges=merges)
@@ -119,18 +117,14 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     """All rows of the scan."""
     schema = plan.target.output_schema
     with Held(runtime, plan):
-        pieces = collect_in_order(
-            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
-        )
-    return pa.concat_tables([schema.empty_table(), *pieces])
+        pieces = collect_in_order(*_reading(runtime, plan), runtime.read_threads)
+    return pa.concat_tables([pa.Table.from_batches([], schema), *pieces])
 
 
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
     with Held(runtime, plan):
-        for piece in stream_as_ready(
-            plan.splits, lambda split: read_split(runtime.storage, plan.target, split), runtime.read_threads
-        ):
+        for piece in stream_as_ready(*_reading(runtime, plan), runtime.read_threads):
             yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
@@ -164,11 +158,17 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
     with Held(runtime, counted):
-        for piece in stream_as_ready(
-            counted.splits, lambda split: read_split(runtime.storage, counted.target, split), runtime.read_threads
-        ):
+        for piece in stream_as_ready(*_reading(runtime, counted), runtime.read_threads):
             known += piece.num_rows
     return known
+
+
+def _reading(
+    runtime: Runtime, plan: ScanPlan
+) -> tuple[Sequence[Sequence[Split]], Callable[[Sequence[Split]], Iterator[pa.Table]]]:
+    """The splits, those together that are read together, and how they are read."""
+    gathered = list(gather_splits(plan.splits, merges=bool(plan.target.primary_key)))
+    return gathered, lambda splits: read_splits(runtime.storage, plan.target, splits)
 
 
 def _hopeful(split: Split, predicate: Predicate) -> Split:
@@ -349,9 +349,10 @@ def _asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Co
 
 
 def _file_query(
-    table: TableInfo, schema: TableSchema, snapshot_id: int, predicate: Predicate | None, staged: StagedView | None
+    table: TableInfo, schema: TableSchema, snapshot_id: int, predicate: Predicate | None, request: ScanRequest
 ) -> files.FileQuery:
     """All columns rule files out where rows are not merged; else only those that all versions of a row share."""
+    staged = request.staged
     asked = frozenset() if predicate is None else columns_of(predicate)
     shared = frozenset(table.primary_key_ids + table.partition_ids)
     merges = bool(table.primary_key_ids)
@@ -360,13 +361,16 @@ def _file_query(
         snapshot_id=snapshot_id,
         commit_id=staged.commit_id if staged else None,
         staged_only=staged is not None and staged.scope == "staged",
-        beneath=staged.beneath if staged else (),
         partition_by=schema.select(table.partition_ids),
         partition_predicate=predicate if asked & set(table.partition_ids) else None,
         file_predicate=predicate if not merges or asked & shared else None,
         usable_ids=shared if merges else frozenset(column.id for column in schema.columns),
-        hash_prefixes=_hash_prefixes(schema.select(table.primary_key_ids), predicate) if merges else None,
+        hash_prefixes=request.hash_prefixes
+        or (_hash_prefixes(schema.select(table.primary_key_ids), predicate) if merges else None),
         with_bounds=merges and bool(asked - shared),
+        partition_ids=request.partition_ids,
+        beneath=staged.beneath if staged else (),
+        after_sequence=request.after_sequence,
     )
 
 

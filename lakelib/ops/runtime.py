@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
+from lakelib.ops.identity import Ownership
 from lakelib.ops.patience import Turns
 from lakelib.storage.filesystem import Storage
 
@@ -13,6 +14,8 @@ class Runtime:
     catalog: Catalog
     storage: Storage
     warehouse: str
+    ownership: Ownership
+    """Whether this catalog may change the warehouse."""
     threads: int
     """For work that keeps a processor busy."""
     read_threads: int

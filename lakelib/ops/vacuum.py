@@ -3,27 +3,32 @@
 Step by step: the files of tables that were dropped long ago enter the queue; the files of the queue that are due are
 deleted, and then leave it; files `_SUCCESS` that promise what is no more go; what lies under the tables' locations,
 looks like a file of lakelib's, is old enough and is unknown to the catalog is deleted, and uploads that were never
-finished are given up.
+finished are given up. Tables of other warehouses are passed over; before files are deleted, catalog and warehouse are
+asked whether they belong together.
 
 Listings come before questions: a file that was staged between the two is known. What a running writer has written and
 not staged yet is protected by its age alone: a search for orphans is announced, and whoever wrote for longer than the
-grace is refused when it stages.
+grace is refused when it stages. A table that others hold for longer than a moment is passed over.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
 from lakelib.catalog import reclaiming
+from lakelib.catalog.connect import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
+from lakelib.catalog.rights import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
 from lakelib.model.maintenance import FailedFile, VacuumResult
+from lakelib.model.roles import Right
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.paths import is_own_file, join_uri, leads_back
+from lakelib.storage.paths import is_own_file, leads_back
 
 DEFAULT_GRACE = timedelta(days=1)
 _LARGEST_LAG = timedelta(minutes=5)
@@ -49,6 +54,16 @@ class _Account:
     dropped_tables: list[str] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
     sample: list[str] = field(default_factory=list)
+    passed_over: dict[int, str] = field(default_factory=dict)
+    """Names of tables by id."""
+
+    @contextmanager
+    def unless_held(self, place: Place) -> Iterator[None]:
+        """Passes the table over if others hold it."""
+        try:
+            yield
+        except CatalogBusyError:
+            self.passed_over[place.id] = place.name
 
     def delete_file(self, uri: str, size_bytes: int) -> None:
         self.files += 1
@@ -74,22 +89,30 @@ def vacuum(
     orphans: the queue has times of its own. `tell` hears the URI of each file that is (or would be) deleted."""
     check_length("grace", grace)
     dry_run, orphans = checked_flag("dry_run", dry_run), checked_flag("orphans", orphans)
+    if not dry_run:
+        require_right(runtime.catalog, Right.MAINTAIN)
     account = _Account(dry_run=dry_run, tell=tell)
+    if not dry_run:
+        runtime.ownership.confirm_now()
     now = reclaiming.load_now(runtime.catalog)
     older_than = min(datetime.now(UTC), now) - grace  # one of them may run ahead
     refused_before = now - grace + min(_LARGEST_LAG, grace / 10)
-    places = reclaiming.load_places(runtime.catalog, older_than)
+    all_places = reclaiming.load_places(runtime.catalog, older_than)
+    places = [place for place in all_places if runtime.storage.holds(place.location)]
     for place in places:
         if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
-            _give_up(runtime, place, account)
+            with account.unless_held(place):
+                _give_up(runtime, place, account)
     _delete_due(runtime, account)
     if not dry_run:
+        runtime.ownership.confirm_now()
         done_files.sweep(runtime)
     for place in places if orphans else ():
-        if place.dropped_at is None or place.is_due:
-            if not dry_run:
-                reclaiming.announce_search(runtime.catalog, place.id, refused_before)
-            _delete_orphans(runtime, place, older_than, account)
+        if place.id not in account.passed_over and (place.dropped_at is None or place.is_due):
+            with account.unless_held(place):
+                if not dry_run:
+                    reclaiming.announce_search(runtime.catalog, place.id, refused_before)
+                _delete_orphans(runtime, place, older_than, account)
     return _result(runtime, account)
 
 
@@ -103,7 +126,7 @@ def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
         for number, row in enumerate(rows):
             if number == 0:
                 account.dropped_tables.append(place.name)
-            account.delete_file(join_uri(place.location, row["path"]), row["size_bytes"])
+            account.delete_file(runtime.storage.at(place.location).uri_of(row["path"]), row["size_bytes"])
 
 
 def _delete_due(runtime: Runtime, account: _Account) -> None:
@@ -119,11 +142,13 @@ def _delete_due(runtime: Runtime, account: _Account) -> None:
 
 
 def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], account: _Account) -> set[int]:
-    """The ids of those that could not be deleted."""
+    """The ids of those that are still there: another warehouse's are left to those who connect with it."""
+    if not runtime.storage.holds(location):
+        return {file.id for file in files}
     refused = _delete(runtime, location, [file.path for file in files], account)
     for file in files:
         if file.path not in refused:
-            account.delete_file(join_uri(location, file.path), file.size_bytes)
+            account.delete_file(runtime.storage.at(location).uri_of(file.path), file.size_bytes)
     return {file.id for file in files if file.path in refused}
 
 
@@ -140,6 +165,8 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
         for entry in orphans:
             if entry.path not in refused:
                 account.delete_orphan(storage.uri_of(entry.path), entry.size_bytes)
+    if not account.dry_run:
+        runtime.ownership.confirm_now()
     account.uploads += storage.abort_uploads("", older_than, dry_run=account.dry_run)
     if place.is_due and not found and not account.dry_run:
         reclaiming.forget_dropped(runtime.catalog, place.id)
@@ -155,8 +182,10 @@ def _delete(runtime: Runtime, location: str, paths: Sequence[str], account: _Acc
     """Those that could not be deleted."""
     if account.dry_run or not paths:
         return set()
-    failed = runtime.storage.at(location).delete_files(paths)
-    account.failed += [FailedFile(uri=join_uri(location, one.path), reason=one.reason) for one in failed]
+    runtime.ownership.confirm_now()
+    storage = runtime.storage.at(location)
+    failed = storage.delete_files(paths)
+    account.failed += [FailedFile(uri=storage.uri_of(one.path), reason=one.reason) for one in failed]
     return {one.path for one in failed}
 
 
@@ -172,4 +201,5 @@ def _result(runtime: Runtime, account: _Account) -> VacuumResult:
         waiting=reclaiming.count_waiting(runtime.catalog),
         failed=tuple(account.failed),
         sample=tuple(account.sample),
+        passed_over=tuple(account.passed_over.values()),
     )

@@ -15,6 +15,7 @@ from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.options import MIB, TableOptions
 from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_compacted_depth, estimate_bytes
+from lakelib.plan.scan import gather_files
 
 Age = tuple[int, int]
 """The order of runs: (sequence, run). Files of one age share no key."""
@@ -300,15 +301,22 @@ def _overlapping_groups(files: Sequence[DataFile], joint_depth: int | None) -> l
 
 
 def _chunks(files: Sequence[DataFile], rules: CompactionRules) -> list[list[DataFile]]:
-    """The files, by age, in groups of about equally many runs, of no more than can be merged at once."""
-    ages = sorted({age_of(file) for file in files})
+    """The files, by age, in groups of about equally many runs, of no more than can be merged at once. Runs of small
+    files that are read together count as one."""
+    place_of: dict[Age, int] = {}
+    for place, gathered in enumerate(gather_files(sorted(files, key=age_of))):
+        for file in gathered:
+            place_of.setdefault(age_of(file), place)
+    places = sorted(set(place_of.values()))
     row_bytes = _estimate(files, rules) // sum(file.row_count for file in files)
     fitting = READ_BYTES // (1 + row_bytes * rules.options.row_group_rows)
     most = min(_MOST_RUNS, max(_FEWEST_RUNS, fitting))
-    chunk_count = -(-len(ages) // most)
-    step = -(-len(ages) // chunk_count)
-    number = {age: place // step for place, age in enumerate(ages)}
-    return [[file for file in files if number[age_of(file)] == chunk] for chunk in range(chunk_count)]
+    chunk_count = -(-len(places) // most)
+    step = -(-len(places) // chunk_count)
+    chunks: list[list[DataFile]] = [[] for _ in range(chunk_count)]
+    for file in files:
+        chunks[bisect_left(places, place_of[age_of(file)]) // step].append(file)
+    return chunks
 
 
 def _overlaps(file: DataFile, depth: int, prefix: int) -> bool:
@@ -383,10 +391,13 @@ def _due_stretch(stretch: Sequence[DataFile], rules: CompactionRules) -> Sequenc
 def _packs(files: Sequence[DataFile], rules: CompactionRules) -> Iterator[list[DataFile]]:
     """The files, in order, in packs that make about one file of the target size."""
     pack: list[DataFile] = []
+    pack_bytes = 0
     for file in files:
-        if pack and _estimate((*pack, file), rules) > rules.options.target_file_bytes:
+        file_bytes = _estimate((file,), rules)
+        if pack and pack_bytes + file_bytes > rules.options.target_file_bytes:
             yield pack
-            pack = []
+            pack, pack_bytes = [], 0
         pack.append(file)
+        pack_bytes += file_bytes
     if pack:
         yield pack

@@ -5,6 +5,17 @@ from collections.abc import Iterable, Iterator
 
 from lakelib.model.files import DataFile, Partition, Split
 
+SMALL_FILE_BYTES = 256 * 1024
+"""A file of at most this size is fetched whole: asking for a part of it takes as long."""
+
+_SMALL_FILE_ROWS = 4096
+"""A file of more rows is worth being read by itself. Its size says little: values that repeat take no room in it."""
+
+_GATHERED_FILES = 256
+_GATHERED_ROWS = 16_384
+_GATHERED_BYTES = 4 * 1024 * 1024
+"""What is read together takes no more memory than a row group does."""
+
 
 def arrange_splits(files: Iterable[DataFile], partitions: dict[int, Partition], *, merges: bool) -> list[Split]:
     """Splits that together hold every key once. Files keep their order, oldest first.
@@ -23,6 +34,59 @@ def arrange_splits(files: Iterable[DataFile], partitions: dict[int, Partition], 
         else:
             splits.extend(_split(partition, 0, 0, [file]) for file in found)
     return splits
+
+
+def is_small(file: DataFile) -> bool:
+    """Whether opening the file costs more than its rows: such files are read whole, and many at a time."""
+    return file.size_bytes <= SMALL_FILE_BYTES and file.row_count <= _SMALL_FILE_ROWS
+
+
+def gather_files(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
+    """The files, in order: small ones that follow each other together, as many as one thread reads at a time."""
+    gathered: list[DataFile] = []
+    room_rows = room_bytes = 0
+    for file in files:
+        if gathered and (
+            not is_small(file)
+            or not is_small(gathered[0])
+            or len(gathered) >= _GATHERED_FILES
+            or file.row_count > room_rows
+            or file.size_bytes > room_bytes
+        ):
+            yield gathered
+            gathered = []
+        if not gathered:
+            room_rows, room_bytes = _GATHERED_ROWS, _GATHERED_BYTES
+        gathered.append(file)
+        room_rows -= file.row_count
+        room_bytes -= file.size_bytes
+    if gathered:
+        yield gathered
+
+
+def gather_splits(splits: Iterable[Split], *, merges: bool) -> Iterator[list[Split]]:
+    """The splits, in order: those of one small file each that follow each other together, as `gather_files`."""
+    waiting: list[Split] = []
+    for split in splits:
+        if len(split.files) == 1 and is_small(split.files[0]) and not (merges and _needs_care(split)):
+            waiting.append(split)
+            continue
+        yield from _gathered_splits(waiting)
+        waiting = []
+        yield [split]
+    yield from _gathered_splits(waiting)
+
+
+def _gathered_splits(splits: list[Split]) -> Iterator[list[Split]]:
+    start = 0
+    for files in gather_files(split.files[0] for split in splits):
+        yield splits[start : start + len(files)]
+        start += len(files)
+
+
+def _needs_care(split: Split) -> bool:
+    """Whether some of the rows of its files are not among those of the split."""
+    return needs_merge(split) or any(file.depth < split.depth for file in split.files)
 
 
 def needs_merge(split: Split) -> bool:

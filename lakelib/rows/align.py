@@ -128,8 +128,9 @@ def _extra_places(extra: Sequence[str], places: Mapping[str, int], wanted: Seque
 
 
 def _check_all_known(source: pa.Schema, target: TableSchema, carried: Mapping[str, int]) -> None:
+    known_places = set(carried.values())
     unknown = [
-        name for place, name in enumerate(source.names) if target.find(name) is None and place not in carried.values()
+        name for place, name in enumerate(source.names) if target.find(name) is None and place not in known_places
     ]
     reserved = [name for name in unknown if name.casefold() in HIDDEN_COLUMNS]
     if reserved:

@@ -1,4 +1,4 @@
-"""Pure. Shows the buffers of Arrow arrays as NumPy arrays, without copying."""
+"""Pure. Shows the buffers of Arrow arrays as NumPy arrays and the other way round, without copying."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +32,19 @@ class ByteRows:
     def column(self, dtype: str, at: int, length: int) -> npt.NDArray[Any]:
         """The value at byte `at` of each row, of packed rows that all have that length."""
         return np.ndarray(self.starts.shape, dtype, self.data, int(self.starts[0]) + at, (length,))
+
+
+def array_of_numbers(values: npt.NDArray[Any]) -> pa.Array:
+    """The numbers as an Arrow array. `pa.array` does the same, and imports pandas for it where that is installed, which
+    takes longer than a small table takes to be read."""
+    kept = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), [None, pa.py_buffer(kept)])
+
+
+def array_of_mask(mask: npt.NDArray[np.bool_]) -> pa.Array:
+    """The mask as an Arrow array; see `array_of_numbers`."""
+    bits = np.packbits(mask, bitorder="little")
+    return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(bits)])
 
 
 def arrays_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

@@ -2,7 +2,8 @@
 
 Integers, dates, timestamps, booleans and floats have one word, decimals two. Strings and binaries have as many as their
 length needs, read only for the rows that are asked for: a long string costs nothing while its first word tells it
-apart. NULL is below every value, NaN above every number, and -0.0 equals 0.0.
+apart. Strings that share so much that words do not get on are compared as a whole. NULL is below every value, NaN above
+every number, and -0.0 equals 0.0.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelib.errors import InvalidInputError
 from lakelib.rows.buffers import (
     WORD_BYTES,
     ByteRows,
+    array_of_numbers,
     byte_rows,
     fixed_values,
     is_byte_type,
@@ -30,6 +33,10 @@ Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Parts = Sequence[pa.Array]
 """One column, in one or more arrays of one type: its rows are those of all arrays, in order."""
+
+_MOST_WORDS = 32
+"""Strings that tie in so many words are ranked as a whole: a step over all rows for each word of a long common prefix
+would cost far more than to compare each with a few others."""
 
 _SIGN = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
@@ -47,7 +54,8 @@ class WordColumn(Protocol):
         """One word of each of those rows (all, if None)."""
 
     def last_word(self, rows: Rows) -> Words | None:
-        """What tells apart rows that are equal in all other words; None if nothing is left to tell."""
+        """What tells apart those of the rows that are equal in all other words; None if nothing is left to tell. It
+        says nothing about rows of another call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +74,20 @@ class FixedColumn:
 
 @dataclass(frozen=True, slots=True)
 class BytesColumn:
-    """Words are padded with zeros, so the length comes last: it tells 'a' from 'a' followed by a NUL."""
+    """Words are padded with zeros, so the length comes last: it tells 'a' from 'a' followed by a NUL. Where there are
+    more bytes than words are made of, the rank of the whole value comes last."""
 
     rows: ByteRows
     shortest: int
     longest: int
 
     def count_words(self, rows: Rows | None) -> int:
+        return min(_MOST_WORDS, -(-self._longest_of(rows) // WORD_BYTES))
+
+    def _longest_of(self, rows: Rows | None) -> int:
         if rows is None or self.shortest == self.longest:
-            return -(-self.longest // WORD_BYTES)
-        return -(-int(self.rows.lengths[rows].max(initial=0)) // WORD_BYTES)
+            return self.longest
+        return int(self.rows.lengths[rows].max(initial=0))
 
     def word(self, number: int, rows: Rows | None) -> Words:
         at = number * WORD_BYTES
@@ -94,7 +106,18 @@ class BytesColumn:
         return self.rows.view(">u8")[starts + at].astype(np.uint64)
 
     def last_word(self, rows: Rows) -> Words | None:
+        if self._longest_of(rows) > _MOST_WORDS * WORD_BYTES:
+            return self._ranks(rows)
         return None if self.shortest == self.longest else self.rows.lengths[rows].view(np.uint64)
+
+    def _ranks(self, rows: Rows) -> Words:
+        """The places of the values among those of the rows; equal values share one. 0 for an empty value."""
+        starts, lengths = self.rows.starts, self.rows.lengths
+        offsets = np.append(starts, starts[-1] + lengths[-1])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.rows.data)]
+        values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(starts), buffers)
+        ranks = pc.rank(values.take(array_of_numbers(rows)), tiebreaker="dense").to_numpy()
+        return np.where(lengths[rows] == 0, np.uint64(0), ranks)
 
     def _gather(self, positions: Rows, left: Rows) -> Words:
         """The word at each position, of which the first `left` bytes belong to the row.

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakelib.rows.buffers import whole_array
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, whole_array
 from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
-from lakelib.rows.sort import key_order, newest_of, stable_order
+from lakelib.rows.sort import key_order, newest_of, newest_order, stable_order
 
 Mask = npt.NDArray[np.bool_]
 Window = list[tuple[pa.Table, Mask | None]]
@@ -77,9 +77,9 @@ def _have_same_keys(keys: Sequence[Parts], left: Rows, right: Rows, suspects: Ro
     for column in open_columns([_take(parts, suspects) for parts in keys]):
         for number in range(column.count_words(None)):
             same &= column.word(number, left) == column.word(number, right)
-        last_left, last_right = column.last_word(left), column.last_word(right)
-        if last_left is not None and last_right is not None:
-            same &= last_left == last_right
+        last = column.last_word(np.concatenate([left, right]))
+        if last is not None:
+            same &= last[: len(left)] == last[len(left) :]
     return same
 
 
@@ -110,7 +110,7 @@ def _take(parts: Parts, rows: Rows) -> list[pa.Array]:
         if len(chosen) == len(part):
             taken.append(part)
         else:
-            taken.append(part.take(pa.array(chosen - (end - len(part)))))
+            taken.append(part.take(array_of_numbers(chosen - (end - len(part)))))
     return taken
 
 
@@ -144,16 +144,23 @@ def merge_windows(
         yield list(zip(slices, masks, strict=True))
 
 
+def merge_tables(tables: Sequence[pa.Table], key_names: Sequence[str], order_names: Sequence[str]) -> pa.Table:
+    """Tables of one schema, from oldest to newest, as one run: of each key the newest row, sorted by key."""
+    rows = pa.concat_tables(tables).combine_chunks()
+    keys, order_by = ([whole_array(rows.column(name)) for name in names] for names in (key_names, order_names))
+    return rows.take(array_of_numbers(newest_order(keys, order_by)))
+
+
 def arrange_window(parts: Window, key_names: Sequence[str]) -> pa.Table:
     """The rows of a window that stay, as one table sorted by key."""
     if len(parts) == 1:
         table, mask = parts[0]
-        return table if mask is None else table.filter(pa.array(mask))
+        return table if mask is None else table.filter(array_of_mask(mask))
     keep = np.concatenate([np.ones(table.num_rows, np.bool_) if mask is None else mask for table, mask in parts])
     tables = [table for table, _ in parts]
     keys = open_columns([list(column) for column in zip(*_columns_of(tables, key_names), strict=True)])
     order = key_order(keys, len(keep))
-    return pa.concat_tables(tables).take(pa.array(order[keep[order]]))
+    return pa.concat_tables(tables).take(array_of_numbers(order[keep[order]]))
 
 
 def _columns_of(tables: Sequence[pa.Table], names: Sequence[str]) -> list[list[pa.Array]]:

@@ -1,5 +1,6 @@
 """Saves a data frame to a table of a lake, as the modes and options of Spark's writer say."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from lakelib.distribute.frames import open_frame
 from lakelib.errors import InvalidInputError, LakeError, NotFoundError, RetryableError
 from lakelib.lake import Lake
 from lakelib.model.schema import Column
+from lakelib.model.table import Snapshot
 from lakelib.ops.create import find_table, parse_buckets
 from lakelib.ops.request import WriteOptions, parse_request
 from lakelib.rows.types import arrow_type, column_type_text
 from lakelib.spark.options import check_known, is_lake, split_names, table_missing, told
 from lakelib.table import Table
 
+_LOG = logging.getLogger(__name__)
 _MUST_BE_NEW = ("errorifexists", "error", "default")
 _MODES = ("append", "overwrite", "ignore", *_MUST_BE_NEW)
 _MERGE_SCHEMA = "write.merge-schema"
@@ -86,9 +89,19 @@ def save_frame(lake: Lake, frame: Any, path: str | None, notes: Notes) -> None:
     elif notes.mode != "ignore":
         _check_definition(lake, name, notes)
         if notes.mode == "overwrite":
-            table.overwrite(frame, overwritten, **options)
+            _tell(table.overwrite(frame, overwritten, **options), name)
         else:
-            table.append(frame, **options)
+            _tell(table.append(frame, **options), name)
+
+
+def _tell(snapshot: Snapshot, name: str) -> None:
+    """A save gives nothing back: what was not written is said in the log."""
+    if snapshot.replayed:
+        _LOG.warning(
+            "nothing was written to %s: this version of the work, or a later one, is in snapshot %d already",
+            name,
+            snapshot.id,
+        )
 
 
 def _find(lake: Lake, name: str) -> Table | None:

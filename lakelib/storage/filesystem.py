@@ -5,6 +5,7 @@ being when a file is written. Every method raises lakelib's errors (see `storage
 """
 
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,14 +39,31 @@ class Storage:
 
     uri: str
     settings: StorageSettings
+    home: str | None = None
+    """What the catalog calls this root, if that has moved since: locations below it are below the root."""
 
     @property
     def is_local(self) -> bool:
         return self.uri.startswith("file:")
 
     def at(self, location: str) -> "Storage":
-        """The storage below another location, which may be in another store."""
-        return self if location == self.uri else open_storage(location, self.settings)
+        """The storage below a location that the catalog gives, which may be in another store."""
+        place = self.place_of(location)
+        return self if place == self.uri else open_storage(place, self.settings)
+
+    def place_of(self, location: str) -> str:
+        """Where a location that the catalog gives is now, as a complete URI."""
+        if self.home is not None and location.startswith(_folder(self.home)):
+            return _folder(self.uri) + location.removeprefix(_folder(self.home))
+        return location
+
+    def location_of(self, path: str) -> str:
+        """What the catalog calls a folder below the root."""
+        return _folder(self.home or self.uri) + path
+
+    def holds(self, location: str) -> bool:
+        """Whether a location that the catalog gives is below the root."""
+        return self.place_of(location).startswith(_folder(self.uri))
 
     def uri_of(self, path: str) -> str:
         """The complete URI of a path."""
@@ -68,6 +86,19 @@ class Storage:
         with translated(self.uri_of(path)), self.open_output(path) as stream:
             stream.write(content)
         self.make_durable(path)
+
+    def create_bytes(self, path: str, content: bytes) -> None:
+        """Writes a whole small file durably unless there is one of that name. Stores that cannot tell may replace it:
+        whoever needs to know reads it afterwards."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            store.put(name, content, only_new=True)
+
+    def replace_bytes(self, path: str, content: bytes) -> None:
+        """Writes a whole small file durably: a reader finds the one before or this one, never a part."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            store.put(name, content, only_new=False)
 
     def read_bytes(self, path: str) -> bytes:
         with translated(self.uri_of(path)), self.open_input(path) as stream:
@@ -117,6 +148,11 @@ class Storage:
         with translated(uri):
             return store.abort_uploads(name, older_than, dry_run=dry_run)
 
+    def clock(self) -> datetime | None:
+        """The store's clock, to the second; None where it does not tell."""
+        with translated(self.uri):
+            return self._store().clock()
+
     def make_durable(self, path: str) -> None:
         """Returns when a closed file outlives a power cut. Object stores promise that at close."""
         uri, store, name = self._find(path)
@@ -141,16 +177,22 @@ class Storage:
         return uri, self._store(), name
 
 
+def _folder(uri: str) -> str:
+    return uri.rstrip("/") + "/"
+
+
 class _Store(Protocol):
     """A store as a process reaches it. Names are those of its pyarrow file system."""
 
     filesystem: fs.FileSystem
 
+    def clock(self) -> datetime | None: ...
     def open_output(self, name: str) -> pa.NativeFile: ...
     def list_files(self, folder: str) -> Iterator[FileEntry]: ...
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
     def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
+    def put(self, name: str, content: bytes, *, only_new: bool) -> None: ...
 
 
 @lru_cache(maxsize=64)
@@ -169,6 +211,9 @@ def _open_store(scheme: str, authority: str, settings: StorageSettings, process_
 class _LocalStore:
     def __init__(self) -> None:
         self.filesystem: fs.FileSystem = fs.LocalFileSystem()
+
+    def clock(self) -> datetime | None:
+        return None
 
     def open_output(self, name: str) -> pa.NativeFile:
         try:
@@ -195,6 +240,20 @@ class _LocalStore:
         _sync(name)
         _sync(os.path.dirname(name))
 
+    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+        _make_durable_folders(os.path.dirname(name))
+        draft = f"{name}.{secrets.token_hex(8)}"
+        try:
+            with open(draft, "xb") as file:
+                file.write(content)
+            _sync(draft)
+            if not only_new or not _link_new(draft, name):
+                os.replace(draft, name)
+        finally:
+            with suppress(FileNotFoundError):
+                os.remove(draft)
+        _sync(os.path.dirname(name))
+
 
 def _make_durable_folders(folder: str) -> None:
     """Makes a folder and those above it, each synchronised into its parent: a file is lost with its folder."""
@@ -205,6 +264,17 @@ def _make_durable_folders(folder: str) -> None:
     for new in reversed(missing):
         os.makedirs(new, exist_ok=True)
         _sync(os.path.dirname(new))
+
+
+def _link_new(draft: str, name: str) -> bool:
+    """Gives a file a second name, unless that is taken. False if it is free, and the file system knows no links."""
+    try:
+        os.link(draft, name)
+    except FileExistsError:
+        return True
+    except OSError:
+        return os.path.exists(name)
+    return True
 
 
 def _sync(name: str) -> None:
@@ -220,6 +290,9 @@ class _ArrowStore:
 
     def __init__(self, scheme: str, authority: str) -> None:
         self.filesystem, _ = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
+
+    def clock(self) -> datetime | None:
+        return None
 
     def open_output(self, name: str) -> pa.NativeFile:
         self.filesystem.create_dir(name.rpartition("/")[0], recursive=True)
@@ -241,3 +314,9 @@ class _ArrowStore:
 
     def make_durable(self, name: str) -> None:
         """A closed file is durable there."""
+
+    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+        if only_new and self.filesystem.get_file_info(name).type == fs.FileType.File:
+            return
+        with self.open_output(name) as stream:
+            stream.write(content)

@@ -19,6 +19,13 @@ from lakelib.plan.prune import Bounds
 NAN_COLUMNS = b"lake.nan_columns"
 """Key in a footer: names of the float columns that hold a NaN, a JSON list. Parquet's own statistics leave NaN out."""
 
+_ARROW_SCHEMA = b"ARROW:schema"
+"""Key in a footer: what Arrow knows of the columns and Parquet does not."""
+
+_MOST_LAYOUTS = 16
+_layouts: dict[bytes | None, tuple[pq.ParquetSchema, "Layout"]] = {}
+"""Of the files that were opened lately, by what their footers say under that key."""
+
 CACHE_BYTES = 64 * 1024 * 1024
 """How much memory the footers take that a process keeps."""
 
@@ -41,11 +48,20 @@ class _Raw(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Footer:
-    metadata: pq.FileMetaData
+class Layout:
+    """What files of one schema share."""
+
     schema: pa.Schema
     leaves: Mapping[str, range]
     """Where each top-level column's values are among the file's Parquet columns."""
+    nested: frozenset[str]
+    """The columns that have parts, which have names of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    metadata: pq.FileMetaData
+    layout: Layout
     nan_columns: frozenset[str] | None
     """None in a file that does not say: any float column may hold a NaN."""
 
@@ -56,10 +72,23 @@ class Footer:
 
 
 def parse_footer(metadata: pq.FileMetaData) -> Footer:
-    schema = metadata.schema.to_arrow_schema()
-    stated = (metadata.metadata or {}).get(NAN_COLUMNS)
+    stored = metadata.metadata or {}
+    stated = stored.get(NAN_COLUMNS)
     nan_columns = None if stated is None else frozenset(json.loads(stated))
-    return Footer(metadata=metadata, schema=schema, leaves=arrange_leaves(schema), nan_columns=nan_columns)
+    return Footer(metadata=metadata, layout=_layout_of(metadata, stored.get(_ARROW_SCHEMA)), nan_columns=nan_columns)
+
+
+def _layout_of(metadata: pq.FileMetaData, arrow_schema: bytes | None) -> Layout:
+    """Files of one table mostly have one schema: what it says is found out once."""
+    known = _layouts.get(arrow_schema)
+    if known is not None and known[0].equals(metadata.schema):
+        return known[1]
+    schema = metadata.schema.to_arrow_schema()
+    layout = Layout(schema=schema, leaves=arrange_leaves(schema), nested=nested_columns(schema))
+    if len(_layouts) >= _MOST_LAYOUTS:
+        _layouts.clear()
+    _layouts[arrow_schema] = metadata.schema, layout
+    return layout
 
 
 def arrange_leaves(schema: pa.Schema) -> dict[str, range]:
@@ -78,15 +107,20 @@ def _count_leaves(arrow_type: pa.DataType) -> int:
     return sum(_count_leaves(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
 
 
-def has_path_of_its_own(name: str, schema: pa.Schema) -> bool:
+def nested_columns(schema: pa.Schema) -> frozenset[str]:
+    """The names of the columns that have parts."""
+    return frozenset(field.name for field in schema if pa.types.is_nested(field.type))
+
+
+def has_path_of_its_own(name: str, nested: frozenset[str]) -> bool:
     """Whether pyarrow, which names columns by dotted path, cannot mean a nested column's part by a column's name."""
-    return not any(pa.types.is_nested(field.type) and name.startswith(f"{field.name}.") for field in schema)
+    return not any(name[:end] in nested for end, character in enumerate(name) if character == ".")
 
 
 def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text: str) -> Bounds:
     """The bounds of one column in one row group."""
     row_count = footer.metadata.row_group(row_group).num_rows
-    leaves = footer.leaves.get(column_name, range(0))
+    leaves = footer.layout.leaves.get(column_name, range(0))
     if len(leaves) != 1 or not is_sortable(type_text):
         return Bounds(row_count=row_count)
     raw = _raw_statistics(footer.metadata, row_group, leaves.start)

@@ -13,6 +13,8 @@ from typing import Any
 
 from pyarrow import fs
 
+from lakelib.storage.paths import OWN_CATALOG
+
 DELETE_BATCH = 1000
 """The most keys that S3 deletes in one request."""
 
@@ -33,12 +35,15 @@ class FailedDelete:
 
 
 def list_local(folder: str) -> Iterator[FileEntry]:
-    """Every file below a folder, by absolute path; nothing if there is none. What vanishes meanwhile is left out."""
+    """Every file below a folder, by absolute path; nothing if there is none. A lake's own catalog is left out, and what
+    vanishes meanwhile."""
     pending = [folder]
     while pending:
         try:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
+                    if entry.name == OWN_CATALOG:
+                        continue
                     if entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)
                     else:

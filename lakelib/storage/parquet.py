@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,6 +17,7 @@ from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
 from lakelib.plan.prune import Bounds
+from lakelib.plan.scan import SMALL_FILE_BYTES
 from lakelib.storage import bloom
 from lakelib.storage.failures import translated_reading, translated_writing
 from lakelib.storage.filesystem import Storage
@@ -28,6 +30,7 @@ from lakelib.storage.footers import (
     file_bounds,
     has_path_of_its_own,
     is_float,
+    nested_columns,
     parse_footer,
     row_group_bounds,
 )
@@ -39,10 +42,16 @@ _SAMPLE_ROWS = 1024
 _PAYS_BELOW = 0.5
 """A dictionary pays when fewer than this share of sampled values are distinct."""
 
+_LEAST_COLUMN_BYTES = 1024
+"""Where columns take less than this on average they are not compressed."""
+
 _LEVELED = ("zstd", "gzip")
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 """The types that Parquet keeps as integers."""
+
+_MOST_REQUESTS = 32
+"""So many small files of a distant store are fetched at a time: nearly all of it is waiting."""
 
 _footers = FooterCache(CACHE_BYTES)
 
@@ -104,17 +113,41 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
         return ParquetReader(target, path, footer, None, size_bytes)
     stream = _open_stream(target, path, size_bytes)
     with translated_reading(uri):
-        footer = parse_footer(pq.read_metadata(stream))
+        file = pq.ParquetFile(stream, pre_buffer=_is_far(target, stream), page_checksum_verification=True)
+        footer = parse_footer(file.metadata)
     _footers.keep((target, uri), footer)
-    return ParquetReader(target, path, footer, stream, size_bytes)
+    return ParquetReader(target, path, footer, stream, size_bytes, file.reader)
+
+
+def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
+    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
+
+    def open_one(file: tuple[str, int]) -> ParquetReader:
+        reader = open_file(storage, location, *file)
+        reader.fetch()
+        return reader
+
+    if storage.at(location).is_local or len(files) == 1:
+        return [open_one(file) for file in files]
+    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
+        return list(pool.map(open_one, files))
+
+
+def _is_far(storage: Storage, stream: pa.NativeFile) -> bool:
+    """Whether each read waits for the store, so that the bytes of several columns are better asked for together."""
+    return not storage.is_local and not isinstance(stream, pa.BufferReader)
 
 
 def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.NativeFile:
-    """The store tells the size of a file that it opens: comparing it asks the store for nothing more."""
+    """A small file is read as a whole, once. The store tells the size of a file that it opens: comparing it asks the
+    store for nothing more."""
     stream = storage.open_input(path, named_by_catalog=True)
     uri = storage.uri_of(path)
     with translated_reading(uri):
         found_bytes = stream.size()
+        if size_bytes == found_bytes <= SMALL_FILE_BYTES:
+            with stream:
+                return pa.BufferReader(stream.read_buffer(found_bytes))
     if size_bytes is not None and found_bytes != size_bytes:
         stream.close()
         raise CorruptionError(
@@ -126,20 +159,35 @@ def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.Nati
     return stream
 
 
+def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "ParquetReader":
+    """As `open_file`, of what is stored now: no footer is taken from those that are kept, and none is added."""
+    stream = _open_stream(storage, path, size_bytes)
+    with translated_reading(storage.uri_of(path)):
+        footer = parse_footer(pq.read_metadata(stream))
+    return ParquetReader(storage, path, footer, stream, size_bytes)
+
+
 class ParquetReader:
     """One immutable Parquet file. For one thread at a time; closes itself when it is forgotten."""
 
     def __init__(
-        self, storage: Storage, path: str, footer: Footer, stream: pa.NativeFile | None, size_bytes: int | None
+        self,
+        storage: Storage,
+        path: str,
+        footer: Footer,
+        stream: pa.NativeFile | None,
+        size_bytes: int | None,
+        rows: Any = None,
     ) -> None:
         self.uri = storage.uri_of(path)
-        self.schema = footer.schema
+        self.schema = footer.layout.schema
         self._storage = storage
         self._path = path
         self._footer = footer
         self._stream = stream
         self._size_bytes = size_bytes
-        self._file: pq.ParquetFile | None = None
+        # Without the ParquetFile around it, through whose many parts the garbage collector would look again and again.
+        self._rows = rows
         self._coded_names: tuple[str, ...] = ()
 
     @property
@@ -168,15 +216,20 @@ class ParquetReader:
 
     def has_codes(self, column_name: str) -> bool:
         """Whether the file keeps the column as codes of a dictionary, and they can be asked for."""
-        if not self.row_group_count or not has_path_of_its_own(column_name, self.schema):
+        if not self.row_group_count or not has_path_of_its_own(column_name, self._footer.layout.nested):
             return False
         leaves = self._leaves_of(column_name)
         return bool(self._footer.metadata.row_group(0).column(leaves.start).has_dictionary_page)
 
     def keep_codes(self, column_names: Sequence[str]) -> None:
         """From now on these columns of text or bytes come as Arrow dictionary arrays: codes are cheaper to filter."""
-        self._coded_names = tuple(column_names)
-        self._file = None
+        if self._coded_names != tuple(column_names):
+            self._coded_names = tuple(column_names)
+            self._rows = None
+
+    def fetch(self) -> None:
+        """Asks the store for the file now; a small one is read, a large one is found."""
+        self._open_stream()
 
     def row_groups_matching(self, test: Callable[[int], bool]) -> list[int]:
         """The row groups, in order, that pass a test of their number."""
@@ -187,8 +240,8 @@ class ParquetReader:
         names = self.schema.names if columns is None else list(columns)
         leaves = [leaf for name in names for leaf in self._leaves_of(name)]
         with translated_reading(self.uri):
-            table = self._open().reader.read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
-            return table.select(names)
+            table = self._open().read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
+            return table if table.column_names == names else table.select(names)
 
     def row_group_bytes(self, row_group: int) -> tuple[int, int]:
         """How many rows a row group has, and what they take before they are compressed."""
@@ -202,7 +255,7 @@ class ParquetReader:
             return
         leaves = [leaf for name in columns for leaf in self._leaves_of(name)]
         with translated_reading(self.uri):
-            batches = self._open().reader.iter_batches(
+            batches = self._open().iter_batches(
                 step_rows, row_groups=[row_group], column_indices=leaves, use_threads=False
             )
             for batch in batches:
@@ -214,7 +267,7 @@ class ParquetReader:
     def close(self) -> None:
         if self._stream is not None:
             self._stream.close()
-        self._stream = self._file = None
+        self._stream = self._rows = None
 
     def __enter__(self) -> "ParquetReader":
         return self
@@ -225,7 +278,7 @@ class ParquetReader:
         self.close()
 
     def _leaves_of(self, name: str) -> range:
-        leaves = self._footer.leaves.get(name)
+        leaves = self._footer.layout.leaves.get(name)
         if leaves is None:
             raise CorruptionError(
                 f"The file {self.uri} has no column {name!r}; the catalog says that it has.",
@@ -234,17 +287,17 @@ class ParquetReader:
             )
         return leaves
 
-    def _open(self) -> pq.ParquetFile:
-        if self._file is None:
-            remote = not self._storage.is_local
-            self._file = pq.ParquetFile(
-                self._open_stream(),
+    def _open(self) -> Any:
+        if self._rows is None:
+            stream = self._open_stream()
+            self._rows = pq.ParquetFile(
+                stream,
                 metadata=self._footer.metadata,
-                pre_buffer=remote,
+                pre_buffer=_is_far(self._storage, stream),
                 page_checksum_verification=True,
                 read_dictionary=list(self._coded_names),
-            )
-        return self._file
+            ).reader
+        return self._rows
 
     def _open_stream(self) -> pa.NativeFile:
         if self._stream is None:
@@ -271,6 +324,7 @@ class FileWriter:
         self._path = path
         self._uri = storage.uri_of(path)
         self._schema = _with_field_ids(schema, columns)
+        self._nested = nested_columns(schema)
         self._columns = columns
         self._options = options
         self._lookup_columns = lookup_columns
@@ -316,19 +370,23 @@ class FileWriter:
             self._storage.delete_files((self._path,))
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        leveled = self._options.compression in _LEVELED
+        compression = self._choose_compression(first)
         dictionary_columns = _choose_dictionary_columns(first)
         return pq.ParquetWriter(
             self._stream,
             self._schema,
-            compression=self._options.compression,
-            compression_level=self._options.compression_level if leveled else None,
+            compression=compression,
+            compression_level=self._options.compression_level if compression in _LEVELED else None,
             write_page_checksum=True,
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             metadata_collector=self._metadata,
         )
+
+    def _choose_compression(self, first: pa.Table) -> str:
+        """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
+        return self._options.compression if first.nbytes > _LEAST_COLUMN_BYTES * first.num_columns else "none"
 
     def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
         """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
@@ -337,7 +395,7 @@ class FileWriter:
             for column in self._lookup_columns[:1]
             if column.type in _INTEGERS
             and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._schema)
+            and has_path_of_its_own(column.name, self._nested)
         }
 
     def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -350,7 +408,7 @@ class FileWriter:
             for column in self._lookup_columns
             if bloom.is_suited(column.type)
             and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._schema)
+            and has_path_of_its_own(column.name, self._nested)
         }
 
     def _find_nan(self, table: pa.Table) -> None:
@@ -391,11 +449,12 @@ def _choose_dictionary_columns(first: pa.Table) -> list[str]:
     if first.num_rows < 2:
         return []
     sample = first.take(pa.array(range(0, first.num_rows, step)))
+    nested = nested_columns(first.schema)
     return [
         field.name
         for field in sample.schema
-        if not pa.types.is_nested(field.type)
-        and has_path_of_its_own(field.name, sample.schema)
+        if field.name not in nested
+        and has_path_of_its_own(field.name, nested)
         and not pa.types.is_boolean(field.type)
         and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
     ]

@@ -19,6 +19,9 @@ from lakelib.settings import SCHEME_ALIASES, SCHEMES, holds_login
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 MAX_SEGMENT_BYTES = 200
 
+OWN_CATALOG = ".catalog"
+"""The folder of a local warehouse that its own catalog is in, if it has one. Nothing in it is a file of a table."""
+
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _CUT_MARK = "~"
 """Stands only before the hash of a cut segment: in values it is escaped, so no whole segment equals a cut one."""
@@ -53,7 +56,8 @@ def file_name(kind: str, attempt: str, number: int) -> str:
 
 def is_own_file(path: str) -> bool:
     """Whether the file's name is one that `file_name` gives: nobody else's file is taken for one of lakelib's."""
-    return _OWN_NAME.fullmatch(path.rpartition("/")[2]) is not None
+    *folders, name = path.split("/")
+    return _OWN_NAME.fullmatch(name) is not None and OWN_CATALOG not in folders
 
 
 def leads_back(path: str) -> bool:

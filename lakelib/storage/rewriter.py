@@ -21,17 +21,19 @@ from lakelib.model.options import MIB
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, TableSchema
 from lakelib.plan.compaction import READ_BYTES, age_of
 from lakelib.plan.layout import estimate_row_bytes
-from lakelib.rows.align import plan_file_alignment
+from lakelib.plan.scan import gather_files, is_small
+from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import whole_array
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.keys import value_reader
-from lakelib.rows.merge import arrange_window, merge_windows
+from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
 from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import FileWriter, ParquetReader, open_file
 from lakelib.storage.paths import file_name, new_attempt_id
 from lakelib.storage.run_writer import RunTarget
+from lakelib.storage.small_files import open_alike
 
 _WRITE_BYTES = 128 * MIB
 """What the rows take that are merged and not written yet, of all buckets together."""
@@ -76,13 +78,13 @@ def rewrite_split(work: RewriteWork) -> tuple[NewFile, ...]:
 def _merged_rows(work: RewriteWork) -> Iterator[pa.Table]:
     """The rows that stay, in key order, with `_op` only if they are to be stored with it."""
     key_names = [column.name for column in work.target.primary_key]
-    chains = [list(chain) for _, chain in groupby(_by_run(work), key=_run_of)]
-    read_bytes = READ_BYTES // max(1, len(chains))
+    streams = list(_streams(work))
+    read_bytes = READ_BYTES // (max(1, len(streams)) if key_names else 1)
+    runs = [_read_stream(work, files, read_bytes) for files in streams]
     if not key_names:
-        for chain in chains:
-            yield from _read_run(work, chain, READ_BYTES)
+        for run in runs:
+            yield from run
         return
-    runs = [_read_run(work, chain, read_bytes) for chain in chains]
     window_rows = _WINDOW_BYTES // estimate_row_bytes(work.target.schema.columns)
     for window in merge_windows(runs, key_names, work.target.order_names, most_rows=window_rows):
         rows = arrange_window(window, key_names)
@@ -99,6 +101,40 @@ def _by_run(work: RewriteWork) -> Sequence[DataFile]:
 
 def _run_of(file: DataFile) -> tuple[object, ...]:
     return age_of(file), file.depth, file.prefix
+
+
+def _streams(work: RewriteWork) -> Iterator[list[DataFile]]:
+    """The files, oldest first, those together that are read as one run: of one run and bucket, or small."""
+    for _, gathered in groupby(gather_files(_by_run(work)), key=lambda files: is_small(files[0]) or _run_of(files[0])):
+        if is_small((found := list(gathered))[0][0]):
+            yield from found
+        else:
+            yield [file for files in found for file in files]
+
+
+def _read_stream(work: RewriteWork, files: Sequence[DataFile], read_bytes: int) -> Iterator[pa.Table]:
+    """The rows of files that are read as one run. Of small ones only the newest row of each key."""
+    if not is_small(files[0]):
+        yield from _read_run(work, files, read_bytes)
+        return
+    key_names = [column.name for column in work.target.primary_key]
+    found = [rows for rows in _read_small_files(work, files, _working_schema(work)) if rows.num_rows]
+    if key_names and len(files) > 1 and found:
+        yield merge_tables(found, key_names, work.target.order_names)
+    else:
+        yield from found
+
+
+def _read_small_files(work: RewriteWork, files: Sequence[DataFile], schema: pa.Schema) -> Iterator[pa.Table]:
+    for alike in open_alike(work.storage, work.target.location, files):
+        alignment = plan_file_alignment(work.schemas[alike.schema_id], work.target.schema.columns)
+        rows = alignment.apply(alike.read(_stored_names(alignment, alike.files[0])))
+        rows = _of_schema(alike.with_commits(rows, [age_of(file)[0] for file in alike.files]), schema)
+        yield _of_split(rows, work) if any(file.depth < work.split.depth for file in alike.files) else rows
+
+
+def _stored_names(alignment: FileAlignment, file: DataFile) -> list[str]:
+    return [*alignment.file_columns, COMMIT_COLUMN, *([OP_COLUMN] if file.delete_count else [])]
 
 
 def _read_run(work: RewriteWork, files: Sequence[DataFile], read_bytes: int) -> Iterator[pa.Table]:
@@ -133,12 +169,12 @@ def _out_of_order(work: RewriteWork, file: DataFile) -> CorruptionError:
 def _read_file(work: RewriteWork, file: DataFile, schema: pa.Schema, read_bytes: int) -> Iterator[pa.Table]:
     stored = work.schemas[file.schema_id]
     alignment = plan_file_alignment(stored, work.target.schema.columns)
-    names = [*alignment.file_columns, COMMIT_COLUMN, *([OP_COLUMN] if file.delete_count else [])]
+    names = _stored_names(alignment, file)
     with open_file(work.storage, work.target.location, file.path, file.size_bytes) as reader:
         for row_group in range(reader.row_group_count):
             step_rows = _step_rows(reader, row_group, read_bytes, estimate_row_bytes(stored.columns))
             for read in reader.read_in_steps(row_group, names, step_rows):
-                rows = _of_schema(alignment.apply(read), schema, age_of(file)[0])
+                rows = _of_schema(_with_commit(alignment.apply(read), age_of(file)[0]), schema)
                 if file.depth < work.split.depth:
                     rows = _of_split(rows, work)
                 if rows.num_rows:
@@ -158,13 +194,17 @@ def _working_schema(work: RewriteWork) -> pa.Schema:
     return pa.schema(fields + ([hidden_field(OP_COLUMN)] if has_marks else []))
 
 
-def _of_schema(rows: pa.Table, schema: pa.Schema, sequence: int) -> pa.Table:
-    """A row without a commit of its own has that of its file; one of a file without marks is none."""
+def _with_commit(rows: pa.Table, sequence: int) -> pa.Table:
+    """A row without a commit of its own has that of its file."""
+    filled = pc.fill_null(rows.column(COMMIT_COLUMN), sequence)
+    return rows.set_column(rows.column_names.index(COMMIT_COLUMN), hidden_field(COMMIT_COLUMN), filled)
+
+
+def _of_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A row of a file without marks is none."""
     columns = []
     for field in schema:
-        if field.name == COMMIT_COLUMN:
-            columns.append(pc.fill_null(rows.column(COMMIT_COLUMN), sequence))
-        elif field.name == OP_COLUMN and OP_COLUMN not in rows.column_names:
+        if field.name == OP_COLUMN and OP_COLUMN not in rows.column_names:
             columns.append(pa.chunked_array([pa.array(np.zeros(rows.num_rows, np.int8))]))
         else:
             columns.append(rows.column(field.name))

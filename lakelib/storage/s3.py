@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,9 +13,10 @@ from pyarrow import fs
 from lakelib.settings import StorageSettings
 from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, delete_s3, list_s3
 
-_CONNECT_TIMEOUT_SECONDS = 10
-_REQUEST_TIMEOUT_SECONDS = 60
-_ATTEMPTS = 4
+_TIMEOUT_SECONDS = 60.0
+_ATTEMPTS = 3
+_EXISTS_ALREADY = (409, 412)
+"""How a service answers that there is an object already, or that another one is just being made."""
 _ANY_REGION = "us-east-1"
 """What services of one's own, which have no regions, expect in a signature."""
 
@@ -26,6 +28,12 @@ class S3Store:
         self._settings = settings
         self._lock = threading.Lock()
         self._client: Any = None
+
+    def clock(self) -> datetime | None:
+        """What the service says in the header of its answers."""
+        reply = self._boto3().list_objects_v2(Bucket=self._bucket, MaxKeys=1)
+        told = reply["ResponseMetadata"].get("HTTPHeaders", {}).get("date")
+        return None if told is None else parsedate_to_datetime(told)
 
     def open_output(self, name: str) -> pa.NativeFile:
         return self.filesystem.open_output_stream(name, compression=None)
@@ -47,6 +55,17 @@ class S3Store:
     def make_durable(self, name: str) -> None:
         """A closed object is durable."""
 
+    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+        """Some services ignore the condition, and replace the object."""
+        client = self._boto3()
+        bucket, _, key = name.partition("/")
+        condition = {"IfNoneMatch": "*"} if only_new else {}
+        try:
+            client.put_object(Bucket=bucket, Key=key, Body=content, **condition)
+        except client.exceptions.ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") not in _EXISTS_ALREADY:
+                raise
+
     def _prefix(self, folder: str) -> str:
         key = folder.partition("/")[2].rstrip("/")
         return f"{key}/" if key else ""
@@ -56,6 +75,13 @@ class S3Store:
             if self._client is None:
                 self._client = _open_client(self._settings)
             return self._client
+
+
+def silent_seconds(settings: StorageSettings) -> float:
+    """How long one try of a request may be without a byte coming or going: a transfer that is slow goes on. The tries
+    and the pauses between them fit into the timeout; an upload's are longer, for the driver notices later that nothing
+    is taken, and closing the file tries once more."""
+    return (settings.s3_timeout_seconds or _TIMEOUT_SECONDS) / (_ATTEMPTS + 1)
 
 
 def _open_filesystem(bucket: str, settings: StorageSettings) -> fs.S3FileSystem:
@@ -71,8 +97,8 @@ def _open_filesystem(bucket: str, settings: StorageSettings) -> fs.S3FileSystem:
         endpoint_override=endpoint,
         background_writes=False,
         allow_delayed_open=True,
-        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-        request_timeout=_REQUEST_TIMEOUT_SECONDS,
+        connect_timeout=silent_seconds(settings),
+        request_timeout=silent_seconds(settings),
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
     )
 
@@ -90,8 +116,8 @@ def _open_client(settings: StorageSettings) -> Any:
         aws_secret_access_key=secret_key,
         aws_session_token=session_token,
         config=Config(
-            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-            read_timeout=_REQUEST_TIMEOUT_SECONDS,
+            connect_timeout=silent_seconds(settings),
+            read_timeout=silent_seconds(settings),
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
             s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             # Services other than Amazon's refuse the checksums that boto3 adds by default.

@@ -17,16 +17,18 @@ from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.sortable import decode
 from lakelib.plan.prune import Bounds, key_part, may_match
-from lakelib.plan.scan import needs_merge
+from lakelib.plan.scan import gather_files, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
-from lakelib.rows.merge import merge_windows
+from lakelib.rows.merge import merge_tables, merge_windows
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
+from lakelib.storage.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]
 
@@ -68,8 +70,13 @@ class ReadTarget:
 
 def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
     """The split's rows in pieces of at most a row group a file. Memory does not grow with the split."""
-    plan = _SplitPlan(target, split)
-    runs = [_read_file(storage, plan, file) for file in split.files]
+    yield from read_splits(storage, target, (split,))
+
+
+def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Iterator[pa.Table]:
+    """The rows of one split, or of several that `plan.scan.gather_splits` has put together."""
+    plan = _ReadPlan(target, splits)
+    runs = [_read_files(storage, plan, files) for files in gather_files(plan.files)]
     if plan.merges:
         names = [column.name for column in target.primary_key]
         order_names = [column.name for column in target.sequence_by]
@@ -84,8 +91,11 @@ def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[p
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
     """The newest row of each key, marks too, with `_op` where there may be any. No predicate is asked."""
-    plan = _SplitPlan(replace(target, predicate=None, asked_columns=()), split)
-    runs = [_read_file(storage, plan, file) for file in split.files]
+    plan = _ReadPlan(replace(target, predicate=None, asked_columns=()), (split,))
+    runs = [_read_files(storage, plan, files) for files in gather_files(plan.files)]
+    if not plan.merges:
+        yield from (_with_marks(target, rows) for run in runs for rows in run)
+        return
     names = [column.name for column in target.primary_key]
     order_names = [column.name for column in target.sequence_by]
     for parts in merge_windows(runs, names, order_names):
@@ -133,13 +143,15 @@ def _between(column: Column, low: Raw | None, high: Raw | None) -> Predicate | N
     return And(parts=tuple(parts)) if parts else None
 
 
-class _SplitPlan:
-    """What is the same for all files of a split."""
+class _ReadPlan:
+    """What is the same for all files that are read together. Only the rows of a single split are ever merged."""
 
-    def __init__(self, target: ReadTarget, split: Split) -> None:
+    def __init__(self, target: ReadTarget, splits: Sequence[Split]) -> None:
         self.target = target
-        self.split = split
-        self.merges = bool(target.primary_key) and needs_merge(split)
+        self.split = split = splits[0]
+        self._is_alone = len(splits) == 1
+        self.files = [file for one in splits for file in one.files]
+        self.merges = self._is_alone and bool(target.primary_key) and needs_merge(split)
         known = _known_columns(target)
         self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
         self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
@@ -148,7 +160,7 @@ class _SplitPlan:
         wanted_ids = {column.id for column in target.columns} | _ids_in(self.late_predicate)
         if self.merges:
             wanted_ids |= {column.id for column in target.primary_key + target.sequence_by}
-        elif any(file.depth < split.depth for file in split.files):
+        elif any(self.is_shared(file) for file in split.files):
             wanted_ids |= {column.id for column in target.primary_key}
         judged_ids = _ids_in(self.late_predicate) | {column.id for column in target.primary_key + target.sequence_by}
         self.carried_columns = tuple(
@@ -159,6 +171,19 @@ class _SplitPlan:
         self.needs_commit = COMMIT.id in wanted_ids
         self.early_columns = tuple(known[column_id] for column_id in sorted(early_ids))
         self.late_columns = tuple(known[column_id] for column_id in sorted(wanted_ids - early_ids - {COMMIT.id}))
+        self._alignments: dict[int, tuple[FileAlignment, FileAlignment]] = {}
+
+    def is_shared(self, file: DataFile) -> bool:
+        """Whether the file covers more keys than its split does. No file of splits that are read together does."""
+        return self._is_alone and file.depth < self.split.depth
+
+    def alignments(self, schema_id: int) -> tuple[FileAlignment, FileAlignment]:
+        """Of the early and of the late columns, for files of one schema."""
+        if schema_id not in self._alignments:
+            stored = self.target.schemas[schema_id]
+            early, late = (plan_file_alignment(stored, columns) for columns in (self.early_columns, self.late_columns))
+            self._alignments[schema_id] = early, late
+        return self._alignments[schema_id]
 
 
 def _early_predicate(target: ReadTarget, merges: bool, stored_ids: frozenset[int]) -> Predicate | None:
@@ -190,27 +215,83 @@ def _ids_in(predicate: Predicate | None) -> frozenset[int]:
     return frozenset() if predicate is None else columns_of(predicate)
 
 
-def _read_file(storage: Storage, plan: _SplitPlan, file: DataFile) -> Iterator[pa.Table]:
+def _read_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+    """The rows of one file, or of small files that follow each other. Where rows are merged they are one run."""
+    if not is_small(files[0]):
+        yield from _read_file(storage, plan, files[0])
+        return
+    found = [rows for rows in _read_small_files(storage, plan, files) if rows.num_rows]
+    if plan.merges and len(files) > 1 and found:
+        key_names = [column.name for column in plan.target.primary_key]
+        yield merge_tables(_of_one_schema(plan, found), key_names, [column.name for column in plan.target.sequence_by])
+    else:
+        yield from found
+
+
+def _read_small_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+    """The files' rows that belong to the split and pass the early predicate: a table for files that are alike."""
+    for alike in open_alike(storage, plan.target.location, files):
+        rows = _read_alike(plan, alike)
+        if rows is not None and any(plan.is_shared(file) for file in alike.files):
+            rows = _of_prefix(rows, plan)
+        if rows is not None:
+            yield rows
+
+
+def _read_alike(plan: _ReadPlan, alike: AlikeFiles) -> pa.Table | None:
+    """The matching rows, or None. Columns that only a match needs are read of the files that have one."""
+    early, late = plan.alignments(alike.schema_id)
+    if plan.early_predicate is None:
+        return _read_alike_late(plan, late, alike)
+    asked = early.apply(alike.read(early.file_columns or (COMMIT_COLUMN,)))
+    mask = matching_rows(plan.early_predicate, asked).to_numpy(zero_copy_only=False)
+    if not mask.any():
+        return None
+    matching, kept = alike.with_any(mask)
+    rows = _read_alike_late(plan, late, matching).filter(array_of_mask(kept))
+    return _side_by_side(asked.filter(array_of_mask(mask)), rows)
+
+
+def _read_alike_late(plan: _ReadPlan, late: FileAlignment, alike: AlikeFiles) -> pa.Table:
+    """As `_read_late`, of all rows of the files."""
+    rows = late.apply(alike.read([*late.file_columns, *_hidden_names(plan, alike.hold_marks, late.file_columns)]))
+    return alike.with_commits(rows, [file.sequence for file in alike.files]) if plan.needs_commit else rows
+
+
+def _of_one_schema(plan: _ReadPlan, tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """The wanted columns, with `_op` if one of the tables has it: rows of a file without it are no marks."""
+    names = [column.name for column in plan.early_columns + plan.late_columns]
+    names += [COMMIT_COLUMN] if plan.needs_commit else []
+    if any(OP_COLUMN in rows.column_names for rows in tables):
+        names.append(OP_COLUMN)
+        tables = [rows if OP_COLUMN in rows.column_names else _with_zeros(rows) for rows in tables]
+    return [rows.select(names) for rows in tables]
+
+
+def _with_zeros(rows: pa.Table) -> pa.Table:
+    return rows.append_column(hidden_field(OP_COLUMN), array_of_numbers(np.zeros(rows.num_rows, np.int8)))
+
+
+def _read_file(storage: Storage, plan: _ReadPlan, file: DataFile) -> Iterator[pa.Table]:
     """The file's rows that belong to the split and pass the early predicate, a row group at a time."""
     reader = open_file(storage, plan.target.location, file.path, file.size_bytes)
     stored = plan.target.schemas[file.schema_id]
-    alone = plan.split.depth > file.depth
     coded = _coded_names(plan, stored, reader)
     reader.keep_codes(tuple(coded.values()))
     source = _FileSource(
         reader=reader,
         stored=stored,
         file=file,
-        early=plan_file_alignment(stored, plan.early_columns),
+        early=plan.alignments(file.schema_id)[0],
         late=plan_file_alignment(stored, [column for column in plan.late_columns if column.name not in coded]),
         coded=coded,
     )
-    crowded = len(plan.split.files) > _MOST_OPEN_FILES
+    crowded = len(plan.files) > _MOST_OPEN_FILES
     for row_group in range(reader.row_group_count):
         rows = _read_row_group(source, plan, row_group)
         if crowded or row_group == reader.row_group_count - 1:
             reader.close()
-        if rows is not None and alone:
+        if rows is not None and plan.is_shared(file):
             rows = _of_prefix(rows, plan)
         if rows is not None and rows.num_rows:
             yield rows
@@ -227,7 +308,7 @@ class _FileSource:
     """Late columns that are read as codes of a dictionary, and their names in the file."""
 
 
-def _coded_names(plan: _SplitPlan, stored: TableSchema, reader: ParquetReader) -> dict[str, str]:
+def _coded_names(plan: _ReadPlan, stored: TableSchema, reader: ParquetReader) -> dict[str, str]:
     """Columns that are only carried along: their codes become values when the rows to drop are gone."""
     coded: dict[str, str] = {}
     for column in plan.carried_columns:
@@ -237,7 +318,7 @@ def _coded_names(plan: _SplitPlan, stored: TableSchema, reader: ParquetReader) -
     return coded
 
 
-def _read_row_group(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table | None:
+def _read_row_group(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.Table | None:
     """The matching rows of a row group, or None. Columns that only a match needs are read once there is one."""
     if plan.early_predicate is None:
         return _read_late(source, plan, row_group)
@@ -275,17 +356,22 @@ def _may_hold(source: _FileSource, row_group: int, sought: Sequence[tuple[Column
     return True
 
 
-def _read_late(source: _FileSource, plan: _SplitPlan, row_group: int) -> pa.Table:
+def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.Table:
     """The columns that every row of the result needs, `_op` where the file has it, and `_commit` if it is wanted."""
-    hidden = [OP_COLUMN] if source.file.delete_count else []
-    if plan.needs_commit or not (source.late.file_columns or source.coded or hidden):
-        hidden.append(COMMIT_COLUMN)
+    stored_names = [*source.late.file_columns, *source.coded]
+    hidden = _hidden_names(plan, source.file.delete_count > 0, stored_names)
     aligned_names, coded_names = [*source.late.file_columns, *hidden], source.coded.values()
     read = source.reader.read_row_groups([row_group], [*aligned_names, *coded_names])
     rows = source.late.apply(read.select(aligned_names))
-    for name, kept_name in source.coded.items():
-        rows = rows.append_column(name, read.column(kept_name))
+    if source.coded:
+        rows = _side_by_side(rows, read.select(list(coded_names)).rename_columns(list(source.coded)))
     return _with_commits(rows, source.file.sequence) if plan.needs_commit else rows
+
+
+def _hidden_names(plan: _ReadPlan, holds_marks: bool, others: Sequence[str]) -> list[str]:
+    """The hidden columns to read with others: at least one column tells how many rows there are."""
+    hidden = [OP_COLUMN] if holds_marks else []
+    return [*hidden, COMMIT_COLUMN] if plan.needs_commit or not (others or hidden) else hidden
 
 
 def _with_commits(rows: pa.Table, sequence: int | None) -> pa.Table:
@@ -303,23 +389,23 @@ def _side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _of_prefix(rows: pa.Table, plan: _SplitPlan) -> pa.Table:
+def _of_prefix(rows: pa.Table, plan: _ReadPlan) -> pa.Table:
     """The rows of a file that covers more keys than the split does."""
     hashes = key_hashes([rows.column(column.name) for column in plan.target.primary_key])
-    return rows.filter(pa.array(hash_prefixes(hashes, plan.split.depth) == plan.split.prefix))
+    return rows.filter(array_of_mask(hash_prefixes(hashes, plan.split.depth) == plan.split.prefix))
 
 
-def _finish(plan: _SplitPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
+def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
     """Drops superseded and deleted rows and those that do not match, and gives the wanted columns."""
     if OP_COLUMN in rows.column_names:
-        kept = rows.column(OP_COLUMN).to_numpy() == 0
+        kept = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") == 0
         mask = kept if mask is None else mask & kept
     if plan.late_predicate is not None:
         matching = matching_rows(plan.late_predicate, rows).to_numpy(zero_copy_only=False)
         mask = matching if mask is None else mask & matching
     rows = rows.select([column.name for column in plan.target.columns])
     if mask is not None:
-        rows = rows.filter(pa.array(mask))
+        rows = rows.filter(array_of_mask(mask))
     if rows.num_rows:
         yield rows.cast(plan.target.output_schema)
 

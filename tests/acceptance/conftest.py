@@ -15,6 +15,11 @@ from tests.acceptance.support import ArrowEngine, Engine, NewTable, SparkEngine
 from tests.conftest import BUCKET
 
 
+@pytest.fixture(autouse=True)
+def read_both_ways(some_small_files: None) -> None:
+    """Tests have small files only: about half of them read these as if they were large."""
+
+
 @pytest.fixture(params=["arrow", "spark"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """On Spark about half of the tests shuffle what they write, always the same ones."""

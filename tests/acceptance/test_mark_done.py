@@ -248,7 +248,7 @@ def test_a_dropped_table_cannot_be_marked_and_its_files_go(lake: Lake, table: Ta
 
 def publish_and_die(lake: Lake, staged_id: UUID) -> None:
     """The publish transaction ends, and with it the process."""
-    commits.publish(lake.runtime.catalog, [staged_id])
+    commits.publish(lake.runtime.catalog, [staged_id], epoch=lake.runtime.ownership.confirm())
 
 
 def test_the_file_of_a_publisher_that_died_is_deleted_by_the_next_one(

@@ -8,9 +8,11 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 
+from tests.bench.cold import measure_cold
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.data import KEY_TYPES
+from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
 from tests.bench.many_files import measure_many_files
@@ -19,6 +21,7 @@ from tests.bench.orders import Orders
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
+from tests.bench.wide import measure_wide
 
 _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
     "load": Orders.measure_load,
@@ -29,7 +32,10 @@ _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
 _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
     "plan": measure_many_files,
+    "cold": measure_cold,
+    "wide": measure_wide,
     "stream": measure_stream,
+    "ducklake": measure_ducklake,
     "spark": measure_spark,
     "gate": measure_gate,
     "airflow": measure_airflow,

@@ -16,7 +16,7 @@ from tests.bench.report import Line, at_most
 _PARTITIONS = 10_000
 _FILES_A_PARTITION = 100
 _PLANS = 50
-_PLAN_MS = 10
+_PLAN_MS = 2
 _GROWTH_MB = 100
 _FIRST_DAY = date(2000, 1, 1)
 

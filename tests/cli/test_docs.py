@@ -2,14 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from lakelib import Lake
 from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
+from tests.conftest import drop_database
 
 _TEXT = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
 _EXAMPLES = re.findall(r"^    (lake .*)$", _TEXT, re.MULTILINE)
@@ -17,9 +19,27 @@ _ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([a-z_]+)`")
 
 
+def write_spec(folder: Path) -> Path:
+    path = folder / "table.yaml"
+    source = "{format: csv, path: /spare}"
+    path.write_text(f"table: shop.spare\ncolumns: id BIGINT\nsource: {source}\nwrite: {{mode: append}}\n")
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ann(module_catalog_url: str) -> Iterator[None]:
+    """A user of the database's server."""
+    with psycopg.connect(module_catalog_url, autocommit=True) as admin:
+        admin.execute("create role ann login")
+        yield
+        admin.execute("drop owned by ann; drop role ann")
+
+
 @pytest.fixture(scope="module")
-def names(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """What the examples call by a name: a table, and commits."""
+def names(
+    lake: Lake, tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[Mapping[str, str]]:
+    """What the examples call by a name: a table, commits, and an empty database."""
     orders = lake.create_table("shop.orders", SCHEMA, primary_key=["order_id"], partition_by=["dt"])
     orders.upsert(order_rows(30))
     orders.tag("first")
@@ -27,15 +47,18 @@ def names(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
     staged = {name: orders.stage_upsert(order_rows(3, 3)) for name in ("STAGED", "REJECTED", "OTHER", "JUDGED")}
     staged["REJECTED"].reject("looks odd")
     staged["JUDGED"].judge(write_suite(tmp_path_factory.mktemp("gate")))
-    return {name: str(commit.id) for name, commit in staged.items()}
+    empty = make_database()
+    yield {name: str(commit.id) for name, commit in staged.items()} | {"EMPTY": empty}
+    drop_database(empty)
 
 
 def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
     write_suite(tmp_path)
+    write_spec(tmp_path)
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
-        words = shlex.split(re.sub(r"\$(\w+)", lambda found: names[found[1]], example))[1:]
-        ran = run(*(word.replace("/tmp/", f"{tmp_path}/") for word in words))
+        words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
+        ran = run(*(re.sub(r"\$(\w+)", lambda found: names[found[1]], word) for word in words))
         assert ran.code == 0, f"{example}: {ran.err}"
 
 
@@ -47,7 +70,9 @@ def test_every_command_has_an_example(run: Run) -> None:
             assert any(example.startswith(words) for example in _EXAMPLES), words
 
 
-def test_the_fields_in_json_are_those_that_are_named(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_fields_in_json_are_those_that_are_named(
+    run: Run, names: Mapping[str, str], tmp_path: Path, catalog_url: str
+) -> None:
     orders = "shop.orders"
     commands: dict[str, list[str]] = {
         "namespaces": ["namespaces"],
@@ -71,13 +96,29 @@ def test_the_fields_in_json_are_those_that_are_named(run: Run, names: Mapping[st
         "gate release": ["gate", "release", orders, "--by", "ann", "--reason", "x"],
         "mark-done": ["mark-done", orders, "dt=2026-11-18"],
         "done": ["done", orders],
+        "doctor": ["doctor"],
+        "backup": ["backup", str(tmp_path / "backup"), "--with-files"],
+        "restore": [
+            "restore",
+            str(tmp_path / "backup"),
+            "--warehouse",
+            str(tmp_path / "new"),
+            "--catalog",
+            catalog_url,
+        ],
         "compact": ["compact", orders, "--full"],
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],
         "tag delete": ["tag", "delete", orders, "fields"],
         "expire": ["expire", orders],
         "vacuum": ["vacuum"],
+        "adopt": ["adopt", "--by", "ann", "--reason", "x"],
         "migrate": ["migrate", "--dry-run"],
+        "grant --print-sql": ["grant", "reader", "ann", "--print-sql"],
+        "grant": ["grant", "reader", "ann"],
+        "roles": ["roles"],
+        "revoke": ["revoke", "reader", "ann"],
+        "provide": ["provide", str(write_spec(tmp_path))],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

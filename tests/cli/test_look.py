@@ -61,6 +61,16 @@ def test_a_table_without_a_snapshot_is_listed_too(run: Run, lake: Lake) -> None:
         assert run(command, "fresh.t").code == 0
 
 
+def test_a_clock_that_was_ahead_is_told(run: Run, orders: Table) -> None:
+    assert run("describe", orders.name, "--json").document["clock_ahead_seconds"] is None
+    catalog = orders._runtime.catalog
+    for move in ("+ interval '2 hours'", "- interval '2 hours'"):
+        catalog.run(lambda db, move=move: db.execute(f"update lake.snapshot set committed_at = committed_at {move}"))
+        if move.startswith("+"):
+            assert 7000 < run("describe", orders.name, "--json").document["clock_ahead_seconds"] <= 7200
+            assert "clock" in run("describe", orders.name).out
+
+
 def test_a_table_is_described(run: Run, orders: Table) -> None:
     found = run("describe", orders.name, "--json").document
     assert found["columns"][0] == {

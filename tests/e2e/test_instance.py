@@ -66,10 +66,14 @@ def test_the_keeper_of_an_instance_that_is_gone_leaves(empty_home: Home) -> None
 
 def check_that_the_keeper_leaves_where_the_catalog_is_gone(home: Home) -> None:
     """An empty one in its place would hide the loss."""
-    keeper = running_parts(home)["keeper"]
+    parts = running_parts(home)
+    keeper = parts["keeper"]
     stop_server(home.catalog)
     home.catalog.rename(home.folder / "lost")
-    wait_for(lambda: None if is_running(keeper) else True, seconds=120, what="the end of the keeper")
+    for name in ("keeper", "scheduler", "dag-processor", "triggerer"):  # each ends, sooner or later, without a database
+        wait_for(
+            lambda part=parts[name]: None if is_running(part) else True, seconds=120, what=f"the end of the {name}"
+        )
     assert not home.catalog.exists()
     (home.folder / "lost").rename(home.catalog)
     assert up(home).parts["keeper"] != keeper

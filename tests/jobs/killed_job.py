@@ -20,8 +20,14 @@ def arm(moment: str, name: str) -> None:
 
     def watching(self: Any, statement: Any, *args: Any, **keywords: Any) -> Any:
         nonlocal seen
-        seen = seen or (hasattr(statement, "as_string") and statement.as_string(None) == wanted)
-        return execute(self, statement, *args, **keywords)
+        is_wanted = hasattr(statement, "as_string") and statement.as_string(None) == wanted
+        seen = seen or is_wanted
+        if not (is_wanted and self.connection.autocommit):
+            return execute(self, statement, *args, **keywords)
+        if moment == "after":  # a statement that is a transaction of its own
+            execute(self, statement, *args, **keywords)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("killed")
 
     def ending(self: psycopg.Connection[Any]) -> None:
         if seen and moment == "before":

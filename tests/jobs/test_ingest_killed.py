@@ -37,7 +37,7 @@ def shop(tmp_path: Path) -> Shop:
 
 @pytest.fixture
 def kill(lake: Lake) -> Kill:
-    """`kill("after", "insert_commit", "ingest", …)`: the job in a process of its own, which ends at that moment."""
+    """`kill("after", "stage", "ingest", …)`: the job in a process of its own, which ends at that moment."""
 
     def run(moment: str, query: str, job: str, *arguments: object) -> None:
         settings = lake.settings
@@ -109,9 +109,9 @@ def _finish(run_job: RunJob, shop: Shop) -> Ran:
 @pytest.mark.parametrize(
     ("moment", "query", "staged_before"),
     [
-        ("before", "insert_commit", False),
-        ("after", "insert_commit", True),
-        ("after", "insert_verdict", True),
+        ("before", "stage", False),
+        ("after", "stage", True),
+        ("after", "judge", True),
     ],
 )
 def test_an_ingest_that_was_killed_is_finished_by_the_next(
@@ -131,7 +131,7 @@ def test_a_publish_that_was_killed_is_finished_by_the_next(
     moment: str, shop: Shop, kill: Kill, run_job: RunJob, lake: Lake
 ) -> None:
     commit = run_job(*_ingest(shop)).facts["commit"]
-    kill(moment, "publish_commit", "publish", "--commit", commit)
+    kill(moment, "publish", "publish", "--commit", commit)
     assert lake.staged(UUID(commit)).state == {"before": "staged", "after": "published"}[moment]
     published = run_job("publish", "--commit", commit)
     assert published.facts["published"] == [{"table": shop.table, "commit": commit, "snapshot": 1}]

@@ -20,8 +20,12 @@ P1, P2, P3, P4, P5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
 Row = tuple[Any, ...]
 
 # Keys come from few values, so that equal ones are common; bytes from few symbols, so that prefixes and NULs are.
-SHORT_BYTES = st.lists(st.sampled_from([b"\x00", b"a", b"\xff", b"common-prefix-"]), max_size=4).map(b"".join)
-SHORT_TEXT = st.lists(st.sampled_from(["\x00", "a", "é", "😀", "\uffff", "common-prefix-"]), max_size=4).map("".join)
+# A part is longer than what is compared word by word.
+LONG_PART = "x" * 250
+BYTE_PARTS = [b"\x00", b"a", b"\xff", b"common-prefix-", LONG_PART.encode()]
+SHORT_BYTES = st.lists(st.sampled_from(BYTE_PARTS), max_size=4).map(b"".join)
+TEXT_PARTS = ["\x00", "a", "é", "😀", "\uffff", "common-prefix-", LONG_PART]
+SHORT_TEXT = st.lists(st.sampled_from(TEXT_PARTS), max_size=4).map("".join)
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:

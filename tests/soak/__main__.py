@@ -1,7 +1,7 @@
 """Lets writers, compaction, readers, expiry and vacuum work on one lake at once, and says whether anything broke.
 
-`python -m tests.soak [--seconds 180]`. Everything lives in a temporary folder. The exit code is 0 if there was no
-error, no row was lost or came back, no snapshot changed, and no file is missing or left over.
+`python -m tests.soak [--seconds 180] [--crowd 32]`. Everything lives in a temporary folder. The exit code is 0 if there
+was no error, no row was lost or came back, no snapshot changed, and no file is missing or left over.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 import lakelib
 from lakelib import Lake
 from tests.integration.faults.processes import Outcome, Worker
-from tests.soak import workers
+from tests.soak import crowd, workers
 from tests.soak.workers import LOG, ORDERS, Ledger, Place, Report
 
 _WRITERS = 3
@@ -35,12 +35,18 @@ _NOW = timedelta(0)
 
 def main() -> int:
     arguments = _parse_arguments()
+    if arguments.crowd:
+        return _report(crowd.run(arguments.crowd, arguments.seconds, arguments.seed))
     folder = Path(tempfile.mkdtemp(prefix="lakelib-soak-", dir="/tmp"))
     try:
         with _server(folder / "pg") as url:
             failures = _soak(folder, url, arguments.seconds, arguments.seed)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    return _report(failures)
+
+
+def _report(failures: Sequence[str]) -> int:
     for failure in failures:
         print(f"FAILED  {failure}")
     print("soak failed" if failures else "soak passed: no error, no lost row, no missing file")
@@ -199,6 +205,13 @@ def _server(folder: Path) -> Iterator[str]:
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=180.0, help="how long they work (180)")
+    parser.add_argument(
+        "--crowd",
+        type=int,
+        default=0,
+        metavar="WRITERS",
+        help="so many writers of all kinds on a few tables, as threads and then as processes, in place of all else",
+    )
     parser.add_argument(
         "--seed", type=int, default=random.randrange(1000), help="of what they choose; not of their timing"
     )

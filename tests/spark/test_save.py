@@ -132,10 +132,14 @@ def test_the_schema_grows_if_told_so(spark: SparkSession, lake: Lake, new_name: 
     assert rows_in(lake, new_name) == [(1, "a", "x", None), (2, "b", "y", 5), (3, "c", None, None)]
 
 
-def test_an_idempotent_write_happens_once(spark: SparkSession, lake: Lake, new_name: str) -> None:
-    for _ in range(2):
+def test_an_idempotent_write_happens_once_and_says_so_the_second_time(
+    spark: SparkSession, lake: Lake, new_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for version in (7, 7, 6):
+        assert not caplog.messages or "snapshot 1 already" in caplog.messages[-1]
         writer = frame_of(spark, (1, "a", "x")).write.format("lake").mode("append")
-        writer.options(**{"idempotency.application": "loader", "idempotency.version": 7}).save(new_name)
+        writer.options(**{"idempotency.application": "loader", "idempotency.version": version}).save(new_name)
+    assert len(caplog.messages) == 2
     assert rows_in(lake, new_name) == [(1, "a", "x")]
 
 

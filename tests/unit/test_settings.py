@@ -22,7 +22,7 @@ def keys_of(settings: Settings) -> tuple[str | None, str | None, str | None]:
 
 def test_with_nothing_set_everything_is_below_the_working_directory() -> None:
     settings = load_settings(environ={})
-    assert settings == Settings(warehouse="./.lake/warehouse", catalog=None, embedded_catalog="./.lake/catalog")
+    assert settings == Settings(warehouse="./.lake/warehouse", catalog=None, embedded_catalog=None)
     assert settings.storage == StorageSettings()
 
 
@@ -214,3 +214,20 @@ def test_what_came_along_by_accident_is_named_without_its_value(setting: str, va
         load_settings(environ=environ)
     assert caught.value.kind == "invalid_setting"
     assert "b/p" not in str(caught.value)
+
+
+def test_the_timeout_of_a_store_is_a_number_of_seconds_from_wherever_it_comes() -> None:
+    given = [
+        load_settings(environ={}, s3_timeout_seconds=30),
+        load_settings(environ={}, s3_timeout_seconds="30"),
+        load_settings(environ={"LAKE_S3_TIMEOUT_SECONDS": "30"}),
+    ]
+
+    assert [settings.storage.s3_timeout_seconds for settings in given] == [30.0] * 3
+    assert load_settings(environ={}).storage.s3_timeout_seconds is None
+
+
+@pytest.mark.parametrize("wrong", ["soon", "0", "-1", "nan", "inf", "1e9"])
+def test_a_timeout_that_is_none_is_refused_naming_where_it_comes_from(wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match="LAKE_S3_TIMEOUT_SECONDS"):
+        load_settings(environ={"LAKE_S3_TIMEOUT_SECONDS": wrong})

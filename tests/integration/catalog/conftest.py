@@ -1,6 +1,6 @@
 """Fixtures of the catalog's tests: a migrated database, and a lake on it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 import lakelib
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import migrate
+from tests.integration.catalog.town import Town, open_town
 
 
 @pytest.fixture
@@ -32,3 +33,10 @@ def connection(catalog_url: str) -> Iterator[psycopg.Connection[Any]]:
     """A look at the database from outside. Every statement is a transaction."""
     with psycopg.connect(catalog_url, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def town(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A catalog with a user for each role."""
+    with open_town(make_database, tmp_path_factory.mktemp("town")) as town:
+        yield town

@@ -1,6 +1,5 @@
 """A catalog that cannot be used is said so at once where waiting is no use, after a bounded time where it is."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,11 +16,6 @@ from lakelib.catalog.connect import Catalog
 from tests.conftest import drop_database
 
 _AT_ONCE_SECONDS = 2.0
-
-
-@pytest.fixture(autouse=True)
-def _quiet_pool() -> None:
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 
 def refused(url: str, tmp_path: Path) -> lakelib.LakeError:
@@ -137,11 +131,11 @@ def test_a_server_that_never_answered_is_named_within_seconds(url: str, place: s
 
 
 def test_a_file_where_the_embedded_server_would_live_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".lake").write_text("")
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "warehouse").mkdir()
+    (tmp_path / "warehouse/.catalog").write_text("")
     monkeypatch.delenv("LAKE_CATALOG", raising=False)
 
-    with pytest.raises(lakelib.InvalidInputError, match=r"embedded PostgreSQL.*\.lake.*LAKE_CATALOG"):
+    with pytest.raises(lakelib.InvalidInputError, match=r"embedded PostgreSQL.*\.catalog.*LAKE_CATALOG"):
         lakelib.connect(warehouse=str(tmp_path / "warehouse"))
 
 

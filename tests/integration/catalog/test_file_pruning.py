@@ -325,5 +325,5 @@ def _publish_files(catalog: Catalog, new: list[NewFile]) -> int:
         files=tuple(new),
         read_scope=NO_READ,
     )
-    commits.commit(catalog, proposal)
+    commits.commit(catalog, proposal, epoch=1)
     return table.id

@@ -25,8 +25,9 @@ _PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
-def table(lake: lakelib.Lake) -> lakelib.Table:
-    """One file a partition, so that a stream of batches has several pieces."""
+def table(lake: lakelib.Lake, monkeypatch: pytest.MonkeyPatch) -> lakelib.Table:
+    """One file a partition, each read by itself, so that a stream of batches has several pieces."""
+    monkeypatch.setattr("lakelib.plan.scan._GATHERED_FILES", 1)
     table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], partition_by=["day"])
     table.upsert(rows({number: (f"day {number}", number) for number in range(4)}))
     return table
@@ -56,7 +57,7 @@ def test_a_lease_ends_when_the_reader_stops_early_or_fails(
     def fail(*arguments: Any) -> None:
         raise lakelib.CorruptionError("broken")
 
-    monkeypatch.setattr("lakelib.ops.read.read_split", fail)
+    monkeypatch.setattr("lakelib.ops.read.read_splits", fail)
     with pytest.raises(lakelib.CorruptionError):
         table.scan().to_arrow()
     assert connection.execute(LEASES).fetchall() == []
@@ -121,16 +122,19 @@ def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
     """Lets something happen in the middle of each read, before the first split gives a row."""
 
     def arrange(happen: Callable[[], None]) -> None:
-        def read_split(*arguments: Any) -> Iterator[pa.Table]:
-            with once:
-                if not done:
-                    done.append(True)
-                    happen()
-            return split_reader.read_split(*arguments)
+        def slowed(read: Callable[..., Iterator[pa.Table]]) -> Callable[..., Iterator[pa.Table]]:
+            def read_slowly(*arguments: Any) -> Iterator[pa.Table]:
+                with once:
+                    if not done:
+                        done.append(True)
+                        happen()
+                return read(*arguments)
+
+            return read_slowly
 
         once, done = threading.Lock(), list[bool]()
-        monkeypatch.setattr("lakelib.ops.read.read_split", read_split)
-        monkeypatch.setattr("lakelib.ops.rewrite.read_split", read_split)
+        monkeypatch.setattr("lakelib.ops.read.read_splits", slowed(split_reader.read_splits))
+        monkeypatch.setattr("lakelib.ops.rewrite.read_split", slowed(split_reader.read_split))
 
     return arrange
 

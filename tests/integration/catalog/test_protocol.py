@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from psycopg_pool import ConnectionPool
 
 import lakelib
+from lakelib.catalog.connections import Stack
 from lakelib.ops import patience
 from tests.integration.faults.jobs import SCHEMA, read, rows
 
@@ -64,7 +64,8 @@ def test_a_reader_of_this_very_moment_waits_for_who_is_publishing(table: lakelib
     staged = table.stage_upsert(rows({2: ("mon", 2)}))
     found: list[int] = []
     with transaction(catalog_url) as publishing:
-        publishing.execute('select lake.publish_v1(array[%s]::uuid[], \'{"patience_ms": "0"}\')', [staged.id])
+        how = '{"patience_ms": "0", "epoch": 1}'
+        publishing.execute("select lake.publish_v1(array[%s]::uuid[], %s::jsonb)", [staged.id, how])
         moment = datetime.now(UTC)
         reading = threading.Thread(target=lambda: found.append(table.scan(at=moment).snapshot_id))
         reading.start()
@@ -218,7 +219,7 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
         self.transactions = 0
-        execute, connection = psycopg.Cursor.execute, ConnectionPool.connection
+        execute, take = psycopg.Cursor.execute, Stack.take
         counted = self
 
         def count(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
@@ -226,14 +227,12 @@ class Counted:
             counted.statements.append(" ".join(text.split())[:70])
             return execute(self, query, *rest, **options)
 
-        @contextmanager
-        def count_one(self: Any, *rest: Any, **options: Any) -> Iterator[Any]:
+        def count_one(self: Any, *rest: Any, **options: Any) -> Any:
             counted.transactions += 1
-            with connection(self, *rest, **options) as got:
-                yield got
+            return take(self, *rest, **options)
 
         monkeypatch.setattr(psycopg.Cursor, "execute", count)
-        monkeypatch.setattr(ConnectionPool, "connection", count_one)
+        monkeypatch.setattr(Stack, "take", count_one)
 
     def of(self, work: Callable[[], object]) -> tuple[int, int]:
         self.statements, self.transactions = [], 0

@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 import lakelib
-from lakelib.catalog import commits, leases, retention, snapshots, tables
+from lakelib.catalog import commits, connections, leases, reclaiming, retention, snapshots, tables
 from lakelib.catalog.queries import query
 from lakelib.model.commit import StageOutcome
 from lakelib.model.maintenance import ExpireResult
@@ -72,13 +72,11 @@ def expire_all_but_the_head(table: lakelib.Table) -> ExpireResult:
     return table.expire(keep_last=1, grace=NOW)
 
 
-def run_steps(connection: psycopg.Connection[Any], table: lakelib.Table, *names: str) -> None:
-    """An expiry of snapshots 1 and 2, as far as these steps."""
-    for name in names:
-        connection.execute(query(name), {"table_id": table._info.id, "ids": [1, 2]})
+def let_expire(connection: psycopg.Connection[Any], table: lakelib.Table, *ids: int) -> None:
+    connection.execute(query("expire_snapshots"), {"table_id": table._info.id, "ids": list(ids)})
 
 
-EXPIRY = ("lock_past", "lock_snapshots", "drop_spent_leases", "expire_snapshots")
+LOCK_PAST = "select pg_advisory_xact_lock(hashtextextended('lake.expire ' || %(table_id)s::text, 0))"
 
 
 def test_an_expiry_waits_for_a_tag_that_is_being_set_and_keeps_its_snapshot(
@@ -98,7 +96,7 @@ def test_a_tag_waits_for_an_expiry_under_way_and_is_refused(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as expiring:
-        run_steps(expiring, table, *EXPIRY)
+        let_expire(expiring, table, 1, 2)
         tagging = Beside(lambda: table.tag("late", at=1), connection)
 
     refused = tagging.outcome()
@@ -110,7 +108,7 @@ def test_a_tag_that_waits_for_an_expiry_that_is_given_up_gets_its_snapshot(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as expiring:
-        run_steps(expiring, table, *EXPIRY)
+        let_expire(expiring, table, 1, 2)
         tagging = Beside(lambda: table.tag("kept", at=1), connection)
         expiring.rollback()
 
@@ -136,7 +134,7 @@ def test_a_reader_whose_snapshot_expires_before_it_holds_it_gets_a_clear_error(
 ) -> None:
     scan = table.scan(at=1)
     with transaction(catalog_url) as expiring:
-        run_steps(expiring, table, *EXPIRY)
+        let_expire(expiring, table, 1, 2)
         reading = Beside(scan.to_arrow, connection)
 
     refused = reading.outcome()
@@ -229,11 +227,10 @@ def test_what_depends_on_the_past_waits_for_an_expiry_and_is_made_again(
 ) -> None:
     """The delete looks at snapshot 3; that expires while it is about to be staged, and it looks again."""
     with transaction(catalog_url) as expiring:
-        expiring.execute(query("lock_past"), {"table_id": table._info.id})
+        expiring.execute(LOCK_PAST, {"table_id": table._info.id})
         deleting = Beside(lambda: table.delete("value = 3"), connection)
         table.upsert(rows({2: ("mon", 4)}))
-        for name in EXPIRY[1:]:
-            expiring.execute(query(name), {"table_id": table._info.id, "ids": [1, 2, 3]})
+        let_expire(expiring, table, 1, 2, 3)
 
     assert deleting.outcome().id == 5
     assert read(table) == {2: ("mon", 4)}
@@ -243,11 +240,10 @@ def test_a_staged_commit_whose_base_expires_before_it_is_staged_is_a_conflict(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as expiring:
-        expiring.execute(query("lock_past"), {"table_id": table._info.id})
+        expiring.execute(LOCK_PAST, {"table_id": table._info.id})
         staging = Beside(lambda: table.stage_overwrite(rows({1: ("mon", 9)})), connection)
         table.upsert(rows({2: ("mon", 4)}))
-        for name in EXPIRY[1:]:
-            expiring.execute(query(name), {"table_id": table._info.id, "ids": [1, 2, 3]})
+        let_expire(expiring, table, 1, 2, 3)
 
     refused = staging.outcome()
     assert (type(refused), refused.kind) == (lakelib.ConflictError, "input_gone")
@@ -323,6 +319,28 @@ def test_a_search_for_orphans_waits_for_what_is_being_staged(
     assert vacuum.outcome().orphans == 0
     staged.publish()
     assert read(table) == {1: ("mon", 9)}
+
+
+def test_a_vacuum_passes_over_a_table_that_others_hold_and_says_so(
+    lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(reclaiming, "_LOCK_PATIENCE_SECONDS", 0.5)
+    other = lake.create_table("shop.other", SCHEMA, primary_key=["id"])
+    for each in (table, other):
+        lake._runtime.storage.at(each.location).write_bytes(f"upsert-{uuid4().hex}-00000.parquet", b"an orphan")
+    with (
+        lakelib.connect(warehouse=lake.warehouse, catalog=catalog_url) as fresh,
+        transaction(catalog_url) as publishing,
+    ):
+        publishing.execute('select from lake."table" where id = %s for no key update', (table._info.id,))
+        result = fresh.vacuum(grace=NOW)
+
+    assert result.passed_over == (table.name,)
+    assert table.name in repr(result)
+    assert result.orphans == 1
+    again = lake.vacuum(grace=NOW)
+    assert (again.orphans, again.passed_over) == (1, ())
 
 
 def test_a_vacuum_and_a_delete_that_is_amended_do_not_wait_for_each_other(

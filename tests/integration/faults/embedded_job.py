@@ -1,4 +1,4 @@
-"""A program that uses the lake of its working folder: `python -m tests.integration.faults.embedded_job COMMAND`.
+"""A program that uses the lake of its working folder: `python -m tests.integration.faults.embedded_job COMMAND …`.
 
 With nothing named, the lake's catalog is an embedded server. A program of its own ends as programs do, which stops it.
 """
@@ -7,13 +7,14 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 import lakelib
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.integration.faults.server import kill_server
 
-CATALOG = Path(".lake/catalog")
+CATALOG = Path(".lake/warehouse/.catalog")
 
 
 def add_row() -> None:
@@ -22,6 +23,42 @@ def add_row() -> None:
         lake.create_namespace("shop")
         table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], if_not_exists=True)
         table.upsert(rows({os.getpid(): ("mon", 1)}))
+
+
+def commit(first: str, count: str) -> None:
+    """Adds rows one by one, and says the key of each when it is committed."""
+    with lakelib.connect() as lake:
+        lake.create_namespace("shop")
+        table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], if_not_exists=True)
+        for key in range(int(first), int(first) + int(count)):
+            table.upsert(rows({key: ("mon", 1)}))
+            print(key, flush=True)
+
+
+def print_keys() -> None:
+    with lakelib.connect() as lake:
+        print(*read(lake.table("shop.a")))
+
+
+def stop_after() -> None:
+    """Uses the server until it is told to end."""
+    with lakelib.connect():
+        print("connected", flush=True)
+        input()
+
+
+def leave_child() -> None:
+    """The parent ends while the child, which it has forked, still works."""
+    with lakelib.connect() as lake:
+        lake.create_namespace("shop")
+        table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], if_not_exists=True)
+        table.upsert(rows({1: ("mon", 1)}))
+        parent = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                time.sleep(0.01)
+            table.upsert(rows({2: ("mon", 1)}))
+            print(*read(table), flush=True)
 
 
 def outlive_kills() -> None:
@@ -73,5 +110,5 @@ def die_with_server() -> None:
 
 
 if __name__ == "__main__":
-    commands = (add_row, outlive_kills, outlive_kills_without_init, connect_in_threads, die_with_server)
-    {each.__name__: each for each in commands}[sys.argv[1]]()
+    name, *arguments = sys.argv[1:]
+    globals()[name](*arguments)

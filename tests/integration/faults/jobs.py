@@ -2,15 +2,23 @@
 
 import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pytest
 
 import lakelib
+from lakelib.catalog import commits
+from lakelib.model.table import CommitKind
+from lakelib.specs.suite import Suite, parse_suite
 from tests.integration.faults import crash
+from tests.staging_hooks import before_staging
 
 Say = Callable[[Any], None]
 Rows = dict[int, tuple[str, int]]
@@ -75,13 +83,81 @@ def compact(lake: lakelib.Lake, number: int) -> None:
     lake.table("shop.a").compact(full=True)
 
 
-OPERATIONS = {each.__name__: each for each in (upsert, overwrite, delete, delete_by_rewriting, transact, compact)}
+def delete_overtaken(lake: lakelib.Lake, number: int) -> None:
+    """Before the delete is staged another writer brings rows that it has to look at."""
+    table = lake.table("shop.a")
+    left = [table]
+
+    def come(catalog: Any, proposal: Any) -> None:
+        if proposal.kind is CommitKind.DELETE and left:
+            left.pop().upsert(rows(beside(number)), idempotency_key=("beside", 10**6 + number))
+
+    with pytest.MonkeyPatch.context() as patch:
+        before_staging(patch, come)
+        table.delete(f"value = {number}", idempotency_key=(APPLICATION, number))
 
 
-def crash_at(say: Say, warehouse: str, url: str, operation: str, number: int, kill_at: int) -> int:
-    """Does the work and dies at the step; survives, and tells the number of steps, if there are fewer."""
+def beside(number: int) -> Rows:
+    return {2: ("tue", 0), 2000 + number: ("mon", number), 3000: ("mon", -number)}
+
+
+def upsert_gated(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").upsert(rows(upserted(number)), idempotency_key=(APPLICATION, number), gate=gate())
+
+
+def transact_gated(lake: lakelib.Lake, number: int) -> None:
+    staged = [
+        lake.table(name).stage_upsert(rows(upserted(number)), idempotency_key=(APPLICATION, number))
+        for name in ("shop.b", "shop.a")
+    ]
+    with lake.transaction() as transaction:
+        for each in staged:
+            each.judge(gate())
+            transaction.add(each)
+
+
+@cache
+def gate() -> Suite:
+    """Looks at the merged state."""
+    return parse_suite(_GATE, "sound")
+
+
+_GATE = """
+name: sound
+expectations:
+- {type: expect_column_values_to_not_be_null, kwargs: {column: value}, scope: merged}
+"""
+
+OPERATIONS = {
+    each.__name__: each
+    for each in (
+        upsert,
+        overwrite,
+        delete,
+        delete_by_rewriting,
+        delete_overtaken,
+        transact,
+        upsert_gated,
+        transact_gated,
+        compact,
+    )
+}
+
+
+def crash_at(say: Say, warehouse: str, url: str, operation: str, number: int, kill_at: int, only: str = "") -> int:
+    """Does the work and dies at the step; survives, and tells the number of steps, if there are fewer. `only` says
+    which steps count."""
     lake = lakelib.connect(warehouse=warehouse, catalog=url)
-    steps = crash.arm(kill_at, say)
+    steps = crash.arm(kill_at, say, only=only)
+    OPERATIONS[operation](lake, number)
+    return steps.count
+
+
+def freeze_at(say: Say, warehouse: str, url: str, operation: str, number: int, freeze_at: int, only: str) -> int:
+    """Does the work and freezes at the step; goes on, and tells the number of steps, if there are fewer, or if it is
+    woken."""
+    lake = lakelib.connect(warehouse=warehouse, catalog=url)
+    steps = crash.arm(freeze_at, say, how=signal.SIGSTOP, only=only)
     OPERATIONS[operation](lake, number)
     return steps.count
 
@@ -220,6 +296,12 @@ def transact_often(say: Say, warehouse: str, url: str, names: tuple[str, str], w
 def migrate_once(say: Say, warehouse: str, url: str) -> list[str]:
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
         return lake.namespaces()
+
+
+def take_turn_and_wait(say: Say, warehouse: str, url: str, name: str) -> None:
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        commits.take_turn(lake._runtime.catalog, lake.table(name)._info.id, uuid4())
+        time.sleep(60)
 
 
 def migrate_shared(say: Say, url: str) -> None:

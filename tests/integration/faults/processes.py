@@ -14,7 +14,14 @@ from lakelib.errors import LakeError
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["pytest", "lakelib", "tests.integration.faults.crash", "tests.integration.faults.jobs"]
+    [
+        "pytest",
+        "lakelib",
+        "lakelib.gates.lint",
+        "lakelib.gates.run",
+        "tests.integration.faults.crash",
+        "tests.integration.faults.jobs",
+    ]
 )
 
 
@@ -62,6 +69,11 @@ class Worker:
             return Outcome(error="the process took too long", messages=tuple(messages))
         self._received.close()
         return ended or Outcome(exit_code=self._process.exitcode or 0, messages=tuple(messages))
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """Ends it as a crash does, whatever it is doing."""

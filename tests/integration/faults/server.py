@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lakelib.catalog.embedded import release, stop
+
 with warnings.catch_warnings():
     # platformdirs warns where the user has no runtime folder, as in containers; it takes /tmp then.
     warnings.simplefilter("ignore")
@@ -48,6 +50,19 @@ def own_server() -> Iterator[Server]:
         yield server
     finally:
         server._server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A folder for embedded servers, whose user can come to it, unlike to one of pytest's. Ends what is left there."""
+    folder = Path(tempfile.mkdtemp(prefix="lakelib-work-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        for left in folder.rglob("postmaster.pid"):
+            release(left.parent)
+            stop(left.parent, mode="immediate")
         shutil.rmtree(folder, ignore_errors=True)
 
 

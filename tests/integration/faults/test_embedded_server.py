@@ -8,21 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.server import ended, postmaster_pid
+from tests.integration.faults.server import work_folder
 
 _ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 60
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A working folder; a server that a failed test leaves in it is ended."""
-    yield tmp_path
-    if (tmp_path / ".lake/catalog/postmaster.pid").exists():
-        pid = postmaster_pid(tmp_path / ".lake/catalog")
-        if not ended(pid, within_seconds=0.1):
-            os.kill(pid, 3)
-            ended(pid)
+def folder() -> Iterator[Path]:
+    with work_folder() as folder:
+        yield folder
 
 
 def test_programs_that_start_at_once_share_one_server_which_ends_with_the_last(folder: Path) -> None:
@@ -30,19 +25,19 @@ def test_programs_that_start_at_once_share_one_server_which_ends_with_the_last(f
 
     assert [_end(program) for program in programs] == [""] * 4
 
-    assert not (folder / ".lake/catalog/postmaster.pid").exists()
+    assert not (folder / ".lake/warehouse/.catalog/postmaster.pid").exists()
     assert len(list((folder / ".lake/warehouse/shop").glob("a-*/*.parquet"))) == 4
 
 
 @pytest.mark.parametrize("command", ["outlive_kills", "outlive_kills_without_init"])
 def test_a_lake_works_on_when_its_server_is_killed(command: str, folder: Path) -> None:
     assert _end(_start(folder, command)) == ""
-    assert not (folder / ".lake/catalog/postmaster.pid").exists()
+    assert not (folder / ".lake/warehouse/.catalog/postmaster.pid").exists()
 
 
 def test_threads_that_connect_at_once_share_one_server(folder: Path) -> None:
     assert _end(_start(folder, "connect_in_threads")) == ""
-    assert not (folder / ".lake/catalog/postmaster.pid").exists()
+    assert not (folder / ".lake/warehouse/.catalog/postmaster.pid").exists()
 
 
 def test_a_server_that_died_with_its_program_is_started_again_by_the_next(folder: Path) -> None:
@@ -51,7 +46,7 @@ def test_a_server_that_died_with_its_program_is_started_again_by_the_next(folder
     assert _end(_start(folder, "add_row")) == ""
 
     assert len(list((folder / ".lake/warehouse/shop").glob("a-*/*.parquet"))) == 2
-    assert not (folder / ".lake/catalog/postmaster.pid").exists(), "the last program stops the server"
+    assert not (folder / ".lake/warehouse/.catalog/postmaster.pid").exists(), "the last program stops the server"
 
 
 def _start(folder: Path, command: str) -> subprocess.Popen[str]:

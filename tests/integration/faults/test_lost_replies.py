@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 import lakelib
+from lakelib.catalog.connections import Session
 from tests.integration.faults.jobs import APPLICATION, OPERATIONS, SCHEMA, read, rows
 from tests.integration.faults.ledger import Ledger
 from tests.integration.faults.works import WORKS, state_of
@@ -25,23 +28,28 @@ class Losses:
 
 @contextmanager
 def losing(number: int, *, takes_effect: bool) -> Iterator[Losses]:
-    """The connection dies at the `number`-th transaction end: after the server did it, or before it heard of it."""
+    """The connection dies at the `number`-th transaction end, or statement that is a transaction of its own: after the
+    server did it, or before it heard of it."""
     losses = Losses()
-    original = psycopg.Connection.commit
+    end, execute = Session.commit, Session.execute
 
-    def commit(self: psycopg.Connection[Any]) -> None:
+    def ending(self: Session, act: Callable[[], Any]) -> Any:
         losses.commits += 1
         if losses.commits != number:
-            original(self)
-            return
+            return act()
         losses.happened = True
         if takes_effect:
-            original(self)
+            act()
         self.close()
         raise psycopg.OperationalError("the connection is lost")
 
+    def execute_alone(self: Session, *given: Any, **options: Any) -> Any:
+        act = partial(execute, self, *given, **options)
+        return ending(self, act) if self.autocommit else act()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(psycopg.Connection, "commit", commit)
+        patch.setattr(Session, "commit", lambda self: ending(self, partial(end, self)))
+        patch.setattr(Session, "execute", execute_alone)
         yield losses
 
 
@@ -138,3 +146,11 @@ def test_backends_that_an_administrator_ends_are_replaced_at_once(ledger: Ledger
 
     assert read(table) == {number: ("mon", number) for number in range(1, 6)}
     ledger.check_table("shop.a")
+
+
+def test_what_an_earlier_try_may_have_done_is_not_said_to_have_changed_nothing(ledger: Ledger) -> None:
+    """The second try finds what the first has left."""
+    statement = sql.SQL("insert into lake.namespace (name) values ('twice')")
+
+    with losing(1, takes_effect=True), pytest.raises(lakelib.OutcomeUnknownError, match="duplicate key"):
+        ledger.lake._runtime.catalog.do(statement)

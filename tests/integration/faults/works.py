@@ -1,9 +1,9 @@
-"""The operations that are interrupted: what must be there before each, what it changes, its least number of steps."""
+"""The operations that are interrupted: what must be there before each, what it changes, the steps that it must have."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.integration.faults.jobs import Rows, read, rows, upserted
+from tests.integration.faults.jobs import Rows, beside, read, rows, upserted
 from tests.integration.faults.ledger import Ledger
 
 State = dict[str, Rows]
@@ -15,6 +15,12 @@ class Work:
     prepare: Callable[[Ledger, int], None]
     change: Callable[[Rows, int], Rows]
     least_steps: int
+    functions: tuple[str, ...]
+    """Of the protocol, which it calls."""
+    only: str = ""
+    """The steps at which it is killed have this in their names: what it does besides others do as well."""
+    beside: Callable[[Rows, int], Rows] | None = None
+    """What somebody else changes meanwhile, whatever becomes of the work."""
 
 
 def _earlier_rows(ledger: Ledger, number: int) -> None:
@@ -43,18 +49,51 @@ WORKS = {
         tables=("shop.a",),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
-        least_steps=50,
+        least_steps=28,
+        functions=("stage_v1",),
     ),
     "overwrite": Work(
-        tables=("shop.a",), prepare=_earlier_rows, change=lambda old, number: upserted(number), least_steps=50
+        tables=("shop.a",),
+        prepare=_earlier_rows,
+        change=lambda old, number: upserted(number),
+        least_steps=28,
+        functions=("stage_v1",),
     ),
-    "delete": Work(tables=("shop.a",), prepare=_victims, change=_without, least_steps=50),
-    "delete_by_rewriting": Work(tables=("shop.log",), prepare=_logged_victims, change=_without, least_steps=50),
+    "delete": Work(tables=("shop.a",), prepare=_victims, change=_without, least_steps=28, functions=("stage_v1",)),
+    "delete_by_rewriting": Work(
+        tables=("shop.log",), prepare=_logged_victims, change=_without, least_steps=28, functions=("stage_v1",)
+    ),
+    "delete_overtaken": Work(
+        tables=("shop.a",),
+        prepare=_victims,
+        change=lambda old, number: _without(old | beside(number), number),
+        least_steps=12,
+        functions=("stage_v1", "amend_v1", "publish_v1"),
+        only="_v1",
+        beside=lambda old, number: old | beside(number),
+    ),
     "transact": Work(
         tables=("shop.a", "shop.b"),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
-        least_steps=90,
+        least_steps=50,
+        functions=("stage_v1", "publish_v1"),
+    ),
+    "upsert_gated": Work(
+        tables=("shop.a",),
+        prepare=_earlier_rows,
+        change=lambda old, number: old | upserted(number),
+        least_steps=8,
+        functions=("stage_v1", "judge_v1", "publish_v1"),
+        only="_v1",
+    ),
+    "transact_gated": Work(
+        tables=("shop.a", "shop.b"),
+        prepare=_earlier_rows,
+        change=lambda old, number: old | upserted(number),
+        least_steps=13,
+        functions=("stage_v1", "judge_v1", "publish_v1"),
+        only="_v1",
     ),
 }
 

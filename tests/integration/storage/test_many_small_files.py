@@ -2,15 +2,26 @@
 
 import os
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakelib
+from lakelib.model.files import Split
+from lakelib.ops.inspect import reload
+from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.plan.scan import gather_splits
 from lakelib.storage import split_reader
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.parquet import open_files
+from lakelib.storage.split_reader import read_splits
 
 FILES = 120
 SPARE_HANDLES = 60
@@ -43,3 +54,77 @@ def _few_handles(spare: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("key", [[], ["id"]])
+def test_small_files_come_together(lake: lakelib.Lake, key: list[str]) -> None:
+    """A hundred commits of a row are one batch, not a hundred, whatever the commits did in between."""
+    table = lake.create_table(f"shop.together{len(key)}", "id bigint, v bigint, s string", primary_key=key)
+    write = table.upsert if key else table.append
+    for number in range(50):
+        write(pa.table({"id": [number], "v": [number], "s": [f"{number}"]}))
+    assert [batch.num_rows for batch in table.scan().to_batches()] == [50]
+    assert [batch.num_rows for batch in table.scan(where="v >= 10").to_batches()] == [40]
+    assert table.scan(columns=["_commit"]).to_arrow().column(0).to_pylist() == list(range(1, 51))
+    assert table.scan(columns=["_commit"], where="id = 7").to_arrow().column(0).to_pylist() == [8]
+
+    table.evolve(drop=["s"], add=["w double"])
+    write(pa.table({"id": [7], "v": [70], "w": [0.5]}))
+    table.delete("id = 8")
+    rows = table.scan(where="id > 5 and id < 10").to_arrow().sort_by([("id", "ascending"), ("v", "ascending")])
+    older = [] if key else [{"id": 7, "v": 7, "w": None}]
+    expected = [{"id": 6, "v": 6, "w": None}, *older, {"id": 7, "v": 70, "w": 0.5}, {"id": 9, "v": 9, "w": None}]
+    assert rows.to_pylist() == expected
+
+    before = table.scan(columns=["id", "v", "w", "_commit"]).to_arrow()
+    table.compact(full=True)
+    assert len(list(table.files())) == 1
+    assert table.scan(columns=["id", "v", "w", "_commit"]).to_arrow().equals(before)
+
+
+def test_buckets_of_different_depth_come_together_and_whole(lake: lakelib.Lake) -> None:
+    table = lake.create_table(
+        "shop.uneven", "id bigint", primary_key=["id"], buckets="dynamic", options={"min_bucket_file_bytes": 0}
+    )
+    ids = list(range(100))
+    table.upsert(pa.table({"id": ids}))
+    runtime = table._runtime
+    plan = plan_scan(runtime, reload(runtime, table._info), ScanRequest())
+    whole = [file for split in plan.splits for file in split.files]
+    assert [file.depth for file in whole] == [0]
+
+    def split(depth: int, prefix: int) -> Split:
+        """As if the file had the rows of a bucket alone: each says that it is as deep as its split."""
+        file = replace(whole[0], depth=depth, prefix=prefix)
+        return Split(partition=plan.splits[0].partition, depth=depth, prefix=prefix, files=(file,))
+
+    splits = [split(2, 0), split(2, 1), split(1, 1)]
+    (together,) = gather_splits(splits, merges=True)
+    rows = [
+        row for rows in read_splits(runtime.storage, plan.target, together) for row in rows.column("id").to_pylist()
+    ]
+    assert rows == ids * 3
+
+
+def test_small_files_of_a_distant_store_are_fetched_whole_and_at_the_same_time(
+    s3_storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for number in range(16):
+        buffer = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": [number]}), buffer)
+        content = buffer.getvalue().to_pybytes()
+        s3_storage.write_bytes(f"{number}.parquet", content)
+        files.append((f"{number}.parquet", len(content)))
+    everybody, opened = threading.Barrier(len(files), timeout=20), list[str]()
+    open_input = Storage.open_input
+
+    def wait_for_the_others(storage: Storage, path: str, **options: Any) -> pa.NativeFile:
+        opened.append(path)
+        everybody.wait()
+        return open_input(storage, path, **options)
+
+    monkeypatch.setattr(Storage, "open_input", wait_for_the_others)
+    readers = open_files(s3_storage, s3_storage.uri, files)
+    assert [reader.read_all().column("id").to_pylist() for reader in readers] == [[number] for number in range(16)]
+    assert sorted(opened) == sorted(path for path, _ in files)

@@ -301,13 +301,26 @@ def test_codes_of_a_foreign_file_are_not_mixed_up(storage: Storage) -> None:
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "gzip", "none"])
 def test_every_compression_is_readable(storage: Storage, compression: str) -> None:
-    write_column(storage, "string", ["a", "b"] * 100, compression=compression)
-    assert read(storage).num_rows == 200
+    write_column(storage, "string", ["a", "b"] * 1000, compression=compression)
+    assert read(storage).num_rows == 2000
+    assert (_compression_of(storage) == "UNCOMPRESSED") == (compression == "none")
+
+
+def test_a_few_bytes_a_column_are_not_compressed(storage: Storage) -> None:
+    write_column(storage, "string", ["a", "b"] * 10, compression="zstd")
+    assert read(storage).num_rows == 20
+    assert _compression_of(storage) == "UNCOMPRESSED"
+
+
+def _compression_of(storage: Storage) -> str:
+    with storage.open_input("t/p/file.parquet") as stream:
+        found: str = pq.read_metadata(stream).row_group(0).column(0).compression
+    return found
 
 
 def test_an_impossible_compression_level_is_refused_and_leaves_no_file(storage: Storage) -> None:
     with pytest.raises(InvalidInputError, match="options"):
-        write_column(storage, "string", ["a"], compression="gzip", compression_level=99)
+        write_column(storage, "string", ["a" * 2000], compression="gzip", compression_level=99)
     assert list(storage.list_files()) == []
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -148,3 +149,36 @@ def _write_many(storage: Storage, count: int) -> None:
 
 def _write(storage: Storage, path: str) -> None:
     storage.open_output(path).close()
+
+
+def test_a_file_replaced_at_once_is_the_new_one(storage: Storage) -> None:
+    storage.replace_bytes("folder/file", b"one")
+    storage.replace_bytes("folder/file", b"two")
+    assert storage.read_bytes("folder/file") == b"two"
+    assert [entry.path for entry in storage.list_files()] == ["folder/file"]
+
+
+def test_of_many_who_create_a_file_one_does(storage: Storage) -> None:
+    """On S3 as far as the service knows conditions; the one here does not."""
+    contents = [str(number).encode() * 1000 for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda content: storage.create_bytes("file", content), contents))
+    made = storage.read_bytes("file")
+    assert made in contents
+    if storage.is_local:
+        storage.create_bytes("file", b"later")
+        assert storage.read_bytes("file") == made
+        assert [entry.path for entry in storage.list_files()] == ["file"]
+
+
+def test_a_root_that_has_moved_holds_what_was_below_it(storage: Storage) -> None:
+    moved = replace(storage, home="file:///before/lake")
+    storage.write_bytes("shop/orders-1/file", b"1")
+
+    assert moved.at("file:///before/lake/shop/orders-1").read_bytes("file") == b"1"
+    assert moved.location_of("shop/orders-2") == "file:///before/lake/shop/orders-2"
+    assert moved.place_of("file:///before/lake/shop/t") == f"{storage.uri}/shop/t"
+    assert moved.place_of("file:///before/lake2/shop/t") == "file:///before/lake2/shop/t"
+    assert moved.holds("file:///before/lake/shop/t")
+    assert not moved.holds("file:///before/lake2/shop/t")
+    assert storage.location_of("t") == f"{storage.uri}/t"

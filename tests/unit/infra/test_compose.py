@@ -69,6 +69,12 @@ def test_every_variable_is_in_the_example_and_no_secret_has_a_value_there() -> N
     assert {name for name, value in example.items() if value} == {"LANDING_FOLDER"}
 
 
+def test_no_service_that_stays_knows_the_administrators_password() -> None:
+    knowing = {name for name, each in SERVICES.items() if "POSTGRES_PASSWORD" in str(each.get("environment"))}
+    assert knowing == {"postgres", "airflow-init"}
+    assert SERVICES["airflow-init"]["restart"].startswith("on-failure")
+
+
 def test_what_the_dockerfile_copies_is_there_and_is_sent_to_the_engine() -> None:
     sent = {line[1:] for line in (FOLDER / "Dockerfile.dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {source for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M) for source in line.split()[:-1]}

@@ -1,17 +1,16 @@
 """The embedded server of an instance, seen from outside."""
 
+import socket
 from pathlib import Path
-
-import pytest
 
 from infra.airflow.postgres import has_data, is_ready
 
 
-@pytest.mark.parametrize("lines", [0, 1, 3, 5])
-def test_a_server_whose_lock_file_is_being_written_is_not_ready(tmp_path: Path, lines: int) -> None:
-    written = ["1", str(tmp_path), "1", "5432", str(tmp_path)][:lines]
-    (tmp_path / "postmaster.pid").write_text("".join(f"{line}\n" for line in written))
+def test_a_server_that_takes_no_sessions_yet_is_not_ready(tmp_path: Path) -> None:
     assert not is_ready(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / ".s.PGSQL.5432"))
+        assert not is_ready(tmp_path)
 
 
 def test_a_folder_has_data_once_it_names_its_version(tmp_path: Path) -> None:

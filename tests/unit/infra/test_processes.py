@@ -25,6 +25,17 @@ time.sleep(60)
 CHILD_IN_THE_SAME_SESSION = CHILD_IN_A_SESSION_OF_ITS_OWN.replace(", start_new_session=True", "")
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
 
+STARTS_ONE_WHEN_TOLD_TO_END = f"""
+import signal, subprocess, sys, time
+def leave(*_):
+    child = subprocess.Popen([sys.executable, "-c", {SLEEP!r}])
+    print(child.pid, flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
@@ -62,6 +73,14 @@ def test_what_a_killed_process_left_behind_is_ended(folder: Path) -> None:
     os.kill(started.pid, signal.SIGKILL)
     end([started], seconds=5)
     assert start_of(child) is None
+
+
+def test_what_a_process_starts_while_it_ends_is_ended(folder: Path) -> None:
+    started = begin(folder, STARTS_ONE_WHEN_TOLD_TO_END)
+    assert said(folder) == "ready"
+    end([started], seconds=5)
+    child = (folder / "log").read_text().split()[1]
+    assert start_of(int(child)) is None
 
 
 def test_who_does_not_listen_is_killed(folder: Path) -> None:

@@ -29,7 +29,7 @@ def file_of(
     deletes: int = 0,
     sequence: int = 0,
 ) -> DataFile:
-    """A file of so many megabytes, by default of the commit of its number."""
+    """A file of so many megabytes (one byte, if none), by default of the commit of its number."""
     return DataFile(
         id=number,
         path="",
@@ -40,7 +40,7 @@ def file_of(
         level=0,
         row_count=1000,
         delete_count=deletes,
-        size_bytes=size * MIB,
+        size_bytes=size * MIB or 1,
         schema_id=1,
         sequence=sequence or number,
         added_snapshot=number,
@@ -176,3 +176,34 @@ def test_files_that_are_packed_already_wait_until_as_much_has_come() -> None:
 def test_large_files_of_an_append_table_stay_where_they_are() -> None:
     files = [file_of(1), file_of(2), file_of(3, size=100), file_of(4), file_of(5)]
     assert shown(plan(*files, rules=APPENDS, full=True)) == [(0, 0, [1, 2]), (0, 0, [4, 5])]
+
+
+def test_a_thousand_runs_of_small_files_are_merged_at_once() -> None:
+    files = [replace(file_of(number, size=0), row_count=10) for number in range(1, 1001)]
+    small = plan_compaction(files, PARTITIONS, RULES, full=True)
+    assert (len(small.units), small.is_last_round) == (1, True)
+
+    large = plan_compaction([file_of(number) for number in range(1, 1001)], PARTITIONS, RULES, full=True)
+    assert len(large.units) > 1
+    assert not large.is_last_round
+
+
+def test_planning_twice_the_small_files_of_an_append_table_is_about_twice_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    estimates = 0
+
+    def count(file: DataFile, row_bytes: int) -> int:
+        nonlocal estimates
+        estimates += 1
+        return file.size_bytes
+
+    monkeypatch.setattr("lakelib.plan.compaction.estimate_bytes", count)
+    done = []
+    for files in (200, 400):
+        estimates = 0
+        plan(
+            *(file_of(number, size=0) for number in range(1, files + 1)), rules=replace(RULES, merges=False), full=True
+        )
+        done.append(estimates)
+    assert done[1] < 3 * done[0]

@@ -1,10 +1,11 @@
 """Which files are read together."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from lakelib.model.files import ColumnBounds, DataFile, Partition, Split
-from lakelib.plan.scan import arrange_splits
+from lakelib.plan.scan import SMALL_FILE_BYTES, arrange_splits, gather_files, gather_splits
 
 PARTITION = Partition(id=1, key=(), path="")
 
@@ -45,6 +46,33 @@ def test_a_shallow_file_is_read_by_every_split_below_it_in_the_order_of_the_file
 def test_splits_are_joined_where_shallow_files_outweigh_deep_ones() -> None:
     files = [file_of(1, 2, 0), file_of(2, 1, 0, 50), file_of(3, 2, 1), file_of(4, 1, 1)]
     assert shown(arrange_splits(files, {1: PARTITION}, merges=True)) == [(1, 0, [1, 2, 3]), (1, 1, [4])]
+
+
+def test_small_files_that_follow_each_other_are_read_together() -> None:
+    large = SMALL_FILE_BYTES + 1
+    files = [file_of(number, 0, 0, large if number in (3, 4, 7) else 10) for number in range(9)]
+    gathered = [[file.id for file in together] for together in gather_files(files)]
+    assert gathered == [[0, 1, 2], [3], [4], [5, 6], [7], [8]]
+
+
+def test_what_is_read_together_is_bounded_in_files_rows_and_bytes() -> None:
+    small, long, heavy = (
+        [file_of(number, 0, 0, size_bytes) for number in range(1000)] for size_bytes in (10, 20, SMALL_FILE_BYTES)
+    )
+    for files, most in ((small, 256), (heavy, 16), ([replace(file, row_count=3000) for file in long], 5)):
+        gathered = list(gather_files(files))
+        assert [file for together in gathered for file in together] == files
+        assert max(map(len, gathered)) == most
+
+
+def test_splits_of_one_small_file_are_read_together_unless_other_rows_decide_about_theirs() -> None:
+    def split(*files: DataFile, depth: int = 0) -> Split:
+        return Split(partition=PARTITION, depth=depth, prefix=0, files=files)
+
+    plain, marks = file_of(1, 0, 0), replace(file_of(1, 0, 0), delete_count=1)
+    splits = [split(plain), split(plain), split(plain, plain), split(plain), split(marks), split(plain, depth=1)]
+    assert [len(together) for together in gather_splits(splits, merges=True)] == [2, 1, 1, 1, 1]
+    assert [len(together) for together in gather_splits(splits, merges=False)] == [2, 1, 3]
 
 
 def test_twice_the_buckets_are_about_twice_the_work() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lakelib.rows.merge import Window, arrange_window, keep_newest, merge_windows
+from lakelib.rows.merge import Window, arrange_window, keep_newest, merge_tables, merge_windows
 
 
 def masks(runs: list[list], *orders: list[list]) -> list[list[bool] | None]:
@@ -33,6 +33,20 @@ def rows_of(windows: list[Window]) -> list[tuple]:
 
 def test_later_run_wins_for_the_same_key() -> None:
     assert masks([[1, 2, 3], [2, 4], [3, 4]]) == [[True, False, False], [True, False], None]
+
+
+def test_small_runs_become_one_with_the_newest_row_of_each_key() -> None:
+    tables = [run_of([3, 1], "first"), run_of([2, 3], "second"), run_of([1], "third")]
+    whole = merge_tables(tables, ["key"], [])
+    assert [tuple(row.values()) for row in whole.to_pylist()] == [(1, "third"), (2, "second"), (3, "second")]
+
+
+def test_small_runs_become_one_with_the_highest_row_of_each_key() -> None:
+    tables = [run_of([1, 2], "b"), run_of([1, 2], "a"), run_of([2], "b")]
+    whole = merge_tables(
+        [table.append_column("at", pa.array(range(table.num_rows))) for table in tables], ["key"], ["value"]
+    )
+    assert whole.to_pylist() == [{"key": 1, "value": "b", "at": 0}, {"key": 2, "value": "b", "at": 0}]
 
 
 def test_runs_without_common_keys_keep_all_rows() -> None:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lakelib.errors import InvalidInputError
+from lakelib.rows.keys import BytesColumn, Rows, Words
+from lakelib.rows.merge import keep_newest
 from lakelib.rows.sort import group_order, newest_order, stable_order
 
 
@@ -108,3 +110,21 @@ def test_grouping_takes_memory_by_rows_not_by_codes() -> None:
 def test_without_rows_there_are_no_groups() -> None:
     order, found, bounds = group_order(np.array([], np.int32))
     assert (order.tolist(), found.tolist(), bounds.tolist()) == ([], [], [0])
+
+
+def test_a_long_common_prefix_is_not_compared_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    word = BytesColumn.word
+
+    def noting(column: BytesColumn, number: int, rows: Rows | None) -> Words:
+        asked.append(number)
+        return word(column, number, rows)
+
+    monkeypatch.setattr(BytesColumn, "word", noting)
+    keys = pa.array([b"p" * 1_000_000 + ending for ending in (b"b", b"", b"a\x00", b"a", b"b")], pa.binary())
+    assert newest_order([keys], []).tolist() == [1, 3, 2, 4]
+    assert [None if mask is None else mask.tolist() for mask in keep_newest([[keys[:3]], [keys[3:]]], [])] == [
+        [False, True, True],
+        None,
+    ]
+    assert len(asked) < 200

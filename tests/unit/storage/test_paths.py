@@ -215,3 +215,10 @@ def test_credentials_in_a_location_are_refused_and_not_told(text: str) -> None:
 @pytest.mark.parametrize("text", ["s3://bucket/a:b@c", "hdfs://ann@host:8020/in", "s3://arn:aws:s3:eu:1:point/in"])
 def test_signs_of_credentials_elsewhere_are_part_of_a_location(text: str) -> None:
     assert complete_uri(text) == text
+
+
+def test_files_in_a_lakes_own_catalog_are_never_files_of_tables() -> None:
+    name = file_name("delta", new_attempt_id(), 0)
+    assert is_own_file(f"dt=2026-11-18/{name}")
+    assert not is_own_file(f".catalog/{name}")
+    assert not is_own_file(f"shop/.catalog/base/{name}")

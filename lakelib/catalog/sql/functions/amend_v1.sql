@@ -13,15 +13,23 @@ begin
     perform set_config('lock_timeout', change ->> 'patience_ms', true);
     begin
         select * into own from lake.commit c where c.id = (change ->> 'id')::uuid;
+        perform lake.check_change_v1(own.kind);
         if adds then
             perform pg_advisory_xact_lock_shared(hashtextextended(own.table_id || ' orphans', 0));
         end if;
-        select * into own from lake.commit c where c.id = own.id and c.state = 'staged' for no key update;
+        select * into own from lake.commit c where c.id = own.id for no key update;
         if not found then
             return '{"outcome": "ended"}';
         end if;
+        -- The reply was lost: whatever became of the commit since, the files of this are its.
         if own.amendment >= (change ->> 'number')::integer then
             return '{"outcome": "amended"}';
+        end if;
+        if own.state <> 'staged' then
+            return '{"outcome": "ended"}';
+        end if;
+        if lake.has_lost_rows_v1(own, (change ->> 'base_snapshot_id')::bigint) then
+            return '{"outcome": "input_gone"}';
         end if;
         if adds and exists (select from lake."table" t
                             where t.id = own.table_id and t.orphans_before > (change ->> 'began_at')::timestamptz) then
@@ -52,6 +60,28 @@ begin
     return '{"outcome": "amended"}';
 end $$;
 
+-- Whether rows went where the commit has read, up to a base that it is to have. Where rows have an order of their own its
+-- marks on them would hide later ones, and publishing looks at what comes after the base only.
+create function lake.has_lost_rows_v1(own lake.commit, base bigint) returns boolean
+language plpgsql as $$
+begin
+    return base > own.base_snapshot_id
+        and (select cardinality(t.sequence_by) > 0 from lake."table" t where t.id = own.table_id)
+        and (lake.happened_v1(own)).rows_removed;
+end $$;
+
+-- What brings no rows does not come to bring them.
+create function lake.check_change_v1(own_kind text) returns void
+language plpgsql as $$
+begin
+    if own_kind is not null then
+        perform lake.check_right_v1(lake.right_of_v1(own_kind));
+    end if;
+    if own_kind = 'evolve' then
+        raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
+    end if;
+end $$;
+
 -- What a commit does, counted anew.
 create function lake.summarise_v1(own_id uuid) returns jsonb
 language plpgsql as $$
@@ -66,12 +96,22 @@ begin
             from lake.data_file f where f.commit_id = own_id);
 end $$;
 
--- Whoever else publishes to a table waits for the one who publishes in this turn, for so long at most.
-create function lake.turn_v1(own_table bigint, turn uuid, turn_ms integer) returns void
+-- Whoever else publishes to a table waits for the one who publishes in this turn, for so long at most. False while another
+-- has a turn, or while the table is held for longer than the patience.
+create function lake.turn_v1(own_table bigint, turn uuid, turn_ms integer, patience_ms text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    update lake."table" t set turn_of = turn, turn_until = clock_timestamp() + turn_ms * interval '1 millisecond'
+    if not lake.has_right_v1('maintain') then
+        perform lake.check_right_v1('write');
+    end if;
+    perform set_config('lock_timeout', patience_ms, true);
+    update lake."table" t
+    set turn_of = turn, turn_until = clock_timestamp() + least(turn_ms, 10000) * interval '1 millisecond'
     where t.id = own_table and (t.turn_until is null or t.turn_until < clock_timestamp() or t.turn_of = turn);
+    return found;
+exception
+    when lock_not_available or deadlock_detected then
+        return false;
 end $$;
 
 -- A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to take out;
@@ -85,6 +125,7 @@ declare
     happened record;
     answer jsonb;
 begin
+    perform lake.check_right_v1('write');
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
         perform from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id for no key update of t, c;

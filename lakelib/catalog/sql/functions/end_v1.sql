@@ -6,6 +6,8 @@ declare
     found_state text;
     table_name text;
 begin
+    perform lake.check_right_v1(case wanted when 'rejected' then 'judge' else lake.right_of_v1(c.kind) end)
+    from lake.commit c where c.id = own_id;
     update lake.commit set state = wanted, decided_at = clock_timestamp(), reason = why
     where id = own_id and state = 'staged' and wanted in ('rejected', 'expired');
     if found then

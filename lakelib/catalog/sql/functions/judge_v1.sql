@@ -5,6 +5,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own lake.commit;
 begin
+    perform lake.check_right_v1('judge');
     select * into own from lake.commit c where c.id = (verdict ->> 'commit_id')::uuid for no key update;
     if not found then
         return jsonb_build_object('outcome', 'commit_missing');

@@ -1,10 +1,11 @@
 -- All commits become snapshots in one instant, in the order given, or none does: lock, check, stamp, with no client in
 -- between. `publishing` says how: patience_ms for which to wait for the tables; rebase, if overwrites replace whatever is in
 -- their target by now; approved_by and approval_reason, if a person overrules verdicts; settled, which partitions the
--- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken.
+-- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken;
+-- epoch, at which the client has seen the lake.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
--- whether files of done marks are left to delete. All others change nothing: commit_missing, table_missing, rejected,
+-- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing, table_missing, rejected,
 -- verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
 -- client has to say of which of these partitions a commit's predicate may be TRUE.
 create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
@@ -15,14 +16,20 @@ declare
     answer jsonb;
     answers jsonb := '[]';
     missing uuid;
+    differs text;
 begin
+    perform lake.check_publisher_v1(commit_ids, publishing);
+    differs := lake.check_identity_v1((publishing ->> 'epoch')::bigint);
+    if differs is not null then
+        return jsonb_build_object('outcome', 'identity_differs', 'differs', differs);
+    end if;
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
-        if publishing ->> 'approved_by' is not null then
-            perform pg_advisory_xact_lock(hashtextextended(c.table_id || ' ' || c.application, 0))
+        -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
+        perform pg_advisory_xact_lock(work.key) from (
+            select hashtextextended(c.table_id || ' ' || c.application, 0) as key
             from lake.commit c where c.id = any(commit_ids) and c.application is not null
-            order by c.table_id, c.application;
-        end if;
+            order by c.table_id, c.application offset 0) work;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
         perform from lake.commit c join lake."table" t on t.id = c.table_id
@@ -231,30 +238,39 @@ create function lake.happened_v1(own lake.commit, out input_gone boolean, out in
                                  out rows_added boolean, out rows_removed boolean)
 language plpgsql as $$
 begin
-    input_gone := exists (
-        select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
-        where r.commit_id = own.id and f.removed_snapshot is not null);
-    input_claimed := own.kind = 'compact' and exists (
-        select from lake.commit_removal r
-        join lake.commit_removal o on o.file_id = r.file_id
-        join lake.commit other on other.id = o.commit_id
-        where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
-    rows_added := own.reads_whole_table and exists (
+    input_gone := false;
+    input_claimed := false;
+    rows_added := false;
+    rows_removed := false;
+    if exists (select from lake.commit_removal r where r.commit_id = own.id) then
+        input_gone := exists (
+            select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
+            where r.commit_id = own.id and f.removed_snapshot is not null);
+        input_claimed := own.kind = 'compact' and exists (
+            select from lake.commit_removal r
+            join lake.commit_removal o on o.file_id = r.file_id
+            join lake.commit other on other.id = o.commit_id
+            where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
+    end if;
+    if own.reads_whole_table then
+        rows_added := exists (
             select from lake.data_file f where f.table_id = own.table_id
-              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id)
-        or exists (
+              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
+        rows_removed := exists (
+            select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
+              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
+                              and s.kind = 'compact'));
+    elsif exists (select from lake.commit_read r where r.commit_id = own.id) then
+        rows_added := exists (
             select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
             where r.commit_id = own.id
               and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
-    rows_removed := own.reads_whole_table and exists (
-            select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
-              and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
-                              and s.kind = 'compact'))
-        or exists (
+        rows_removed := exists (
             select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id
             where r.commit_id = own.id and f.removed_snapshot > own.base_snapshot_id
               and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
                               and s.kind = 'compact'));
+    end if;
 end $$;
 
 -- The rules of conflict, one line each.
@@ -333,6 +349,9 @@ language plpgsql as $$
 declare
     stale record;
 begin
+    if not exists (select from lake.verdict v where v.commit_id = own.id) then
+        return;
+    end if;
     select v.gate, v.base_snapshot_id into stale
     from lake.verdicts_v1(own) v
     where v.amendment <> own.amendment
@@ -438,7 +457,12 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if moment > clock_timestamp() - interval '1 minute' then
         perform set_config('lock_timeout', patience_ms, true);
-        perform from lake."table" t where t.id = own_table for share;
+        begin
+            perform from lake."table" t where t.id = own_table for share;
+            perform lake.answer_v1('{}');  -- gives the lock back: a reader's transaction may last
+        exception
+            when sqlstate 'LK001' then null;
+        end;
     end if;
     return query select * from lake.snapshot s where s.table_id = own_table and s.committed_at <= moment
                  order by s.id desc limit 1;

@@ -13,6 +13,7 @@ declare
     adds constant boolean := jsonb_array_length(proposal -> 'files') > 0;
     answer jsonb;
 begin
+    perform lake.check_right_v1(lake.right_of_v1(proposal ->> 'kind'));
     perform set_config('lock_timeout', proposal ->> 'patience_ms', true);
     begin
         -- Attempts at the same work on the same table queue up here until the transaction's end.
@@ -82,7 +83,7 @@ begin
            1 + coalesce((select max(c.attempt) from lake.commit c
                          where c.table_id = p.table_id and c.application = p.application and c.version = p.version
                            and c.state = 'staged'), 0),
-           p.summary, p.properties
+           p.summary, p.properties - array['approved_by', 'approval_reason']
     from jsonb_to_record(proposal) as p (
         id uuid, table_id bigint, kind text, base_snapshot_id bigint, base_schema_id integer, schema_id integer,
         reads_whole_table boolean, reads_where jsonb, application text, version bigint, summary jsonb, properties jsonb)
@@ -90,6 +91,7 @@ begin
     if not found then
         return false;
     end if;
+    perform lake.check_proposal_v1(proposal);
     if adds and is_reclaimed then
         perform lake.answer_v1('{"outcome": "files_reclaimed"}');
     end if;
@@ -120,6 +122,14 @@ end $$;
 create function lake.enter_files_v1(own_id uuid, own_table bigint, own_schema integer, proposal jsonb) returns void
 language plpgsql as $$
 begin
+    perform lake.check_paths_v1(array(
+        select p.path from jsonb_to_recordset(proposal -> 'partitions') as p (path text)
+        union all
+        select f.path from jsonb_to_recordset(proposal -> 'files') as f (path text)));
+    if exists (select from jsonb_to_recordset(proposal -> 'files') as f (sequence bigint)
+               join lake."table" t on t.id = own_table and f.sequence > t.head_id) then
+        raise invalid_parameter_value using message = 'rows that were there are no newer than the head';
+    end if;
     insert into lake.partition (table_id, key, path)
     select own_table, p.key, p.path from jsonb_to_recordset(proposal -> 'partitions') as p (key bytea[], path text)
     where not exists (select from lake.partition k where k.table_id = own_table and k.key = p.key)
@@ -147,6 +157,11 @@ declare
     own_kind constant text := proposal ->> 'kind';
     file_ids bigint[] := array(select value::bigint from jsonb_array_elements_text(proposal -> 'removed_file_ids'));
 begin
+    if cardinality(file_ids) > 0 and exists (
+               select from lake.commit c join lake.data_file f on f.table_id <> c.table_id
+               where c.id = own_id and f.id = any(file_ids)) then
+        raise invalid_parameter_value using message = 'a commit takes out files of its own table';
+    end if;
     insert into lake.commit_removal (commit_id, file_id) select own_id, unnest(file_ids);
     insert into lake.commit_read (commit_id, partition_id)
     select own_id, value::bigint from jsonb_array_elements_text(proposal -> 'read_partition_ids')

@@ -16,20 +16,11 @@ select lake.retarget_v1(%(commit_id)s, %(publishing)s) as answer;
 
 -- Whoever else publishes to a table waits, for so long at most.
 -- name: take_turn
-select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s);
+select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s, %(patience_ms)s) as is_taken;
 
 -- A staged commit's end without publishing.
 -- name: end
 select lake.end_v1(%(commit_id)s, %(state)s, %(reason)s) as answer;
-
--- Partitions that are not there yet.
--- name: insert_partition
-insert into lake.partition (table_id, key, path) values (%(table_id)s, %(key)s::bytea[], %(path)s)
-on conflict (table_id, key) do nothing;
-
--- The id of a partition.
--- name: find_partition
-select id from lake.partition where table_id = %(table_id)s and key = %(key)s::bytea[];
 
 -- The files of a table that staged commits are to take out, compactions aside: they may be overtaken.
 -- name: find_claims
@@ -57,10 +48,7 @@ order by c.version limit 1;
 
 -- Earlier versions of a piece of work that have not appended the rows of a partition yet never will.
 -- name: overtake_appends
-update lake.commit c
-set state = 'expired', decided_at = clock_timestamp(), reason = 'a later version took over'
-where c.table_id = %(table_id)s and c.application = %(application)s and c.version < %(version)s
-  and c.state in ('staged', 'rejected') and c.kind = 'append' and c.properties ->> 'partition' = %(partition)s;
+select lake.overtake_appends_v1(%(table_id)s, %(application)s, %(version)s, %(partition)s);
 
 -- The snapshot in which an earlier version of a piece of work has appended rows of a partition.
 -- name: find_appended

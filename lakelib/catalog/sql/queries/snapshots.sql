@@ -10,6 +10,10 @@ select * from lake.find_moment_v1(%(table_id)s, %(moment)s, %(patience_ms)s);
 -- name: find_oldest_snapshot
 select * from lake.snapshot where table_id = %(table_id)s and expired_at is null order by id limit 1;
 
+-- The latest moment of any snapshot that has not expired.
+-- name: find_latest_moment
+select max(committed_at) as moment from lake.snapshot where table_id = %(table_id)s and expired_at is null;
+
 -- The snapshot that a tag pins.
 -- name: find_tagged_snapshot
 select s.* from lake.tag g join lake.snapshot s on s.table_id = g.table_id and s.id = g.snapshot_id
@@ -22,29 +26,19 @@ select * from lake.snapshot where table_id = %(table_id)s and expired_at is null
 -- A reader's hold on a snapshot; nothing if the snapshot is gone. The row's lock makes it wait for an expiry under way,
 -- and sees what that has done.
 -- name: take_lease
-insert into lake.lease (id, table_id, snapshot_id, holder, expires_at)
-select %(id)s, table_id, id, %(holder)s, clock_timestamp() + %(duration)s
-from lake.snapshot where table_id = %(table_id)s and id = %(snapshot_id)s and expired_at is null
-for key share
-on conflict (id) do update set expires_at = excluded.expires_at
-returning id;
+select id from lake.take_lease_v1(%(id)s, %(table_id)s, %(snapshot_id)s, %(holder)s, %(duration)s) as id;
 
 -- A longer hold; nothing if it had been given up.
 -- name: renew_lease
-update lake.lease set expires_at = clock_timestamp() + %(duration)s where id = %(id)s returning id;
+select id from lake.renew_lease_v1(%(id)s, %(duration)s) as id;
 
 -- The end of a hold.
 -- name: release_lease
-delete from lake.lease where id = %(id)s;
+select lake.release_lease_v1(%(id)s);
 
 -- A new tag; nothing if the name is taken or the snapshot is gone. Waits for an expiry under way, as a lease does.
 -- name: insert_tag
-insert into lake.tag (table_id, name, snapshot_id)
-select table_id, %(name)s, id
-from lake.snapshot where table_id = %(table_id)s and id = %(snapshot_id)s and expired_at is null
-for key share
-on conflict (table_id, name) do nothing
-returning name, snapshot_id, created_at;
+select * from lake.set_tag_v1(%(table_id)s, %(name)s, %(snapshot_id)s);
 
 -- A tag by name.
 -- name: find_tag
@@ -57,4 +51,4 @@ order by snapshot_id desc, created_at desc, name;
 
 -- The end of a tag.
 -- name: delete_tag
-delete from lake.tag where table_id = %(table_id)s and name = %(name)s returning name;
+select name from lake.delete_tag_v1(%(table_id)s, %(name)s) as name;

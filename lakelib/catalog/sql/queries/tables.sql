@@ -61,6 +61,4 @@ returning id;
 
 -- A schema id and column ids that nobody else will ever get on this table.
 -- name: reserve_schema
-update lake."table" set last_schema_id = last_schema_id + 1, last_column_id = last_column_id + %(column_count)s
-where id = %(table_id)s and dropped_at is null
-returning last_schema_id as schema_id, last_column_id - %(column_count)s + 1 as first_column_id;
+select * from lake.reserve_schema_v1(%(table_id)s, %(column_count)s::integer);

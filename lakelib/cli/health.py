@@ -1,0 +1,182 @@
+"""Commands about a lake's health and what is kept of it elsewhere: doctor, backup, restore."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakelib.cli.arguments import Really, read_choice, read_duration
+from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
+from lakelib.cli.values import counted, readable_seconds, readable_time
+from lakelib.errors import EXIT_CODES, CorruptionError
+from lakelib.model.doctor import REPAIRS
+from lakelib.model.maintenance import readable_bytes
+
+if TYPE_CHECKING:
+    from lakelib.model.doctor import DoctorReport
+
+_PANEL = "Maintain"
+_DAMAGED_EXIT_CODE = EXIT_CODES[CorruptionError]
+_LENGTH = 'A length of time such as "7d" or "12h".'
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "doctor", panel=_PANEL)(doctor)
+    command(app, "backup", panel=_PANEL)(backup)
+    command(app, "restore", panel=_PANEL)(restore)
+
+
+def doctor(
+    session: Session,
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE…", help="Only these tables.", show_default=False)
+    ] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every page and look at every row.")] = False,
+    repair: Annotated[
+        list[str] | None,
+        typer.Option("--repair", metavar="WHAT", help=f"Put right: {', '.join(REPAIRS)}; may be repeated."),
+    ] = None,
+    backup: Annotated[
+        str | None,
+        typer.Option("--from", metavar="BACKUP", help="Where damaged files come back from.", show_default=False),
+    ] = None,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH", help=f"From what age on an unknown file is an orphan. (1d) {_LENGTH}", show_default=False
+        ),
+    ] = None,
+    yes: Really = False,
+) -> None:
+    """Compares the catalog with what is stored.
+
+    Exit code 8 tells that something is damaged or at risk. Nothing is changed but what --repair names, with --yes."""
+    repairs = [read_choice(each, REPAIRS, "--repair") for each in repair or ()]
+    if ("files" in repairs) != (backup is not None):
+        wrong_usage("--repair files and --from BACKUP belong together.")
+    options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
+    with working(session, "looking at every row" if deep else "looking at catalog and files"):
+        report = session.lake.doctor(
+            *(tables or ()), deep=deep, repair=repairs, from_backup=backup, dry_run=not yes, **options
+        )
+    if session.json:
+        session.print_json({"healthy": report.is_healthy, "severity": report.severity, **_facts(report)})
+    else:
+        _show_report(session, report, bool(repairs), yes)
+    if not report.is_healthy:
+        raise typer.Exit(_DAMAGED_EXIT_CODE)
+
+
+def _facts(report: "DoctorReport") -> dict[str, Any]:
+    from dataclasses import fields
+
+    return {each.name: getattr(report, each.name) for each in fields(report)}
+
+
+def _show_report(session: Session, report: "DoctorReport", asked_to_repair: bool, yes: bool) -> None:
+    looked = f"{counted(len(report.tables), 'table')}, {counted(report.files, 'file')}"
+    show_title(
+        session, f"looked at {looked}, {readable_bytes(report.size_bytes)} in {readable_seconds(report.seconds)}"
+    )
+    columns = (
+        Column("severity"),
+        Column("kind"),
+        Column("table", optional=1),
+        Column("place", fold=True),
+        Column("what", fold=True),
+        Column("what to do", fold=True, optional=2),
+    )
+    rows = [
+        (each.severity.value, each.kind, each.table or "", each.place, each.detail, each.remedy)
+        for each in report.findings
+    ]
+    if rows:
+        show_table(session, columns, rows, empty="")
+    else:
+        say(session, "nothing was found")
+    kept = len(report.findings)
+    if sum(report.counts.values()) > kept:
+        counts = [(kind, f"{count:,}") for kind, count in report.counts.items()]
+        show_fields(session, counts)
+    if report.unstaged:
+        session.note(f"{counted(report.unstaged, 'file')} of no commit: too young to be told from a writer's")
+    for each in report.repairs:
+        say(session, f"{'repaired' if yes else 'to be repaired'}: {each.kind}, {each.table}: {each.place}")
+    if asked_to_repair and not yes:
+        session.note("Nothing was changed. --yes does it.")
+
+
+def backup(
+    session: Session,
+    destination: Annotated[
+        str, typer.Argument(metavar="DESTINATION", help="A folder of its own, outside of the warehouse.")
+    ],
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--tables", "-t", metavar="TABLE", help="Only this table; may be repeated.", show_default=False),
+    ] = None,
+    with_files: Annotated[bool, typer.Option("--with-files", help="Copy the data files too.")] = False,
+    hold_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help=f"Without files: how long the lake keeps them for the backup. (7d) {_LENGTH}",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Puts what is published at this moment into a folder, beside readers and writers.
+
+    It holds the catalog's dump and the list of the files that it needs; with --with-files these files too."""
+    options: dict[str, Any] = {} if hold_for is None else {"hold_for": read_duration(hold_for, "--hold-for")}
+    if with_files and options:
+        wrong_usage("--hold-for is for a backup without files.")
+    with working(session, "copying" if with_files else "writing the catalog's dump"):
+        result = session.lake.backup(destination, tables=tables or None, with_files=with_files, **options)
+    if session.json:
+        return session.print_json(result)
+    show_title(session, f"backup {result.id} in {readable_seconds(result.seconds)}")
+    kept = "copied" if result.held_until is None else f"kept by the lake until {readable_time(result.held_until)}"
+    return show_fields(
+        session,
+        [
+            ("in", result.destination),
+            ("of", f"{readable_time(result.made_at)} (UTC)"),
+            ("tables", f"{len(result.tables):,}"),
+            ("dump", readable_bytes(result.dump_bytes)),
+            ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, {kept}"),
+        ],
+    )
+
+
+def restore(
+    session: Session,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The folder that a backup was made in.")],
+) -> None:
+    """Makes a lake of a backup, in an empty database, beside the original.
+
+    --catalog names the database, or a new embedded one is made. A backup with files goes into the empty --warehouse and
+    is a lake of its own; one without reads the original's files and can only be read until it is adopted. Exit code 8
+    tells that something is damaged."""
+    import lakelib
+
+    with working(session, "restoring"):
+        result = lakelib.restore(source, warehouse=session.common.warehouse, catalog=session.common.catalog)
+    if session.json:
+        facts = {name: getattr(result, name) for name in ("id", "made_at", "warehouse", "with_files")}
+        counts = {"tables": result.tables, "files": result.files, "size_bytes": result.size_bytes}
+        session.print_json(facts | counts | {"healthy": result.report.is_healthy, "findings": result.report.findings})
+    else:
+        show_title(session, f"restored what was published at {readable_time(result.made_at)} (UTC)")
+        files = f"{result.files:,}, {readable_bytes(result.size_bytes)}"
+        show_fields(
+            session,
+            [
+                ("warehouse", result.warehouse),
+                ("tables", f"{len(result.tables):,}"),
+                ("files", files if result.with_files else f"{files}, the original's: this lake can only be read"),
+            ],
+        )
+        _show_report(session, result.report, asked_to_repair=False, yes=False)
+    if not result.report.is_healthy:
+        raise typer.Exit(_DAMAGED_EXIT_CODE)

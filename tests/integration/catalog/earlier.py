@@ -1,0 +1,29 @@
+"""A catalog as the version before had it."""
+
+from typing import Any
+
+import psycopg
+
+_BACK = """
+drop table if exists lake.upgrade;
+drop table lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
+alter table lake."table" drop column turn_of, drop column turn_until;
+alter table lake.commit drop column amendment;
+alter table lake.verdict drop column amendment, drop column beneath;
+alter table lake.lease drop column taken_by;
+alter table lake.snapshot add unique (table_id, committed_at);
+delete from lake.migration where version > 3;
+do $$
+declare
+    made regprocedure;
+begin
+    for made in select oid::regprocedure from pg_proc where pronamespace = 'lake'::regnamespace loop
+        execute 'drop function ' || made || ' cascade';
+    end loop;
+end $$;
+"""
+
+
+def make_earlier(connection: psycopg.Connection[Any]) -> None:
+    """What later migrations have brought is gone."""
+    connection.execute(_BACK.encode())

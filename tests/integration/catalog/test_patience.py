@@ -1,0 +1,137 @@
+"""What waits and for how long: work is not waiting, every wait ends, and who gives up leaves nothing behind."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+import lakelib
+from lakelib.catalog import commits
+from lakelib.ops import patience
+from tests.integration.faults.jobs import SCHEMA, read, rows
+from tests.staging_hooks import before_staging
+
+HOLD = """select from lake."table" where name = 'a' for no key update"""
+"""As whoever publishes does."""
+WAIT_WHERE_FILES_ENTER = """
+    create function wait_outside() returns trigger language plpgsql as
+        'begin perform pg_catalog.pg_advisory_xact_lock_shared(42); return new; end';
+    create trigger wait_outside before insert on lake.data_file for each row execute function wait_outside()"""
+WAITING = "select count(*) from pg_locks where not granted"
+
+
+@pytest.fixture
+def table(lake: lakelib.Lake) -> lakelib.Table:
+    table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], partition_by=["day"])
+    table.upsert(rows({1: ("mon", 1)}))
+    return table
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callers are patient for two seconds only."""
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (2.0,))
+
+
+@contextmanager
+def held_for(seconds: float, url: str) -> Iterator[None]:
+    """Somebody holds the table's row for so long from now on."""
+    holding = psycopg.connect(url)
+    holding.execute(HOLD)
+    end = threading.Timer(seconds, holding.close)
+    end.start()
+    try:
+        yield
+    finally:
+        end.join()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def slowly(seconds: float, content: dict[int, tuple[str, int]]) -> pa.RecordBatchReader:
+    """Rows that take their time to come."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        time.sleep(seconds)
+        yield from rows(content).to_batches()
+
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches())
+
+
+@pytest.mark.usefixtures("short")
+def test_what_the_work_itself_takes_uses_up_nobodys_patience(
+    table: lakelib.Table, catalog_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as held:
+        holds = iter([held_for(1.3, catalog_url)])
+        before_staging(monkeypatch, lambda *_: [held.enter_context(hold) for hold in holds] and None)
+
+        table.upsert(slowly(2.5, {2: ("mon", 2)}))
+
+    assert read(table) == {1: ("mon", 1), 2: ("mon", 2)}
+
+
+def test_who_takes_a_turn_does_not_wait_for_who_holds_the_table(table: lakelib.Table, catalog_url: str) -> None:
+    catalog = table._runtime.catalog
+    taking = threading.Thread(target=commits.take_turn, args=(catalog, 1, uuid4()), daemon=True)
+    with psycopg.connect(catalog_url) as holding:
+        holding.execute(HOLD)
+        taking.start()
+        taking.join(10)
+        is_waiting = taking.is_alive()
+
+    assert not is_waiting
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("act", ["upsert", "delete", "overwrite", "compact"])
+def test_who_gives_up_leaves_nothing_that_holds_the_past_or_is_published_later(
+    act: str, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    table.upsert(rows({1: ("mon", 2)}))
+    acts: dict[str, Callable[[], object]] = {
+        "upsert": lambda: table.upsert(rows({2: ("mon", 2)})),
+        "delete": lambda: table.delete("value = 2"),
+        "overwrite": lambda: table.overwrite(rows({2: ("mon", 2)})),
+        "compact": lambda: table.compact(full=True),
+    }
+    with psycopg.connect(catalog_url) as holding:
+        holding.execute(HOLD)
+        with pytest.raises(lakelib.RetryableError) as caught:
+            acts[act]()
+
+    assert caught.value.kind == "catalog_busy"
+    assert connection.execute("select count(*) from lake.commit where state = 'staged'").fetchone() == (0,)
+    assert read(table) == {1: ("mon", 2)}
+
+
+def test_a_newer_attempt_and_who_publishes_the_older_one_do_not_wait_for_each_other(
+    table: lakelib.Table, connection: psycopg.Connection[Any], catalog_url: str
+) -> None:
+    """The newer attempt has ended the older one and is about to publish, when somebody publishes the older one."""
+    older = table.stage_upsert(rows({2: ("mon", 2)}), idempotency_key=("load", 1))
+    connection.execute(WAIT_WHERE_FILES_ENTER)
+    newer = threading.Thread(target=lambda: table.upsert(rows({2: ("mon", 3)}), idempotency_key=("load", 1)))
+    publishing = threading.Thread(target=older.publish)
+    with psycopg.connect(catalog_url) as holding:
+        holding.execute("select pg_advisory_xact_lock(42)")
+        newer.start()
+        wait_until(lambda: connection.execute(WAITING).fetchone() == (1,))
+        publishing.start()
+        wait_until(lambda: connection.execute(WAITING).fetchone() == (2,))
+        connection.execute(HOLD + " nowait")
+    for each in (newer, publishing):
+        each.join(20)
+
+    assert read(table)[2] == ("mon", 3)
