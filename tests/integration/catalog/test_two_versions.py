@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -115,14 +116,21 @@ def test_the_older_version_works_on_between_the_phases_and_is_shut_out_by_the_se
     assert caught.value.kind == "catalog_too_new"
 
 
+@pytest.fixture
+def open_folder() -> Iterator[str]:
+    """A server may reach it that runs as another user: every start of pytest closes its own folders to others."""
+    with tempfile.TemporaryDirectory(prefix="lakelib-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
 def test_both_work_in_turn_on_an_embedded_lake_which_the_newer_one_has_migrated_by_itself(
-    tmp_path: Path, code: Path
+    open_folder: str, code: Path
 ) -> None:
     def work(code: Path, number: int) -> str:
         program = [sys.executable, "-P", "-c", EMBEDDED, str(number)]
         surroundings = {name: value for name, value in environment_of(code).items() if not name.startswith("LAKE_")}
         return subprocess.run(
-            program, cwd=tmp_path, env=surroundings, check=True, stdout=subprocess.PIPE, text=True
+            program, cwd=open_folder, env=surroundings, check=True, stdout=subprocess.PIPE, text=True
         ).stdout
 
     assert work(code, 1) == "[1]\n"
