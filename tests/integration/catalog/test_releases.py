@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
 
 import lakelib
 from lakelib import Lake
-from lakelib.model.upgrade import Phase
 from tests.releases.released import Release, releases
 from tests.releases.small_lake import told
 
@@ -41,20 +39,6 @@ def test_it_is_not_opened_before_it_is_migrated(place: dict[str, Any]) -> None:
         lakelib.connect(**place)
 
     assert caught.value.kind == "catalog_too_old"
-
-
-def test_an_embedded_one_gets_what_this_version_adds_when_it_is_opened(
-    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with lakelib.connect() as fresh:
-        url, warehouse = str(fresh.settings.catalog), Path(urlsplit(fresh.warehouse).path)
-        fresh.runtime.catalog.run(lambda db: db.execute("drop schema lake cascade"))
-        release.restore_lake(url, warehouse)
-
-        with lakelib.connect() as lake:
-            assert told(lake, release.told["commits"]) == release.told["read"]
-        assert {step.phase for step in lakelib.migrate(dry_run=True).due} == {Phase.POST}
 
 
 @pytest.mark.parametrize("post", [False, True])

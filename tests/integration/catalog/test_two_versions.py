@@ -1,5 +1,8 @@
 """Two versions work on one catalog between the phases of a migration; then the older one is shut out."""
 
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +19,20 @@ import lakelib
 from lakelib import Lake
 from lakelib.specs.suite import parse_suite
 from tests.releases.client import OldLake, running
-from tests.releases.released import Release, releases
+from tests.releases.released import ROOT, Release, environment_of, releases
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("value", pa.int64())])
+EMBEDDED = """
+import sys, lakelib, pyarrow
+with lakelib.connect() as lake:
+    lake.create_namespace("shop")
+    table = lake.create_table("shop.t", "id BIGINT", primary_key=["id"], if_not_exists=True)
+    table.upsert(pyarrow.table({"id": [int(sys.argv[1])]}))
+    told = [sorted(table.scan().to_arrow()["id"].to_pylist())]
+    if hasattr(lakelib, "migrate"):
+        told.append(sorted({step.phase.value for step in lakelib.migrate(dry_run=True).due}))
+    print(*told)
+"""
 SUITE = "name: few\nexpectations:\n  - {{type: expect_table_row_count_to_be_between, kwargs: {{max_value: {most}}}}}\n"
 
 
@@ -100,6 +114,28 @@ def test_the_older_version_works_on_between_the_phases_and_is_shut_out_by_the_se
     with pytest.raises(lakelib.InvalidInputError) as caught, running(code, **place):
         pass
     assert caught.value.kind == "catalog_too_new"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[str]:
+    """A server may reach it that runs as another user: every start of pytest closes its own folders to others."""
+    with tempfile.TemporaryDirectory(prefix="lakelib-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def test_both_work_in_turn_on_an_embedded_lake_which_the_newer_one_has_migrated_by_itself(
+    open_folder: str, code: Path
+) -> None:
+    def work(code: Path, number: int) -> str:
+        program = [sys.executable, "-P", "-c", EMBEDDED, str(number)]
+        surroundings = {name: value for name, value in environment_of(code).items() if not name.startswith("LAKE_")}
+        return subprocess.run(
+            program, cwd=open_folder, env=surroundings, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+
+    assert work(code, 1) == "[1]\n"
+    assert work(ROOT, 2) == "[1, 2] ['post']\n"
+    assert work(code, 3) == "[1, 2, 3]\n"
 
 
 def test_a_migration_under_way_stops_no_writer_of_the_older_version(place: dict[str, str], code: Path) -> None:
