@@ -49,19 +49,19 @@ WORKS = {
         tables=("shop.a",),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
-        least_steps=50,
+        least_steps=30,
         functions=("stage_v1",),
     ),
     "overwrite": Work(
         tables=("shop.a",),
         prepare=_earlier_rows,
         change=lambda old, number: upserted(number),
-        least_steps=50,
+        least_steps=30,
         functions=("stage_v1",),
     ),
-    "delete": Work(tables=("shop.a",), prepare=_victims, change=_without, least_steps=50, functions=("stage_v1",)),
+    "delete": Work(tables=("shop.a",), prepare=_victims, change=_without, least_steps=30, functions=("stage_v1",)),
     "delete_by_rewriting": Work(
-        tables=("shop.log",), prepare=_logged_victims, change=_without, least_steps=50, functions=("stage_v1",)
+        tables=("shop.log",), prepare=_logged_victims, change=_without, least_steps=30, functions=("stage_v1",)
     ),
     "delete_overtaken": Work(
         tables=("shop.a",),
@@ -76,7 +76,7 @@ WORKS = {
         tables=("shop.a", "shop.b"),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
-        least_steps=90,
+        least_steps=60,
         functions=("stage_v1", "publish_v1"),
     ),
     "upsert_gated": Work(
