@@ -10,6 +10,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, tables
+from lakelib.catalog.connect import CatalogBusyError
 from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
@@ -188,7 +189,7 @@ def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
     """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
     try:
         yield
-    except GaveUpError as error:
+    except (GaveUpError, CatalogBusyError) as error:
         with suppress(LakeError):
             abandon(runtime, commit_id, error.kind)
         raise
