@@ -18,7 +18,7 @@ lint: setup  ## ruff, mypy and the layers
 	.venv/bin/lint-imports
 
 test: lint  ## set-up, lint and all tests
-	$(PYTHON) -m pytest -n 2 --dist worksteal
+	$(PYTHON) -m pytest -n 3 --dist worksteal
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo

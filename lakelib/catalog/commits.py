@@ -270,7 +270,7 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
         case "published":
             return Done(commits=tuple(_became(told) for told in answer["commits"]))
         case "busy":
-            return Busy()
+            return Busy(while_staging=answer.get("while_staging", False))
         case "identity_differs":
             return IdentityDiffers(what=answer["differs"])
         case "commit_missing":

@@ -156,6 +156,9 @@ class Fenced:
 class Busy:
     """A table was locked, or it is another commit's turn. Nothing was changed; it passes."""
 
+    while_staging: bool = False
+    """What is held is not the table but what staging waits for, such as an expiry: a turn would not help."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityDiffers:

@@ -104,7 +104,10 @@ class Turn:
         """What comes of it at the lake's epoch, once the table is not busy. Who was kept waiting competes for the next
         turn: between the turns of others there may be no time at which to come. Raises GaveUpError if that lasts."""
         while isinstance(outcome := self._attempt_once(act), Busy):
-            self.take()
+            if outcome.while_staging:
+                self._patience.pause()
+            else:
+                self.take()
         return outcome
 
     def take(self) -> None:

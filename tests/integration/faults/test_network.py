@@ -194,12 +194,18 @@ def calls(lake: lakelib.Lake, table: lakelib.Table) -> dict[str, Callable[[], An
     }
 
 
+def lose_patience_soon(lake: lakelib.Lake, url: str) -> None:
+    catalog = Catalog(url, patience_seconds=_PATIENCE_SECONDS)
+    lake._runtime = replace(lake._runtime, catalog=catalog)
+    lake._runtime.ownership.catalog = catalog
+
+
 @pytest.mark.parametrize("call", ["connect", "upsert", "scan", "files", "publish", "expire", "vacuum", "lease"])
 def test_every_call_ends_in_time_and_works_when_the_network_is_back(
     call: str, lossy: Network, url: str, tmp_path: Path
 ) -> None:
     with lakelib.connect(warehouse=tmp_path, catalog=lossy.url) as lake:
-        lake._runtime = replace(lake._runtime, catalog=Catalog(lossy.url, patience_seconds=_PATIENCE_SECONDS))
+        lose_patience_soon(lake, lossy.url)
         lake.create_namespace("shop")
         table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], partition_by=["day"])
         table.upsert(rows({3: ("mon", 3)}))
@@ -224,7 +230,7 @@ def test_an_upsert_that_loses_the_network_midway_is_done_once_when_it_is_repeate
 ) -> None:
     url = lossy.url + _SOON_OVER
     with lakelib.connect(warehouse=tmp_path, catalog=url) as lake:
-        lake._runtime = replace(lake._runtime, catalog=Catalog(url, patience_seconds=_PATIENCE_SECONDS))
+        lose_patience_soon(lake, url)
         lake.create_namespace("shop")
         table = lake.create_table("shop.a", SCHEMA, primary_key=["id"], partition_by=["day"])
         lossy.lose_after(requests)

@@ -55,7 +55,6 @@ def test_no_query_carries_the_comment_of_another() -> None:
         ("list_tables", True),
         ("load_files", True),
         ("take_lease", False),
-        ("lock_head", False),
         ("expire_commits", False),
     ],
 )

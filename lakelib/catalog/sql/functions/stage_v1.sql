@@ -43,7 +43,7 @@ begin
             get stacked diagnostics answer = pg_exception_detail;
             return answer;
         when lock_not_available or deadlock_detected then
-            return '{"outcome": "busy"}';
+            return '{"outcome": "busy", "while_staging": true}';
     end;
     if publishing is not null then
         answer := lake.publish_v1(array[own_id], publishing);
