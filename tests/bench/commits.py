@@ -15,8 +15,8 @@ from tests.bench.report import Line, at_most
 
 _COMMITS = 1000
 _STAGED = 200
-_UPSERT_MS = 8
-_PUBLISH_MS = 3
+_UPSERT_MS = 2.5
+_PUBLISH_MS = 0.8
 
 
 def measure_commits(lab: Lab) -> Iterator[Line]:
