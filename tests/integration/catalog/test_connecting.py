@@ -178,7 +178,8 @@ def test_work_sees_what_others_committed_between_its_statements(catalog: Catalog
     assert catalog.run(work) == [0, 1]
 
 
-def test_a_statement_of_too_many_parameters_is_refused_at_once(catalog: Catalog) -> None:
+def test_a_statement_of_too_many_parameters_is_refused_at_once(catalog_url: str) -> None:
+    catalog = Catalog(catalog_url, patience_seconds=60)
     count = 70_000
     text = f"select {' + '.join(['%s'] * count)}"
     began = time.monotonic()
@@ -186,7 +187,7 @@ def test_a_statement_of_too_many_parameters_is_refused_at_once(catalog: Catalog)
     with pytest.raises(lakelib.LakeError, match=r"cannot be sent .*65535") as caught:
         catalog.run(lambda db: db.execute(text.encode(), [1] * count))
 
-    assert time.monotonic() - began < _AT_ONCE_SECONDS
+    assert time.monotonic() - began < 30, "it is not tried again"
     assert caught.value.kind == "catalog_failed"
     assert not isinstance(caught.value, lakelib.RetryableError)
     assert catalog.run(lambda db: db.execute("select 1 as n").fetchone()) == {"n": 1}
