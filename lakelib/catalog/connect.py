@@ -385,7 +385,7 @@ def _is_full(error: psycopg.Error) -> bool:
 
 def _refused(url: str, error: Exception) -> LakeError:
     return InvalidInputError(
-        f"The catalog at {_without_password(url)} refused the connection: {_said(error)}.",
+        f"The catalog at {login_of(url)} refused the connection: {_said(error)}.",
         kind="catalog_refused",
         remedy="Check address, user, password and database in the setting catalog (LAKE_CATALOG, or lake.pg.url in the "
         "properties file).",
@@ -397,7 +397,7 @@ def _failed(url: str, error: psycopg.Error) -> LakeError:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return denied(url, error)
     return LakeError(
-        f"The catalog at {_without_password(url)} refused a statement: {_said(error)}.",
+        f"The catalog at {login_of(url)} refused a statement: {_said(error)}.",
         kind="catalog_failed",
         remedy="Nothing was changed. Find out whether its schema was changed by hand.",
     )
@@ -405,7 +405,7 @@ def _failed(url: str, error: psycopg.Error) -> LakeError:
 
 def _misused(url: str, error: psycopg.Error) -> LakeError:
     return LakeError(
-        f"A statement cannot be sent to the catalog at {_without_password(url)}: {_said(error)}.",
+        f"A statement cannot be sent to the catalog at {login_of(url)}: {_said(error)}.",
         kind="catalog_failed",
         remedy="Nothing was changed. Ask for less at once, such as a predicate of fewer values.",
     )
@@ -413,7 +413,7 @@ def _misused(url: str, error: psycopg.Error) -> LakeError:
 
 def _gave_up(url: str, error: psycopg.Error, waited_seconds: float) -> LakeError:
     """What the patience was spent on; nothing was changed."""
-    place, said = _without_password(url), _said(error)
+    place, said = login_of(url), _said(error)
     if _is_full(error):
         return RetryableError(
             f"The catalog at {place} had no connection to give for {waited_seconds:.0f} s: {said}.",
@@ -442,7 +442,7 @@ def _ended_with(url: str, error: psycopg.Error, effect: _Effect) -> LakeError:
 
 def _outcome_unknown(url: str, error: BaseException) -> LakeError:
     return OutcomeUnknownError(
-        f"The catalog at {_without_password(url)} went out of reach before it confirmed a change: {_said(error)}.",
+        f"The catalog at {login_of(url)} went out of reach before it confirmed a change: {_said(error)}.",
         kind="outcome_unknown",
         remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
         " server is back.",
@@ -460,7 +460,3 @@ def _never_reached(url: str, error: BaseException) -> LakeError:
 
 def _said(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")
-
-
-def _without_password(url: str) -> str:
-    return login_of(url)

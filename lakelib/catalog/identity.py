@@ -2,8 +2,7 @@
 
 from uuid import UUID
 
-from psycopg import conninfo
-
+from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
@@ -59,8 +58,7 @@ def adopt(catalog: Catalog, warehouse_id: UUID, uri: str, *, above: int, by: str
 
 def describe_server(catalog: Catalog) -> str:
     """Where the catalog is, for people: host, port and database."""
-    parts = conninfo.conninfo_to_dict(catalog.url)
-    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+    return place_of(catalog.url)
 
 
 def _load(db: Connection) -> Identity:
