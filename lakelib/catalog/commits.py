@@ -47,8 +47,8 @@ from lakelib.plan.prune import partition_may_match
 
 _LOCK_PATIENCE_MS = 1000
 """How long a statement waits for a table that others hold, keeping a connection meanwhile."""
-TURN_MS = 2000
-"""How long others wait for a commit whose turn it is."""
+_TURN_MS = 2000
+"""How long others wait for a commit whose turn it is, or for one before them that does not ask again."""
 
 _Answer = Mapping[str, Any]
 _Settled = dict[str, dict[str, list[int]]]
@@ -62,7 +62,7 @@ def stage(catalog: Catalog, proposal: Proposal) -> StageOutcome:
     answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=None)
     match answer["outcome"]:
         case "staged":
-            return Staged(commit_id=proposal.commit_id)
+            return Staged(commit_id=proposal.commit_id, ahead=answer["ahead"])
         case "busy":
             return Busy()
         case "table_missing":
@@ -80,7 +80,7 @@ def commit(
     catalog: Catalog, proposal: Proposal, *, epoch: int, rebase: bool = False, turn: UUID | None = None
 ) -> CommitOutcome:
     """Stages the proposal and publishes it, in one transaction. What cannot be published stays staged. Safe to repeat.
-    `turn` is the one that was taken for it."""
+    `turn` is its place in the line of those who wait."""
     publishing = _publishing(epoch=epoch, rebase=rebase, turn=turn)
     answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
     match answer["outcome"]:
@@ -106,8 +106,8 @@ def publish(
 
     Safe to repeat: a commit that was published already gives the snapshot it became. One whose work another attempt has
     published gives that one's, as replayed. With `rebase` an overwrite replaces what is in its target at this moment;
-    without, what was added there since it was staged is a conflict. `turn` is the one that was taken for it; at `epoch`
-    the lake's identity was seen.
+    without, what was added there since it was staged is a conflict. `turn` is its place in the line of those who wait;
+    at `epoch` the lake's identity was seen.
     """
     settled: _Settled = {}
     while True:
@@ -149,12 +149,17 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
     raise AssertionError(answer)
 
 
-def take_turn(catalog: Catalog, table_id: int, turn: UUID, *, for_ms: int = TURN_MS) -> bool:
-    """Whoever else publishes to the table waits for the one who publishes in this turn, for a bounded time. False while
-    somebody else has a turn, or holds the table."""
-    parameters = {"table_id": table_id, "turn": turn, "turn_ms": for_ms, "patience_ms": str(_LOCK_PATIENCE_MS)}
-    row = catalog.one("take_turn", parameters)
-    return row is not None and bool(row["is_taken"])
+def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> int:
+    """How many are before this one in the line of those who wait to publish to the table. With none it has its turn:
+    whoever else publishes waits, for a bounded time unless it is asked for again."""
+    row = catalog.one("take_turn", {"table_id": table_id, "turn": turn, "turn_ms": _TURN_MS})
+    assert row is not None
+    return int(row["ahead"])
+
+
+def release_turn(catalog: Catalog, turn: UUID) -> None:
+    """Nobody waits for it any more. Publishing does so by itself."""
+    catalog.do("release_turn", {"turn": turn})
 
 
 def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amended | Busy:
@@ -247,6 +252,7 @@ def _publishing(
             "approval_reason": approval.reason if approval else None,
             "settled": settled or {},
             "turn": str(turn) if turn else None,
+            "turn_ms": _TURN_MS,
         }
     )
 
@@ -270,7 +276,7 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
         case "published":
             return Done(commits=tuple(_became(told) for told in answer["commits"]))
         case "busy":
-            return Busy(while_staging=answer.get("while_staging", False))
+            return Busy(while_staging=answer.get("while_staging", False), ahead=answer.get("ahead", 0))
         case "identity_differs":
             return IdentityDiffers(what=answer["differs"])
         case "commit_missing":

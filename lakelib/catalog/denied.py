@@ -30,6 +30,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "publish_v1",
             "retarget_v1",
             "turn_v1",
+            "release_turn_v1",
             "end_v1",
             "reserve_schema_v1",
             "overtake_appends_v1",

@@ -70,6 +70,8 @@ class Staged:
     """The commit waits to be published."""
 
     commit_id: UUID
+    ahead: int = 0
+    """How many are to be alone before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +156,12 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """A table was locked, or it is another commit's turn. Nothing was changed; it passes."""
+    """A table was locked, or others are to be alone before. Nothing was changed; it passes."""
 
     while_staging: bool = False
-    """What is held is not the table but what staging waits for, such as an expiry: a turn would not help."""
+    """What is held is not the table but what staging waits for, such as an expiry."""
+    ahead: int = 0
+    """How many are to be alone before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

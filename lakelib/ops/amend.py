@@ -20,10 +20,10 @@ from lakelib.model.schema import OP_COLUMN
 from lakelib.model.table import Proposal, ReadScope, TableInfo
 from lakelib.ops.marks import mark_columns, write_marks
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import while_busy
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
 from lakelib.ops.rewrite import rewrite_without
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.turn import while_busy
 from lakelib.plan.scan import arrange_splits
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.filter import matching_partitions, matching_rows

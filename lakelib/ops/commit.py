@@ -37,9 +37,10 @@ from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import Turn, abandon, ending_if_given_up, error_of, settle_done, while_busy
+from lakelib.ops.publish import abandon, ending_if_given_up, error_of, settle_done
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.turn import Turn, while_busy
 
 Outcome = TypeVar("Outcome")
 
@@ -113,9 +114,13 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
 
 def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> Snapshot:
     """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
-    course = _Course(runtime, handle, work)
+    with Turn(runtime, Patience(f"Writing to {handle.full_name}"), handle.id) as turn:
+        return _carry_through(runtime, request, work, _Course(runtime, handle, work, turn))
+
+
+def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: "_Course") -> Snapshot:
     while True:
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        table = course.load_table()
         done = find_done(runtime, table, request)
         if done is not None:
             return done
@@ -152,23 +157,24 @@ def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snap
 class _Course:
     """One call's way to its snapshot."""
 
-    def __init__(self, runtime: Runtime, handle: TableInfo, work: Work) -> None:
+    def __init__(self, runtime: Runtime, handle: TableInfo, work: Work, turn: Turn) -> None:
         self._runtime = runtime
         self._judging: Judging | None = None
         self._work = work
-        self._patience = Patience(f"Writing to {handle.full_name}")
-        self._turn = Turn(runtime, handle.id, self._patience)
+        self._handle = handle
+        self._turn = turn
+        self._patience = turn.patience
         self._tries = 0
+
+    def load_table(self) -> TableInfo:
+        """As it is now."""
+        return tables.load_table(self._runtime.catalog, self._handle.id, self._handle.full_name)
 
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
         self._judging = judging
-        try:
-            with ending_if_given_up(self._runtime, proposal.commit_id):
-                return self._carry(table, proposal)
-        except BaseException:
-            self._turn.release()
-            raise
+        with ending_if_given_up(self._runtime, proposal.commit_id):
+            return self._carry(table, proposal)
 
     def begin_anew(self) -> None:
         """Waits before work is done again that could not be prepared."""
@@ -197,7 +203,9 @@ class _Course:
         if self._judging is None:
             return self._turn.attempt(lambda epoch: self._commit(table, proposal, epoch))
         match stage_files(self._runtime, table, proposal, self._patience):
-            case Staged():
+            case Staged(ahead=ahead):
+                if ahead:  # what is judged before they have published is stale
+                    self._turn.take(self._handle.id)
                 return self._publish(proposal)
             case outcome:
                 return outcome
@@ -242,7 +250,7 @@ class _Course:
         if self._tries > _MOST_TRIES:
             self._patience.give_up()
         if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
-            self._turn.take()
+            self._turn.take(self._handle.id)
         else:
             self._patience.pause()
 

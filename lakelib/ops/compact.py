@@ -27,9 +27,10 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import Turn, abandon, ending_if_given_up, while_busy
+from lakelib.ops.publish import abandon, ending_if_given_up
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.turn import Turn, while_busy
 from lakelib.ops.write import run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
 from lakelib.plan.layout import estimate_row_bytes
@@ -278,17 +279,21 @@ def _publish(
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
     proposal = _proposal(table, uuid4(), rewritten, began_at)
-    with ending_if_given_up(runtime, proposal.commit_id):
-        return _publish_proposal(runtime, table, proposal, rewritten, tally)
+    patience = Patience(f"Compacting {table.full_name}")
+    with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
+        return _publish_proposal(runtime, table, proposal, rewritten, tally, turn)
 
 
 def _publish_proposal(
-    runtime: Runtime, table: TableInfo, proposal: Proposal, rewritten: Sequence[_Rewritten], tally: "_Tally"
+    runtime: Runtime,
+    table: TableInfo,
+    proposal: Proposal,
+    rewritten: Sequence[_Rewritten],
+    tally: "_Tally",
+    turn: Turn,
 ) -> int:
     left = list(rewritten)
     discard = partial(_delete, runtime.storage.at(table.location))
-    patience = Patience(f"Compacting {table.full_name}")
-    turn = Turn(runtime, table.id, patience)
 
     def publish(epoch: int) -> CommitOutcome:
         return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch, turn=turn.id)
@@ -304,7 +309,7 @@ def _publish_proposal(
             case Conflict():
                 left, spoilt = _without_spoilt(runtime, table, proposal, left, outcome)
                 discard([file for each in spoilt for file in each.files])
-                patience.pause()
+                turn.patience.pause()
                 if left:
                     outcome = turn.attempt(publish)
             case _:  # the commit has ended, or its table, or nothing was staged

@@ -5,13 +5,13 @@ through the ordinary scan, and its checks; the outcome; the verdict, kept with t
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
 from lakelib.catalog.rights import require_right
@@ -24,9 +24,10 @@ from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import Turn, error_of, parse_approval, settle_done, try_publish, while_busy
+from lakelib.ops.publish import error_of, parse_approval, patience_to_publish, settle_done, try_publish
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.turn import Turn, while_busy
 from lakelib.plan.outcome import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
 
@@ -180,32 +181,20 @@ def publish_judged(
     verdict that has turned.
     """
     approval = parse_approval(by, reason)
-    patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
-    turn_id = uuid4()
-    while True:
-        match try_publish(runtime, commit_ids, approval=approval, turn=turn_id):
-            case Done() as done:
-                return settle_done(runtime, done)
-            case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
-                if not judgings.get(about.commit_id):
-                    raise error_of(refused)
-                with _turn_of(runtime, about.commit_id, turn_id, patience):
+    patience = patience_to_publish(commit_ids)
+    with Turn(runtime, patience) as turn:
+        while True:
+            match try_publish(runtime, commit_ids, turn, approval):
+                case Done() as done:
+                    return settle_done(runtime, done)
+                case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
+                    if not judgings.get(about.commit_id):
+                        raise error_of(refused)
+                    turn.take(commits.load_commit(runtime.catalog, about.commit_id)["table_id"])
                     _judge_again(runtime, commit_ids, judgings)
-            case outcome:
-                raise error_of(outcome)
-        patience.pause()
-
-
-@contextmanager
-def _turn_of(runtime: Runtime, commit_id: UUID, turn_id: UUID, patience: Patience) -> Iterator[None]:
-    """Others who publish to the commit's table wait, until it is published or an error comes."""
-    turn = Turn(runtime, commits.load_commit(runtime.catalog, commit_id)["table_id"], patience, turn_id)
-    turn.take()
-    try:
-        yield
-    except BaseException:
-        turn.release()
-        raise
+                case outcome:
+                    raise error_of(outcome)
+            patience.pause()
 
 
 def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping[UUID, Sequence[Judging]]) -> None:

@@ -1,10 +1,9 @@
-"""How long a use case goes on trying, and in whose turn: every wait has an end, and keeps nobody from other work."""
+"""How long a use case goes on trying: every wait has an end, and keeps nobody from other work."""
 
 import os
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -16,6 +15,9 @@ PATIENCE_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
 _POLL_SECONDS = 0.03
+_SHORTEST_TURN_SECONDS = 0.01
+_LONGEST_POLL_SECONDS = 0.75
+"""Well below the time for which a place in line is believed."""
 _MOST_PUBLISHERS = 4
 """Of one process at once, each of which may keep a connection while it waits for a table: fewer than there are
 connections, for readers need some."""
@@ -37,6 +39,7 @@ class Patience:
         self._waited_seconds = 0.0
         self._waiting_since: float | None = None
         self._pause = _FIRST_PAUSE_SECONDS
+        self._pace = _Pace()
 
     @property
     def left_seconds(self) -> float:
@@ -47,6 +50,9 @@ class Patience:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """What is done within counts as waiting."""
+        if self._waiting_since is not None:
+            yield
+            return
         self._waiting_since = time.monotonic()
         try:
             yield
@@ -59,9 +65,9 @@ class Patience:
         self._sleep(self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
 
-    def poll(self) -> None:
-        """Waits a moment, as short as for whoever has come last. Raises GaveUpError if there is no time left."""
-        self._sleep(_POLL_SECONDS)
+    def poll(self, ahead: int = 1) -> None:
+        """Waits for about half as long as those ahead will take. Raises GaveUpError if there is no time left."""
+        self._sleep(self._pace.half(ahead))
 
     def _sleep(self, longest_seconds: float) -> None:
         if not self.left_seconds:
@@ -78,7 +84,24 @@ class Patience:
         )
 
 
-class Turns:
+class _Pace:
+    """How long one in a line takes, by how it has gone so far."""
+
+    def __init__(self) -> None:
+        self._seconds_each = 2 * _POLL_SECONDS
+        self._seen: tuple[float, int] | None = None
+
+    def half(self, ahead: int) -> float:
+        """Half of the seconds that so many will take, from now on."""
+        now = time.monotonic()
+        if self._seen is not None and self._seen[1] > ahead:
+            seen_at, seen_ahead = self._seen
+            self._seconds_each = max((now - seen_at) / (seen_ahead - ahead), _SHORTEST_TURN_SECONDS)
+        self._seen = now, ahead
+        return min(ahead * self._seconds_each / 2, _LONGEST_POLL_SECONDS)
+
+
+class Publishers:
     """Of one process at most one thread publishes to a table at a time, and a few in all. Those who wait keep no
     connection meanwhile. A forked child begins anew."""
 
@@ -88,51 +111,15 @@ class Turns:
     def _begin(self) -> None:
         self._process_id = os.getpid()
         self._tables: dict[int, threading.RLock] = {}
-        self._queues: dict[int, _Queue] = {}
         self._slots = threading.BoundedSemaphore(_MOST_PUBLISHERS)
 
     @contextmanager
-    def take(self, table_id: int, patience: Patience) -> Iterator[None]:
-        """Raises GaveUpError if it does not come to this thread's turn in time."""
-        self._check_process()
-        with _held(self._tables.setdefault(table_id, threading.RLock()), patience), _held(self._slots, patience):
-            yield
-
-    @contextmanager
-    def queue(self, table_id: int, patience: Patience) -> Iterator[None]:
-        """For those who wait until all others do: who came first is the first to ask. Raises GaveUpError."""
-        self._check_process()
-        with self._queues.setdefault(table_id, _Queue()).head(patience):
-            yield
-
-    def _check_process(self) -> None:
+    def enter(self, table_id: int, patience: Patience) -> Iterator[None]:
+        """Raises GaveUpError if this thread cannot in time."""
         if self._process_id != os.getpid():
             self._begin()
-
-
-class _Queue:
-    """Of threads, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._places: deque[threading.Event] = deque()
-
-    @contextmanager
-    def head(self, patience: Patience) -> Iterator[None]:
-        """Holds the first place, once it has come to it."""
-        place = threading.Event()
-        with self._lock:
-            self._places.append(place)
-            self._places[0].set()
-        try:
-            while not place.wait(max(patience.left_seconds, 0.001)):
-                patience.poll()
+        with _held(self._tables.setdefault(table_id, threading.RLock()), patience), _held(self._slots, patience):
             yield
-        finally:
-            with self._lock:
-                self._places.remove(place)
-                if self._places:
-                    self._places[0].set()
 
 
 @contextmanager

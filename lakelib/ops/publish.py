@@ -4,10 +4,9 @@ Publishing is retried while the catalog is out of reach or the table busy, and i
 never deleted here: while a commit's outcome is unknown they may be live. This is where outcomes become exceptions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.connect import CatalogBusyError
@@ -40,8 +39,7 @@ from lakelib.model.text import is_said
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.patience import GaveUpError, Patience
 from lakelib.ops.runtime import Runtime
-
-Outcome = TypeVar("Outcome")
+from lakelib.ops.turn import Turn
 
 
 def publish_staged(
@@ -49,88 +47,27 @@ def publish_staged(
 ) -> list[Snapshot]:
     """All commits become snapshots in one instant, or none does. Raises ConflictError naming what stood in the way,
     RejectedError for a commit that only a person may publish: `by` says who, `reason` why."""
-    match try_publish(runtime, commit_ids, approval=parse_approval(by, reason)):
-        case Done() as done:
-            return settle_done(runtime, done)
-        case outcome:
-            raise error_of(outcome)
+    with Turn(runtime, patience_to_publish(commit_ids)) as turn:
+        match try_publish(runtime, commit_ids, turn, parse_approval(by, reason)):
+            case Done() as done:
+                return settle_done(runtime, done)
+            case outcome:
+                raise error_of(outcome)
 
 
 def try_publish(
-    runtime: Runtime, commit_ids: Sequence[UUID], *, approval: Approval | None = None, turn: UUID | None = None
+    runtime: Runtime, commit_ids: Sequence[UUID], turn: Turn, approval: Approval | None = None
 ) -> PublishOutcome:
-    """What comes of it, once the tables are not busy. `turn` is the one that was taken for it."""
+    """What comes of it, once the tables are not busy."""
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
-    patience = Patience(f"Publishing {', '.join(map(str, commit_ids))}")
-
-    def publish(epoch: int) -> PublishOutcome:
-        return commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn)
-
-    return while_busy(patience, lambda: at_epoch(runtime, publish))
+    return turn.attempt(
+        lambda epoch: commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id)
+    )
 
 
-def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
-    """What comes of what is attempted at the lake's epoch, and again if it turns out that there is a newer one. Raises
-    InvalidInputError if the lake may only be read here."""
-    outcome = attempt(runtime.ownership.confirm())
-    if isinstance(outcome, IdentityDiffers):
-        return attempt(runtime.ownership.confirm_now())
-    return outcome
-
-
-def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:
-    """The first outcome that is not that a table is busy. Raises GaveUpError if that lasts."""
-    while True:
-        with patience.waiting():
-            outcome = attempt()
-        if not isinstance(outcome, Busy):
-            return outcome
-        patience.poll()
-
-
-class Turn:
-    """Of one piece of work, to publish to a table while all others wait."""
-
-    def __init__(self, runtime: Runtime, table_id: int, patience: Patience, turn_id: UUID | None = None) -> None:
-        """With the id of another the two are one, over several tables."""
-        self.id = turn_id or uuid4()
-        self._runtime = runtime
-        self._table_id = table_id
-        self._patience = patience
-        self._was_taken = False
-
-    def attempt(self, act: Callable[[int], Outcome]) -> Outcome:
-        """What comes of it at the lake's epoch, once the table is not busy. Who was kept waiting competes for the next
-        turn: between the turns of others there may be no time at which to come. Raises GaveUpError if that lasts."""
-        while isinstance(outcome := self._attempt_once(act), Busy):
-            if outcome.while_staging:
-                self._patience.pause()
-            else:
-                self.take()
-        return outcome
-
-    def take(self) -> None:
-        """Returns once all others wait. Raises GaveUpError if that lasts."""
-        if self._was_taken and self._ask():  # whoever has it does not stand in line for it
-            return
-        with self._patience.waiting(), self._runtime.turns.queue(self._table_id, self._patience):
-            while not self._ask():
-                self._patience.poll()
-        self._was_taken = True
-
-    def release(self) -> None:
-        """Nobody waits for it any more. Publishing does so by itself."""
-        if self._was_taken:
-            with suppress(LakeError):  # it is over soon
-                self._ask(for_ms=0)
-
-    def _attempt_once(self, act: Callable[[int], Outcome]) -> Outcome:
-        with self._patience.waiting(), self._runtime.turns.take(self._table_id, self._patience):
-            return at_epoch(self._runtime, act)
-
-    def _ask(self, for_ms: int = commits.TURN_MS) -> bool:
-        return commits.take_turn(self._runtime.catalog, self._table_id, self.id, for_ms=for_ms)
+def patience_to_publish(commit_ids: Sequence[UUID]) -> Patience:
+    return Patience(f"Publishing {', '.join(map(str, commit_ids))}")
 
 
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:

@@ -57,7 +57,8 @@ grant execute on function
     lake.holds_past_v1, lake.server_v1, lake.check_identity_v1
     to {reader};
 grant execute on function
-    lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.bind_warehouse_v1
+    lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.release_turn_v1,
+    lake.bind_warehouse_v1
     to {writer}, {maintainer};
 grant execute on function
     lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1

@@ -35,8 +35,6 @@ create table lake."table" (
     created_at timestamptz not null default clock_timestamp(),
     dropped_at timestamptz,
     orphans_before timestamptz,
-    turn_of uuid,
-    turn_until timestamptz,
     check ((bucket_mode = 'fixed') = (bucket_depth is not null)),
     check ((bucket_mode = 'none') = (cardinality(primary_key) = 0))
 ) with (fillfactor = 50);
@@ -195,6 +193,17 @@ create table lake.verdict (
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
 
+-- Who waits to publish to a table, in the order of coming, and until when to believe it. Not logged: what a crash of the
+-- server loses is a place in a line.
+create unlogged table lake.waiting (
+    place bigint generated always as identity primary key,
+    table_id bigint not null,
+    turn uuid not null,
+    is_alone boolean not null,
+    until timestamptz not null,
+    unique (turn, table_id)
+);
+
 -- A reader's hold on a snapshot. The foreign key keeps the snapshot while the lease is there.
 create table lake.lease (
     id uuid primary key,
@@ -347,6 +356,7 @@ create unique index gate_required on lake.gate_requirement (table_id) where rele
 create index gate_requirement_table on lake.gate_requirement (table_id, id);
 
 -- include: functions/stage_v1.sql
+-- include: functions/turn_v1.sql
 -- include: functions/publish_v1.sql
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql

@@ -6,8 +6,7 @@ import psycopg
 
 _BACK = """
 drop table if exists lake.upgrade;
-drop table lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
-alter table lake."table" drop column turn_of, drop column turn_until;
+drop table lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake.commit drop column amendment;
 alter table lake.verdict drop column amendment, drop column beneath;
 alter table lake.lease drop column taken_by;

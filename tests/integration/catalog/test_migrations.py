@@ -169,7 +169,7 @@ def test_a_migration_waits_for_tables_in_use_only_so_long(
     monkeypatch.setattr(migrating, "_LOCK_TIMEOUT", "50ms")
     before = described(catalog_url)
     with psycopg.connect(catalog_url) as busy:
-        busy.execute('lock table lake."table" in row share mode')
+        busy.execute("lock table lake.commit in row share mode")
         with pytest.raises(RetryableError) as caught:
             migrate(old_catalog)
 

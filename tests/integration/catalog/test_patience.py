@@ -15,7 +15,7 @@ import lakelib
 from lakelib.catalog import commits
 from lakelib.ops import judge as judging
 from lakelib.ops import patience
-from lakelib.ops.publish import Turn
+from lakelib.ops.turn import Turn
 from tests.integration.faults.jobs import SCHEMA, gate, read, rows
 from tests.staging_hooks import before_staging
 
@@ -166,10 +166,8 @@ def test_a_judgement_by_hand_gets_through_beside_writers_that_never_pause(
 
 def test_a_turn_that_comes_to_nothing_is_over(table: lakelib.Table) -> None:
     runtime, table_id = table._runtime, table._info.id
-    turn = Turn(runtime, table_id, patience.Patience("Trying"))
-    turn.take()
-    assert not commits.take_turn(runtime.catalog, table_id, uuid4())
+    with Turn(runtime, patience.Patience("Trying"), table_id) as turn:
+        turn.take(table_id)
+        assert commits.take_turn(runtime.catalog, table_id, other := uuid4()) == 1
 
-    turn.release()
-
-    assert commits.take_turn(runtime.catalog, table_id, uuid4())
+    assert commits.take_turn(runtime.catalog, table_id, other) == 0

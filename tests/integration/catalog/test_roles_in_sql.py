@@ -1,7 +1,6 @@
 """Roles hold for a client that speaks SQL itself: tables are for reading, and functions check what they are told."""
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -231,14 +230,14 @@ def test_who_does_not_write_stages_and_publishes_no_rows(town: Town, open_table:
 
 def test_a_turn_is_for_those_who_publish(town: Town, open_table: Table) -> None:
     with client(town, "reader") as db, pytest.raises(errors.InsufficientPrivilege):
-        db.execute("select lake.turn_v1(%s, %s, 1000, '100')", [open_table._info.id, uuid4()])
+        db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._info.id, uuid4()])
+    with client(town, "reader") as db, pytest.raises(errors.InsufficientPrivilege):
+        db.execute("select lake.release_turn_v1(%s)", [uuid4()])
     for role in ("writer", "maintainer"):
         with client(town, role) as db:
             turn = uuid4()
-            assert db.execute("select lake.turn_v1(%s, %s, 1, '100')", [open_table._info.id, turn]).fetchone() == (
-                True,
-            )
-            time.sleep(0.01)
+            assert db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._info.id, turn]).fetchone() == (0,)
+            db.execute("select lake.release_turn_v1(%s)", [turn])
 
 
 def test_a_writer_publishes_past_no_gate(town: Town, gated: Table) -> None:
@@ -419,11 +418,8 @@ def test_a_reader_in_an_open_transaction_keeps_nobody_from_publishing(town: Town
 
 def test_a_turn_does_not_last(town: Town, open_table: Table) -> None:
     with client(town, "writer") as db:
-        db.execute("select lake.turn_v1(%s, %s, 2000000000, '100')", [open_table._info.id, uuid4()])
-        known = db.execute(
-            "select turn_until < clock_timestamp() + interval '1 minute' from lake.\"table\" where id = %s",
-            [open_table._info.id],
-        )
+        db.execute("select lake.turn_v1(%s, %s, 2000000000)", [open_table._info.id, uuid4()])
+        known = db.execute("select until < clock_timestamp() + interval '1 minute' from lake.waiting")
         assert known.fetchone() == (True,)
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
@@ -14,6 +14,9 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
+from lakelib.model.commit import Busy, Done
+from lakelib.ops import patience
+from lakelib.ops.patience import GaveUpError
 from tests.integration.faults.jobs import OPERATIONS, freeze_at, read, rows, take_turn_and_wait
 from tests.integration.faults.ledger import Ledger
 from tests.integration.faults.processes import Worker, results
@@ -127,7 +130,7 @@ def test_who_dies_in_its_turn_holds_others_no_longer_than_the_turn(ledger: Ledge
     table = ledger.lake.table("shop.a")
     table.upsert(rows({1: ("mon", 1)}))
     worker = Worker(take_turn_and_wait, (*ledger.place, "shop.a"))
-    while ledger.query('select count(*) from lake."table" where turn_of is not null') == [(0,)]:
+    while ledger.query("select count(*) from lake.waiting") == [(0,)]:
         time.sleep(0.005)
 
     worker.kill()
@@ -141,16 +144,62 @@ def test_who_dies_in_its_turn_holds_others_no_longer_than_the_turn(ledger: Ledge
 def test_nobody_gets_a_turn_while_another_has_one(ledger: Ledger) -> None:
     catalog = ledger.lake._runtime.catalog
     [(table_id,)] = ledger.query("select id from lake.\"table\" where name = 'a'")
-    first, second = uuid4(), uuid4()
+    first, second, third = uuid4(), uuid4(), uuid4()
 
-    for turn in (first, second):
-        commits.take_turn(catalog, table_id, turn)
+    assert [commits.take_turn(catalog, table_id, turn) for turn in (first, second, third, second, first)] == [
+        0,
+        1,
+        2,
+        1,
+        0,
+    ]
+    commits.release_turn(catalog, first)
 
-    assert ledger.query('select turn_of from lake."table" where id = %s', table_id) == [(first,)]
+    assert [commits.take_turn(catalog, table_id, turn) for turn in (third, first, second)] == [1, 2, 0]
+
+
+def test_who_waited_before_publishes_before_one_who_is_to_be_alone(ledger: Ledger) -> None:
+    """A publisher has a place in the line as soon as it was kept waiting."""
+    table = ledger.lake.table("shop.a")
+    catalog, table_id = ledger.lake._runtime.catalog, table._info.id
+    staged = table.stage_upsert(rows({1: ("mon", 1)}))
+    first, second, own = uuid4(), uuid4(), uuid4()
+    commits.take_turn(catalog, table_id, first)
+
+    assert commits.publish(catalog, [staged.id], epoch=1, turn=own) == Busy(ahead=1)
+    assert commits.take_turn(catalog, table_id, second) == 2
+    commits.release_turn(catalog, first)
+
+    assert commits.publish(catalog, [staged.id], epoch=1) == Busy(ahead=1)
+    assert isinstance(commits.publish(catalog, [staged.id], epoch=1, turn=own), Done)
+    assert commits.take_turn(catalog, table_id, second) == 0
+
+
+@pytest.mark.parametrize("act", ["upsert", "delete", "compact", "publish"])
+def test_who_fails_leaves_the_line(act: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ledger.lake.table("shop.a")
+    for value in range(2):
+        table.upsert(rows({1: ("mon", value)}))
+    staged = table.stage_upsert(rows({1: ("mon", 7)}))
+    other = uuid4()
+    commits.take_turn(ledger.lake._runtime.catalog, table._info.id, other)
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (0.3,))
+
+    acts: dict[str, Callable[[], object]] = {
+        "upsert": lambda: table.upsert(rows({1: ("mon", 8)})),
+        "delete": lambda: table.delete("id = 1"),
+        "compact": lambda: table.compact(full=True),
+        "publish": staged.publish,
+    }
+
+    with pytest.raises(GaveUpError):
+        acts[act]()
+
+    assert ledger.query("select turn from lake.waiting") == [(other,)]
 
 
 def test_a_turn_is_over_once_its_commit_is_published(ledger: Ledger) -> None:
     lake: lakelib.Lake = ledger.lake
     OPERATIONS["delete_overtaken"](lake, 1)
 
-    assert ledger.query('select count(*) from lake."table" where turn_of is not null') == [(0,)]
+    assert ledger.query("select count(*) from lake.waiting") == [(0,)]

@@ -96,24 +96,6 @@ begin
             from lake.data_file f where f.commit_id = own_id);
 end $$;
 
--- Whoever else publishes to a table waits for the one who publishes in this turn, for so long at most. False while another
--- has a turn, or while the table is held for longer than the patience.
-create function lake.turn_v1(own_table bigint, turn uuid, turn_ms integer, patience_ms text) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    if not lake.has_right_v1('maintain') then
-        perform lake.check_right_v1('write');
-    end if;
-    perform set_config('lock_timeout', patience_ms, true);
-    update lake."table" t
-    set turn_of = turn, turn_until = clock_timestamp() + least(turn_ms, 10000) * interval '1 millisecond'
-    where t.id = own_table and (t.turn_until is null or t.turn_until < clock_timestamp() or t.turn_of = turn);
-    return found;
-exception
-    when lock_not_available or deadlock_detected then
-        return false;
-end $$;
-
 -- A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to take out;
 -- with `rebase` whatever was added since. Anything else is left for publishing to tell. The outcome is retargeted, busy or
 -- unsettled.

@@ -1,21 +1,23 @@
 -- All commits become snapshots in one instant, in the order given, or none does: lock, check, stamp, with no client in
 -- between. `publishing` says how: patience_ms for which to wait for the tables; rebase, if overwrites replace whatever is in
 -- their target by now; approved_by and approval_reason, if a person overrules verdicts; settled, which partitions the
--- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, if one was taken;
--- epoch, at which the client has seen the lake.
+-- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, by
+-- which it waits in line, for turn_ms, if others are to be alone before; epoch, at which the client has seen the lake.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
--- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing, table_missing, rejected,
--- verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict (with all its reasons), busy, and unsettled: the
--- client has to say of which of these partitions a commit's predicate may be TRUE.
+-- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing,
+-- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
+-- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
+-- partitions a commit's predicate may be TRUE.
 create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    own record;
+    own_turn constant uuid := publishing ->> 'turn';
+    own_tables bigint[];
+    ahead integer;
     stamp timestamptz;
     answer jsonb;
     answers jsonb := '[]';
-    missing uuid;
     differs text;
 begin
     perform lake.check_publisher_v1(commit_ids, publishing);
@@ -32,37 +34,49 @@ begin
             order by c.table_id, c.application offset 0) work;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
-        perform from lake.commit c join lake."table" t on t.id = c.table_id
-        where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c;
-        select wanted.id into missing from unnest(commit_ids) as wanted (id)
-        where not exists (select from lake.commit c where c.id = wanted.id) limit 1;
-        if missing is not null then
-            perform lake.answer_v1(jsonb_build_object('outcome', 'commit_missing', 'commit_id', missing));
+        select array_agg(locked.table_id) into own_tables from (
+            select t.id as table_id from lake.commit c join lake."table" t on t.id = c.table_id
+            where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
+        if cardinality(own_tables) is distinct from cardinality(commit_ids) then
+            perform lake.check_known_v1(commit_ids);
         end if;
-        if exists (select from lake.commit c join lake."table" t on t.id = c.table_id
-                   where c.id = any(commit_ids) and c.state <> 'published' and t.turn_until > clock_timestamp()
-                     and t.turn_of is distinct from (publishing ->> 'turn')::uuid) then
-            perform lake.answer_v1('{"outcome": "busy"}');
+        ahead := lake.ahead_v1(own_tables, own_turn);
+        if ahead > 0 and exists (
+                select from lake.commit c where c.id = any(commit_ids) and c.state <> 'published') then
+            -- Who replaces files that are gone waits in vain.
+            perform lake.check_conflicts_v1(c, t, false) from lake.commit c join lake."table" t on t.id = c.table_id
+            where c.id = any(commit_ids) and c.kind = 'compact' and c.state = 'staged';
+            perform lake.answer_v1(jsonb_build_object('outcome', 'busy', 'ahead', ahead));
         end if;
         stamp := lake.stamp_v1(commit_ids);
-        for own in select wanted.id, wanted.place from unnest(commit_ids) with ordinality as wanted (id, place)
-                   order by wanted.place loop
-            answer := lake.publish_one_v1(own.id, commit_ids, stamp, publishing);
-            answers := answers || answer;
+        for place in 1 .. cardinality(commit_ids) loop
+            answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
-        if publishing ->> 'turn' is not null then
-            update lake."table" t set turn_of = null, turn_until = null
-            from lake.commit c where c.id = any(commit_ids) and t.id = c.table_id
-              and t.turn_of = (publishing ->> 'turn')::uuid;
-        end if;
+        delete from lake.waiting w where w.table_id = any(own_tables) and w.turn = own_turn;
         return jsonb_build_object('outcome', 'published', 'commits', answers);
     exception
         when sqlstate 'LK001' then
             get stacked diagnostics answer = pg_exception_detail;
-            return answer;
         when lock_not_available or deadlock_detected then
             return '{"outcome": "busy"}';
     end;
+    if answer ->> 'outcome' = 'busy' and own_turn is not null then
+        perform lake.wait_v1(c.table_id, own_turn, false, (publishing ->> 'turn_ms')::integer)
+        from (select distinct table_id from lake.commit where id = any(commit_ids) order by table_id) c;
+    end if;
+    return answer;
+end $$;
+
+create function lake.check_known_v1(commit_ids uuid[]) returns void
+language plpgsql as $$
+declare
+    missing uuid;
+begin
+    select wanted.id into missing from unnest(commit_ids) as wanted (id)
+    where not exists (select from lake.commit c where c.id = wanted.id) limit 1;
+    if missing is not null then
+        perform lake.answer_v1(jsonb_build_object('outcome', 'commit_missing', 'commit_id', missing));
+    end if;
 end $$;
 
 -- One moment for all that is published together, above that of every head. A head that lies in the future, since a clock
@@ -326,6 +340,9 @@ declare
 begin
     select * into required from lake.gate_requirement r where r.table_id = own.table_id and r.released_at is null;
     required_name := coalesce(required.suite_name, home.options ->> 'required_gate', '');
+    if required_name = '' and not exists (select from lake.verdict v where v.commit_id = own.id) then
+        return;
+    end if;
     if required_name <> '' and own.kind not in ('compact', 'evolve') and not exists (
         select from lake.verdicts_v1(own) v where v.gate = required_name) then
         perform lake.refuse_v1(

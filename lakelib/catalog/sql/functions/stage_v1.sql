@@ -2,8 +2,8 @@
 -- work can no longer publish. With `publishing` the commit is published in the same transaction: its files are in before
 -- the table is locked. A commit that cannot be published stays staged.
 --
--- Safe to repeat with the same commit id. The outcome is staged, or what publishing answers; busy, table_missing,
--- files_reclaimed, past_expired and input_gone change nothing.
+-- Safe to repeat with the same commit id. The outcome is staged, with how many are to be alone before it can be published,
+-- or what publishing answers; busy, table_missing, files_reclaimed, past_expired and input_gone change nothing.
 create function lake.stage_v1(proposal jsonb, publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -37,7 +37,6 @@ begin
             end if;
             perform lake.enter_dependencies_v1(proposal, publishing is null);
         end if;
-        answer := '{"outcome": "staged"}';
     exception
         when sqlstate 'LK001' then
             get stacked diagnostics answer = pg_exception_detail;
@@ -46,9 +45,9 @@ begin
             return '{"outcome": "busy", "while_staging": true}';
     end;
     if publishing is not null then
-        answer := lake.publish_v1(array[own_id], publishing);
+        return lake.publish_v1(array[own_id], publishing);
     end if;
-    return answer;
+    return jsonb_build_object('outcome', 'staged', 'ahead', lake.ahead_v1(array[own_table], null));
 end $$;
 
 -- Ends the work with an answer: what it has done in its block is undone.

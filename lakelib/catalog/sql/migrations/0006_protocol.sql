@@ -1,6 +1,13 @@
 -- The commit protocol as functions; what it needs to know of commits that were amended, of verdicts on several commits
--- together, and of a commit whose turn it is. All that is published together has one moment.
-alter table lake."table" add column turn_of uuid, add column turn_until timestamptz;
+-- together, and of those who wait to publish. All that is published together has one moment.
+create unlogged table lake.waiting (
+    place bigint generated always as identity primary key,
+    table_id bigint not null,
+    turn uuid not null,
+    is_alone boolean not null,
+    until timestamptz not null,
+    unique (turn, table_id)
+);
 alter table lake.commit add column amendment integer not null default 0;
 alter table lake.verdict
     add column amendment integer not null default 0,
@@ -8,6 +15,7 @@ alter table lake.verdict
 alter table lake.snapshot drop constraint snapshot_table_id_committed_at_key;
 
 -- include: functions/stage_v1.sql
+-- include: functions/turn_v1.sql
 -- include: functions/publish_v1.sql
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql

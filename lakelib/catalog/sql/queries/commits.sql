@@ -14,9 +14,13 @@ select lake.amend_v1(%(change)s) as answer;
 -- name: retarget
 select lake.retarget_v1(%(commit_id)s, %(publishing)s) as answer;
 
--- Whoever else publishes to a table waits, for so long at most.
+-- A place in the line of those who wait to publish to a table, for so long; how many are before it.
 -- name: take_turn
-select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s, %(patience_ms)s) as is_taken;
+select lake.turn_v1(%(table_id)s, %(turn)s, %(turn_ms)s) as ahead;
+
+-- It leaves the lines that it stands in.
+-- name: release_turn
+select lake.release_turn_v1(%(turn)s);
 
 -- A staged commit's end without publishing.
 -- name: end
