@@ -106,7 +106,26 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
 
     The footers of recently opened files are kept: opening such a file again reads nothing, not even whether it exists.
     """
+    return _open_below(storage.at(location), path, size_bytes)
+
+
+def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
+    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
+
     target = storage.at(location)
+
+    def open_one(file: tuple[str, int]) -> ParquetReader:
+        reader = _open_below(target, *file)
+        reader.fetch()
+        return reader
+
+    if target.is_local or len(files) == 1:
+        return [open_one(file) for file in files]
+    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
+        return list(pool.map(open_one, files))
+
+
+def _open_below(target: Storage, path: str, size_bytes: int | None) -> "ParquetReader":
     uri = target.uri_of(path)
     footer = _footers.find((target, uri))
     if footer is not None:
@@ -117,20 +136,6 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
         footer = parse_footer(rows.metadata)
     _footers.keep((target, uri), footer)
     return ParquetReader(target, path, footer, stream, size_bytes, rows)
-
-
-def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
-    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
-
-    def open_one(file: tuple[str, int]) -> ParquetReader:
-        reader = open_file(storage, location, *file)
-        reader.fetch()
-        return reader
-
-    if storage.at(location).is_local or len(files) == 1:
-        return [open_one(file) for file in files]
-    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
-        return list(pool.map(open_one, files))
 
 
 def _open_rows(
