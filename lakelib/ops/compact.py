@@ -249,8 +249,9 @@ def _rewrite_in_process(
     runtime: Runtime, works: Sequence[RewriteWork], progress: _Progress
 ) -> list[tuple[NewFile, ...]]:
     """The files of each work. An error leaves no file behind."""
+    threads_each = max(1, runtime.threads // len(works))
     with ThreadPoolExecutor(runtime.threads, thread_name_prefix="lakelib-compact") as pool:
-        futures = {pool.submit(rewrite_split, work): work for work in works}
+        futures = {pool.submit(rewrite_split, replace(work, threads=threads_each)): work for work in works}
         try:
             for future in as_completed(futures):
                 future.result()

@@ -168,7 +168,8 @@ def _reading(
 ) -> tuple[Sequence[Sequence[Split]], Callable[[Sequence[Split]], Iterator[pa.Table]]]:
     """The splits, those together that are read together, and how they are read."""
     gathered = list(gather_splits(plan.splits, merges=bool(plan.target.primary_key)))
-    return gathered, lambda splits: read_splits(runtime.storage, plan.target, splits)
+    threads_each = max(1, runtime.read_threads // max(1, len(gathered)))
+    return gathered, lambda splits: read_splits(runtime.storage, plan.target, splits, threads_each)
 
 
 def _hopeful(split: Split, predicate: Predicate) -> Split:

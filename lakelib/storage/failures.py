@@ -46,18 +46,45 @@ _ARROW_HTTP_STATUS = re.compile(r"HTTP status (\d{3})|HTTP response code:? (\d{3
 _SERVICE_WORDS = ("AWS Error", "curl", "HTTP", "HDFS", "GCS", "google::cloud")
 
 
-@contextmanager
-def translated(uri: str, *, named_by_catalog: bool = False) -> Iterator[None]:
+class translated:  # noqa: N801
     """Raises lakelib's errors for what fails inside, naming `uri`.
 
-    A file that is missing is a NotFoundError, or a CorruptionError if the catalog names it.
+    A file that is missing is a NotFoundError, or a CorruptionError if the catalog names it. A class, as many tiny files
+    are read one by one under it: a generator takes several times as long.
     """
-    try:
-        yield
-    except LakeError:
-        raise
-    except (OSError, ClientError, BotoCoreError) as error:
-        raise translate(error, uri, named_by_catalog=named_by_catalog) from error
+
+    __slots__ = ("_named_by_catalog", "_uri")
+
+    def __init__(self, uri: str, *, named_by_catalog: bool = False) -> None:
+        self._uri = uri
+        self._named_by_catalog = named_by_catalog
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, LakeError):
+            return
+        if isinstance(error, OSError | ClientError | BotoCoreError):
+            raise translate(error, self._uri, named_by_catalog=self._named_by_catalog) from error
+
+
+class translated_reading(translated):  # noqa: N801
+    """As `translated`, for a file that the catalog names: if its content makes no sense, that is a CorruptionError."""
+
+    __slots__ = ()
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri, named_by_catalog=True)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and _is_of_arrow(error):
+            raise CorruptionError(
+                f"The file {self._uri} is not the Parquet file it should be: {_said(error)}.",
+                kind="unreadable_file",
+                remedy="Restore it from a backup or a bucket version.",
+            ) from error
+        super().__exit__(kind, error, trace)
 
 
 @contextmanager
@@ -73,22 +100,6 @@ def translated_writing(uri: str) -> Iterator[None]:
                 f"Cannot write {uri}: {_said(error)}.",
                 kind="unwritable",
                 remedy="Correct the data or the table's options.",
-            ) from error
-
-
-@contextmanager
-def translated_reading(uri: str) -> Iterator[None]:
-    """As `translated`, for a file that the catalog names: if its content makes no sense, that is a CorruptionError."""
-    with translated(uri, named_by_catalog=True):
-        try:
-            yield
-        except Exception as error:
-            if not _is_of_arrow(error):
-                raise
-            raise CorruptionError(
-                f"The file {uri} is not the Parquet file it should be: {_said(error)}.",
-                kind="unreadable_file",
-                remedy="Restore it from a backup or a bucket version.",
             ) from error
 
 

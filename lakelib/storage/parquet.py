@@ -106,31 +106,52 @@ def open_file(storage: Storage, location: str, path: str, size_bytes: int | None
 
     The footers of recently opened files are kept: opening such a file again reads nothing, not even whether it exists.
     """
+    return _open_below(storage.at(location), path, size_bytes)
+
+
+def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
+    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
+
     target = storage.at(location)
+
+    def open_one(file: tuple[str, int]) -> ParquetReader:
+        reader = _open_below(target, *file)
+        reader.fetch()
+        return reader
+
+    if target.is_local or len(files) == 1:
+        return [open_one(file) for file in files]
+    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
+        return list(pool.map(open_one, files))
+
+
+def _open_below(target: Storage, path: str, size_bytes: int | None) -> "ParquetReader":
     uri = target.uri_of(path)
     footer = _footers.find((target, uri))
     if footer is not None:
         return ParquetReader(target, path, footer, None, size_bytes)
     stream = _open_stream(target, path, size_bytes)
     with translated_reading(uri):
-        file = pq.ParquetFile(stream, pre_buffer=_is_far(target, stream), page_checksum_verification=True)
-        footer = parse_footer(file.metadata)
+        rows = _open_rows(target, stream)
+        footer = parse_footer(rows.metadata)
     _footers.keep((target, uri), footer)
-    return ParquetReader(target, path, footer, stream, size_bytes, file.reader)
+    return ParquetReader(target, path, footer, stream, size_bytes, rows)
 
 
-def open_files(storage: Storage, location: str, files: Sequence[tuple[str, int]]) -> "list[ParquetReader]":
-    """As `open_file`, of many files given by path and size: those of a distant store are asked for all at a time."""
-
-    def open_one(file: tuple[str, int]) -> ParquetReader:
-        reader = open_file(storage, location, *file)
-        reader.fetch()
-        return reader
-
-    if storage.at(location).is_local or len(files) == 1:
-        return [open_one(file) for file in files]
-    with ThreadPoolExecutor(min(len(files), _MOST_REQUESTS), thread_name_prefix="lakelib-open") as pool:
-        return list(pool.map(open_one, files))
+def _open_rows(
+    storage: Storage, stream: pa.NativeFile, metadata: pq.FileMetaData | None = None, coded_names: Sequence[str] = ()
+) -> Any:
+    """Without the ParquetFile around it: to make one takes as long as to open a small file, and its many parts are what
+    the garbage collector would look through again and again."""
+    rows = pq.ParquetReader()
+    rows.open(
+        stream,
+        metadata=metadata,
+        pre_buffer=_is_far(storage, stream),
+        page_checksum_verification=True,
+        read_dictionary=list(coded_names),
+    )
+    return rows
 
 
 def _is_far(storage: Storage, stream: pa.NativeFile) -> bool:
@@ -186,7 +207,6 @@ class ParquetReader:
         self._footer = footer
         self._stream = stream
         self._size_bytes = size_bytes
-        # Without the ParquetFile around it, through whose many parts the garbage collector would look again and again.
         self._rows = rows
         self._coded_names: tuple[str, ...] = ()
 
@@ -238,7 +258,7 @@ class ParquetReader:
     def read_row_groups(self, row_groups: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of some row groups, in the order given, with the columns named, in the order named; None is all."""
         names = self.schema.names if columns is None else list(columns)
-        leaves = [leaf for name in names for leaf in self._leaves_of(name)]
+        leaves = self.leaves_of(names)
         with translated_reading(self.uri):
             table = self._open().read_row_groups(list(row_groups), column_indices=leaves, use_threads=False)
             return table if table.column_names == names else table.select(names)
@@ -253,7 +273,7 @@ class ParquetReader:
         if self._footer.metadata.row_group(row_group).num_rows <= step_rows:
             yield self.read_row_groups([row_group], columns)
             return
-        leaves = [leaf for name in columns for leaf in self._leaves_of(name)]
+        leaves = self.leaves_of(columns)
         with translated_reading(self.uri):
             batches = self._open().iter_batches(
                 step_rows, row_groups=[row_group], column_indices=leaves, use_threads=False
@@ -263,6 +283,17 @@ class ParquetReader:
 
     def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
         return self.read_row_groups(range(self.row_group_count), columns)
+
+    def leaves_of(self, columns: Sequence[str]) -> list[int]:
+        """Where the values of these columns are, in this file and in each of its schema."""
+        return [leaf for name in columns for leaf in self._leaves_of(name)]
+
+    def read_leaves(self, leaves: list[int]) -> pa.Table:
+        """All rows, with the columns that have their values there, in the file's order."""
+        with translated_reading(self.uri):
+            return self._open().read_row_groups(
+                list(range(self.row_group_count)), column_indices=leaves, use_threads=False
+            )
 
     def close(self) -> None:
         if self._stream is not None:
@@ -289,14 +320,7 @@ class ParquetReader:
 
     def _open(self) -> Any:
         if self._rows is None:
-            stream = self._open_stream()
-            self._rows = pq.ParquetFile(
-                stream,
-                metadata=self._footer.metadata,
-                pre_buffer=_is_far(self._storage, stream),
-                page_checksum_verification=True,
-                read_dictionary=list(self._coded_names),
-            ).reader
+            self._rows = _open_rows(self._storage, self._open_stream(), self._footer.metadata, self._coded_names)
         return self._rows
 
     def _open_stream(self) -> pa.NativeFile:
@@ -378,6 +402,7 @@ class FileWriter:
             compression=compression,
             compression_level=self._options.compression_level if compression in _LEVELED else None,
             write_page_checksum=True,
+            store_schema=False,  # Parquet says it all, and a reader takes longer to parse it twice
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),

@@ -5,9 +5,10 @@ Of each key the newest row stays. Rows keep the commit that made them. They come
 schema of their file was. Where the output is deeper than the split, each row goes to the bucket of its key's hash.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, groupby
 
 import numpy as np
@@ -29,6 +30,7 @@ from lakelib.rows.keys import value_reader
 from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
 from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
+from lakelib.storage.ahead import read_ahead
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import FileWriter, ParquetReader, open_file
 from lakelib.storage.paths import file_name, new_attempt_id
@@ -58,14 +60,17 @@ class RewriteWork:
     sequence: int
     run: int
     level: int
+    threads: int = 1
+    """With several small files are read ahead of the merge."""
 
 
 def rewrite_split(work: RewriteWork) -> tuple[NewFile, ...]:
     """The split's rows as finished files of one run, in key order within a bucket. An error leaves no file behind."""
     buckets = _Buckets(work)
     try:
-        for rows in _merged_rows(work):
-            buckets.write(rows)
+        with closing(_merged_rows(work)) as merged:
+            for rows in merged:
+                buckets.write(rows)
         return buckets.finish()
     except BaseException:
         buckets.discard()
@@ -75,16 +80,21 @@ def rewrite_split(work: RewriteWork) -> tuple[NewFile, ...]:
 # Reading
 
 
-def _merged_rows(work: RewriteWork) -> Iterator[pa.Table]:
+def _merged_rows(work: RewriteWork) -> Generator[pa.Table, None, None]:
     """The rows that stay, in key order, with `_op` only if they are to be stored with it."""
-    key_names = [column.name for column in work.target.primary_key]
     streams = list(_streams(work))
-    read_bytes = READ_BYTES // (max(1, len(streams)) if key_names else 1)
-    runs = [_read_stream(work, files, read_bytes) for files in streams]
-    if not key_names:
-        for run in runs:
-            yield from run
-        return
+    small = [files for files in streams if is_small(files[0])]
+    with read_ahead(small, partial(_read_small_stream, work), work.threads) as reads:
+        runs = list(_open_runs(work, streams, reads))
+        if work.target.primary_key:
+            yield from _merge(work, runs)
+        else:
+            for run in runs:
+                yield from run
+
+
+def _merge(work: RewriteWork, runs: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
+    key_names = [column.name for column in work.target.primary_key]
     window_rows = _WINDOW_BYTES // estimate_row_bytes(work.target.schema.columns)
     for window in merge_windows(runs, key_names, work.target.order_names, most_rows=window_rows):
         rows = arrange_window(window, key_names)
@@ -112,17 +122,30 @@ def _streams(work: RewriteWork) -> Iterator[list[DataFile]]:
             yield [file for files in found for file in files]
 
 
-def _read_stream(work: RewriteWork, files: Sequence[DataFile], read_bytes: int) -> Iterator[pa.Table]:
-    """The rows of files that are read as one run. Of small ones only the newest row of each key."""
-    if not is_small(files[0]):
-        yield from _read_run(work, files, read_bytes)
-        return
+def _open_runs(
+    work: RewriteWork, streams: Sequence[Sequence[DataFile]], small_reads: Sequence[Callable[[], list[pa.Table]]]
+) -> Iterator[Iterator[pa.Table]]:
+    """The rows of each stream; nothing is read yet."""
+    read_bytes = READ_BYTES // (max(1, len(streams)) if work.target.primary_key else 1)
+    waiting = iter(small_reads)
+    for files in streams:
+        if is_small(files[0]):
+            yield _once_read(next(waiting))
+        else:
+            yield _read_run(work, files, read_bytes)
+
+
+def _once_read(read: Callable[[], list[pa.Table]]) -> Iterator[pa.Table]:
+    yield from read()
+
+
+def _read_small_stream(work: RewriteWork, files: Sequence[DataFile]) -> list[pa.Table]:
+    """The rows of small files that are read as one run: only the newest row of each key."""
     key_names = [column.name for column in work.target.primary_key]
     found = [rows for rows in _read_small_files(work, files, _working_schema(work)) if rows.num_rows]
     if key_names and len(files) > 1 and found:
-        yield merge_tables(found, key_names, work.target.order_names)
-    else:
-        yield from found
+        return [merge_tables(found, key_names, work.target.order_names)]
+    return found
 
 
 def _read_small_files(work: RewriteWork, files: Sequence[DataFile], schema: pa.Schema) -> Iterator[pa.Table]:

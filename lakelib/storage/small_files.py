@@ -34,7 +34,8 @@ class AlikeFiles:
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """All rows, file by file, with the columns named."""
-        return pa.concat_tables([reader.read_all(names) for reader in self.readers]).combine_chunks()
+        leaves = self.readers[0].leaves_of(names)
+        return pa.concat_tables([reader.read_leaves(leaves) for reader in self.readers]).select(names).combine_chunks()
 
     def with_commits(self, rows: pa.Table, sequences: Sequence[int | None]) -> pa.Table:
         """The rows that `read` gave: one without a commit of its own has that of its file, where that has one."""

@@ -4,7 +4,8 @@ Rows are merged first and filtered afterwards; only what the predicate says of k
 versions of a row share, is used before.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,9 +24,10 @@ from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
-from lakelib.rows.merge import merge_tables, merge_windows
+from lakelib.rows.merge import Window, merge_tables, merge_windows
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.storage.ahead import read_ahead
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 from lakelib.storage.small_files import AlikeFiles, open_alike
@@ -73,34 +75,37 @@ def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[p
     yield from read_splits(storage, target, (split,))
 
 
-def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Iterator[pa.Table]:
-    """The rows of one split, or of several that `plan.scan.gather_splits` has put together."""
+def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split], threads: int = 1) -> Iterator[pa.Table]:
+    """The rows of one split, or of several that `plan.scan.gather_splits` has put together. With several threads small
+    files are read ahead of who takes the rows."""
     plan = _ReadPlan(target, splits)
-    runs = [_read_files(storage, plan, files) for files in gather_files(plan.files)]
-    if plan.merges:
-        names = [column.name for column in target.primary_key]
-        order_names = [column.name for column in target.sequence_by]
-        for parts in merge_windows(runs, names, order_names):
-            for rows, mask in parts:
-                yield from _finish(plan, rows, mask)
-    else:
-        for run in runs:
-            for rows in run:
-                yield from _finish(plan, rows, None)
+    with _open_runs(storage, plan, threads) as runs:
+        if plan.merges:
+            for parts in _merge(target, runs):
+                for rows, mask in parts:
+                    yield from _finish(plan, rows, mask)
+        else:
+            for run in runs:
+                for rows in run:
+                    yield from _finish(plan, rows, None)
 
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
     """The newest row of each key, marks too, with `_op` where there may be any. No predicate is asked."""
     plan = _ReadPlan(replace(target, predicate=None, asked_columns=()), (split,))
-    runs = [_read_files(storage, plan, files) for files in gather_files(plan.files)]
-    if not plan.merges:
-        yield from (_with_marks(target, rows) for run in runs for rows in run)
-        return
+    with _open_runs(storage, plan) as runs:
+        if plan.merges:
+            for parts in _merge(target, runs):
+                for rows, mask in parts:
+                    yield _with_marks(target, rows if mask is None else rows.filter(pa.array(mask)))
+        else:
+            yield from (_with_marks(target, rows) for run in runs for rows in run)
+
+
+def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[Window]:
     names = [column.name for column in target.primary_key]
     order_names = [column.name for column in target.sequence_by]
-    for parts in merge_windows(runs, names, order_names):
-        for rows, mask in parts:
-            yield _with_marks(target, rows if mask is None else rows.filter(pa.array(mask)))
+    return merge_windows(runs, names, order_names)
 
 
 def _with_marks(target: ReadTarget, rows: pa.Table) -> pa.Table:
@@ -215,17 +220,33 @@ def _ids_in(predicate: Predicate | None) -> frozenset[int]:
     return frozenset() if predicate is None else columns_of(predicate)
 
 
-def _read_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> Iterator[pa.Table]:
-    """The rows of one file, or of small files that follow each other. Where rows are merged they are one run."""
-    if not is_small(files[0]):
-        yield from _read_file(storage, plan, files[0])
-        return
+@contextmanager
+def _open_runs(storage: Storage, plan: _ReadPlan, threads: int = 1) -> Iterator[list[Iterator[pa.Table]]]:
+    """The rows of each file, and of small files that follow each other. Where rows are merged each is one run."""
+
+    def read_small(files: Sequence[DataFile]) -> list[pa.Table]:
+        return _read_small_run(storage, plan, files)
+
+    gathered = list(gather_files(plan.files))
+    with read_ahead([files for files in gathered if is_small(files[0])], read_small, threads) as reads:
+        waiting = iter(reads)
+        yield [
+            _once_read(next(waiting)) if is_small(files[0]) else _read_file(storage, plan, files[0])
+            for files in gathered
+        ]
+
+
+def _once_read(read: Callable[[], list[pa.Table]]) -> Iterator[pa.Table]:
+    yield from read()
+
+
+def _read_small_run(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> list[pa.Table]:
     found = [rows for rows in _read_small_files(storage, plan, files) if rows.num_rows]
-    if plan.merges and len(files) > 1 and found:
-        key_names = [column.name for column in plan.target.primary_key]
-        yield merge_tables(_of_one_schema(plan, found), key_names, [column.name for column in plan.target.sequence_by])
-    else:
-        yield from found
+    if not (plan.merges and len(files) > 1 and found):
+        return found
+    key_names = [column.name for column in plan.target.primary_key]
+    order_names = [column.name for column in plan.target.sequence_by]
+    return [merge_tables(_of_one_schema(plan, found), key_names, order_names)]
 
 
 def _read_small_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> Iterator[pa.Table]:

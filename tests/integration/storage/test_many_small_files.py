@@ -3,7 +3,7 @@
 import os
 import resource
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ import pytest
 
 import lakelib
 from lakelib.model.files import Split
+from lakelib.ops.compact import compact
 from lakelib.ops.inspect import reload
-from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.ops.read import ScanRequest, plan_scan, read_table
 from lakelib.plan.scan import gather_splits
 from lakelib.storage import split_reader
 from lakelib.storage.filesystem import Storage
@@ -80,6 +81,44 @@ def test_small_files_come_together(lake: lakelib.Lake, key: list[str]) -> None:
     table.compact(full=True)
     assert len(list(table.files())) == 1
     assert table.scan(columns=["id", "v", "w", "_commit"]).to_arrow().equals(before)
+
+
+@pytest.mark.parametrize("key", [[], ["id"]])
+def test_many_small_files_of_one_split_are_read_on_several_threads(
+    lake: lakelib.Lake, key: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the rows, their order and their commits are as if one had read them."""
+    monkeypatch.setattr("lakelib.plan.scan._GATHERED_FILES", 3)
+    table = lake.create_table(f"shop.ahead{len(key)}", "id bigint, v bigint", primary_key=key)
+    write = table.upsert if key else table.append
+    for number in range(20):
+        write(pa.table({"id": [number % 7, 100 + number], "v": [number, number]}))
+    table.delete("id = 3")
+    columns = ("id", "v", "_commit")
+    expected = table.scan(columns=list(columns)).to_arrow().to_pylist()
+    readers = set[str]()
+    monkeypatch.setattr("lakelib.storage.small_files.open_files", _noting_threads(open_files, readers))
+    several = replace(table._runtime, threads=40, read_threads=40)
+    one = replace(table._runtime, threads=1, read_threads=1)
+
+    for runtime in (one, several):
+        plan = plan_scan(runtime, reload(runtime, table._info), ScanRequest(columns=columns))
+        assert read_table(runtime, plan).to_pylist() == expected
+        assert any(name.startswith("lakelib-ahead") for name in readers) == (bool(key) and runtime is several)
+    compact(several, table._info, full=True)
+    assert any(name.startswith("lakelib-ahead") for name in readers)
+    assert len(list(table.files())) == 1
+    assert table.scan(columns=list(columns)).to_arrow().sort_by("_commit").to_pylist() == sorted(
+        expected, key=lambda row: row["_commit"]
+    )
+
+
+def _noting_threads(call: Callable[..., Any], names: set[str]) -> Callable[..., Any]:
+    def noting(*arguments: Any) -> Any:
+        names.add(threading.current_thread().name)
+        return call(*arguments)
+
+    return noting
 
 
 def test_buckets_of_different_depth_come_together_and_whole(lake: lakelib.Lake) -> None:
