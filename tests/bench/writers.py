@@ -75,7 +75,8 @@ def _measure(lab: Lab, tables: int, bar: int) -> Iterator[Line]:
     rate = len(waits) / seconds
     python_ms = sum(each.cpu_seconds for each in written) / len(waits) * 1000
     server_ms = server.cpu_seconds / len(waits) * 1000
-    busy = (python_ms + server_ms) / 1000 * rate / (os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    fit = cores * 1000 / (python_ms + server_ms)
     late = max(each.late_seconds for each in written)
     yield at_least(
         f"{_WRITERS} processes on {on}",
@@ -83,8 +84,9 @@ def _measure(lab: Lab, tables: int, bar: int) -> Iterator[Line]:
         bar,
         "commits/s",
         f"a commit: {python_ms:.2f} ms of CPU in Python, {server_ms:.2f} ms in PostgreSQL,"
-        f" {server.log_syncs / len(waits):.1f} syncs of its log, 2 of the file and its folder; both keep"
-        f" {busy:.0%} of the processors busy" + (f"; the last came {late:.1f} s late" if late > 0.1 else ""),
+        f" {server.log_syncs / len(waits):.1f} syncs of its log, 2 of the file and its folder; {fit:.0f} of these fit"
+        f" on {cores} processors, which were busy with them for {rate / fit:.0%} of the time"
+        + (f"; the last writer came {late:.1f} s late" if late > 0.1 else ""),
     )
     yield at_most(
         f"the longest wait of them on {on}",
