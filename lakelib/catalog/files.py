@@ -114,7 +114,7 @@ def _load_files(db: Connection, wanted: FileQuery) -> FoundFiles:
     parameters["partition_ids"] = list(partitions or ())
     parameters["chosen_partition_ids"] = list(wanted.partition_ids or ())
     with db.cursor(binary=True) as cursor:
-        files = tuple(file_from_row(row) for row in cursor.execute(statement, parameters))
+        files = tuple(map(file_from_row, cursor.execute(statement, parameters).fetchall()))
     if partitions is None:
         partitions = _partitions_by_id(db, sorted({file.partition_id for file in files}))
     return FoundFiles(files=files, partitions=partitions)

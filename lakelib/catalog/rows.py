@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
+from functools import lru_cache
 from typing import Any
 
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
@@ -15,10 +16,13 @@ from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableIn
 Row = Mapping[str, Any]
 
 _UNKNOWN_BOUNDS = ColumnBounds()
+_MOST_SCHEMAS = 256
 
 
-def schema_from_columns(schema_id: int, columns: list[dict[str, Any]]) -> TableSchema:
-    return TableSchema(id=schema_id, columns=tuple(Column(**column) for column in columns))
+@lru_cache(maxsize=_MOST_SCHEMAS)
+def schema_from_json(schema_id: int, columns: str) -> TableSchema:
+    """The same text gives the same value: what was worked out for a schema is found by it again."""
+    return TableSchema(id=schema_id, columns=tuple(Column(**column) for column in json.loads(columns)))
 
 
 def columns_to_json(schema: TableSchema) -> str:
@@ -40,7 +44,7 @@ def table_from_row(row: Row) -> TableInfo:
         namespace=row["namespace"],
         name=row["name"],
         location=row["location"],
-        schema=schema_from_columns(row["schema_id"], row["columns"]),
+        schema=schema_from_json(row["schema_id"], row["columns"]),
         primary_key_ids=tuple(row["primary_key"]),
         partition_ids=tuple(row["partition_by"]),
         sequence_ids=tuple(row["sequence_by"]),

@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import columns_to_json, schema_from_columns, table_from_row
+from lakelib.catalog.rows import columns_to_json, schema_from_json, table_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions
@@ -104,7 +104,7 @@ def load_table(catalog: Catalog, table_id: int, name: str) -> TableInfo:
 def load_schemas(catalog: Catalog, table_id: int, ids: set[int]) -> dict[int, TableSchema]:
     """Schema versions of a table by id."""
     rows = catalog.all("load_schemas", {"table_id": table_id, "ids": sorted(ids)})
-    return {row["id"]: schema_from_columns(row["id"], row["columns"]) for row in rows}
+    return {row["id"]: schema_from_json(row["id"], row["columns"]) for row in rows}
 
 
 def drop_table(catalog: Catalog, namespace: str, name: str) -> bool:

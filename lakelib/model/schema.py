@@ -50,9 +50,17 @@ class TableSchema:
         """The columns of those ids, in the order of the ids."""
         return tuple(self._by_id[column_id] for column_id in column_ids)
 
+    def __hash__(self) -> int:
+        return self._hash
+
     def __getstate__(self) -> dict[str, object]:
         """A pickle holds the columns once."""
         return {"id": self.id, "columns": self.columns}
+
+    @cached_property
+    def _hash(self) -> int:
+        """Schemas are what plans are remembered by: of a wide one it takes a while."""
+        return hash((self.id, self.columns))
 
     @cached_property
     def _by_id(self) -> Mapping[int, Column]:

@@ -27,7 +27,7 @@ class RowSource(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """What the rows take in memory already; 0 if they come as a stream."""
+        """What the rows take in memory already, with all that is in the same buffers; 0 if they come as a stream."""
 
     def batches(self) -> Iterator[pa.RecordBatch]: ...
 
@@ -54,7 +54,7 @@ class ArrowSource:
 
     @property
     def size_bytes(self) -> int:
-        return self.data.nbytes if isinstance(self.data, pa.Table) else 0
+        return self.data.get_total_buffer_size() if isinstance(self.data, pa.Table) else 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if isinstance(self.data, pa.Table):
@@ -113,7 +113,7 @@ def _session_of(data: Any) -> Any:
     """That of a data frame, or of a source that Spark's tasks read."""
     if _is_spark_frame(data):
         return data.sparkSession
-    is_source = isinstance(data, RowSource) and not isinstance(data, pa.Table)
+    is_source = not isinstance(data, pa.Table) and isinstance(data, RowSource)
     return getattr(data, "session", None) if is_source else None
 
 

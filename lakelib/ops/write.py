@@ -89,9 +89,11 @@ def write_rows(
             single_run=bool(request.aux_order),
         )
 
-    source.check(work(wanted))
+    checked = work(wanted)
+    source.check(checked)
     new_schema = draft and _under_own_ids(runtime, table, draft)
-    written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
+    final = work(new_schema) if new_schema else checked
+    written = source.write(final, threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
         raise InvalidInputError(
             f"There are no rows for {table.full_name}.", kind="empty_source", remedy="Give rows, or allow none."

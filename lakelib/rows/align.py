@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, colu
 from lakelib.rows.widen import widened_type
 
 _MOST_SHOWN_BYTES = 80
+_MOST_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,19 @@ def plan_alignment(
     `extra` columns are carried along untouched, under the given names; one that is a column of the target anyway is
     not repeated. With `only_ids` just those columns of the target are wanted, and all others of the source ignored.
     """
+    return _plan_alignment(source, target, required_ids, tuple(extra), explicit_cast, only_ids)
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def _plan_alignment(
+    source: pa.Schema,
+    target: TableSchema,
+    required_ids: frozenset[int],
+    extra: tuple[str, ...],
+    explicit_cast: bool,
+    only_ids: frozenset[int] | None,
+) -> Alignment:
+    """Writers mostly come again with rows of the schema of the last ones. What metadata says has no part in it."""
     places = places_by_name(source)
     wanted = [column for column in target.columns if only_ids is None or column.id in only_ids]
     carried = _extra_places(extra, places, wanted)
@@ -83,7 +98,7 @@ def plan_alignment(
         _plan_column(source, places, column, not column.nullable or column.id in required_ids, rules)
         for column in wanted
     )
-    fields = [source.field(place).with_name(name) for name, place in carried.items()]
+    fields = [source.field(place).with_name(name).remove_metadata() for name, place in carried.items()]
     return Alignment(
         source=source,
         schema=pa.schema(list(arrow_schema(wanted)) + fields),

@@ -12,6 +12,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import MAX_PARTITION_KEY_BYTES, PartitionKey
 from lakelib.model.schema import Column
+from lakelib.rows.buffers import takes_more
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.sort import group_order
 from lakelib.rows.values import raw_values
@@ -76,10 +77,10 @@ def cut_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch
 
     Batches that share their bytes (of a dictionary, for example) are cut as if each row had an equal part of them.
     """
-    size_bytes = batch.nbytes
-    if size_bytes <= most_bytes or batch.num_rows < 2:
+    if batch.num_rows < 2 or not takes_more(batch, most_bytes):
         yield batch
         return
+    size_bytes = batch.nbytes
     step = max(1, batch.num_rows * most_bytes // size_bytes)
     parts = [batch.slice(start, step) for start in range(0, batch.num_rows, step)]
     are_shared = sum(part.nbytes for part in parts) > 2 * size_bytes

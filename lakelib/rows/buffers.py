@@ -58,11 +58,19 @@ def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def takes_more(rows: pa.RecordBatch | pa.Table, most_bytes: int) -> bool:
+    """Whether the rows take more than so many bytes. What their buffers have in all, whoever's it is, is known long
+    before which parts of them are theirs."""
+    return bool(rows.get_total_buffer_size() > most_bytes and rows.nbytes > most_bytes)
+
+
 def with_near_buffers(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch; columns with 64-bit positions that may lie too far inside their buffers for 32 bits are copied.
 
     pyarrow refuses to convert such a slice, however small it is.
     """
+    if batch.get_total_buffer_size() <= LARGEST_OFFSET:
+        return batch
     for place, column in enumerate(batch.columns):
         if "large_" in str(column.type) and sum(buffer.size for buffer in column.buffers() if buffer) > LARGEST_OFFSET:
             near = column.take(pa.array(np.arange(len(column))))

@@ -24,6 +24,9 @@ from lakelib.storage.listing import DELETE_BATCH, FailedDelete, FileEntry, list_
 from lakelib.storage.paths import complete_uri, join_uri, split_uri
 from lakelib.storage.s3 import S3Store
 
+_WRITE_BYTES = 64 * 1024
+"""What a local file is written in, at least: Parquet hands on each header and page for itself."""
+
 
 def open_storage(location_root: str, settings: StorageSettings) -> "Storage":
     """The storage below a URI or path. Nothing is contacted yet. Raises InvalidInputError on an unknown scheme."""
@@ -217,10 +220,13 @@ class _LocalStore:
 
     def open_output(self, name: str) -> pa.NativeFile:
         try:
-            return self.filesystem.open_output_stream(name, compression=None)
+            return self._open_new(name)
         except FileNotFoundError:
             _make_durable_folders(os.path.dirname(name))
-            return self.filesystem.open_output_stream(name, compression=None)
+            return self._open_new(name)
+
+    def _open_new(self, name: str) -> pa.NativeFile:
+        return self.filesystem.open_output_stream(name, compression=None, buffer_size=_WRITE_BYTES)
 
     def list_files(self, folder: str) -> Iterator[FileEntry]:
         return list_local(folder)

@@ -22,6 +22,7 @@ NAN_COLUMNS = b"lake.nan_columns"
 _ARROW_SCHEMA = b"ARROW:schema"
 """Key in a footer: what Arrow knows of the columns and Parquet does not."""
 
+_NAN = float("nan")
 _MOST_LAYOUTS = 16
 _layouts: tuple[tuple[pq.ParquetSchema, bytes | None, "Layout"], ...] = ()
 """Of the files that were opened lately, newest first, and what their footers say of it."""
@@ -38,13 +39,12 @@ thread and four, of which a footer has about 120; the fewest columns come last.
 
 
 class _Raw(NamedTuple):
-    """A column chunk's statistics. Its bounds are None where all values are null, or where they are not `complete`."""
+    """A column chunk's statistics. Its bounds are None where all values are null, or where they are not known."""
 
     lower: Raw | None
     upper: Raw | None
     null_count: int | None
     row_count: int
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +123,18 @@ def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text
     leaves = footer.layout.leaves.get(column_name, range(0))
     if len(leaves) != 1 or not is_sortable(type_text):
         return Bounds(row_count=row_count)
-    raw = _raw_statistics(footer.metadata, row_group, leaves.start)
+    raw = _raw_statistics(footer.metadata.row_group(row_group), leaves.start)
     may_hold_nan = footer.nan_columns is None or column_name in footer.nan_columns
-    return _encoded(type_text, [raw], is_float(type_text) and may_hold_nan)
+    return _encoded(type_text, raw, is_float(type_text) and may_hold_nan)
 
 
 def file_bounds(
     metadata: pq.FileMetaData, leaves: Mapping[str, range], columns: Sequence[Column], nan_columns: frozenset[str]
 ) -> ColumnBounds:
     """The bounds of a whole file, long ones cut. `nan_columns` are the columns that hold a NaN."""
+    row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     found = {
-        column.id: _file_column_bounds(metadata, leaves[column.name].start, column.type, column.name in nan_columns)
+        column.id: _file_column_bounds(row_groups, leaves[column.name].start, column.type, column.name in nan_columns)
         for column in columns
         if column.name in leaves and is_sortable(column.type)
     }
@@ -150,33 +151,44 @@ def is_float(type_text: str) -> bool:
     return type_text in ("float", "double")
 
 
-def _file_column_bounds(metadata: pq.FileMetaData, leaf: int, type_text: str, holds_nan: bool) -> Bounds:
-    chunks = [_raw_statistics(metadata, row_group, leaf) for row_group in range(metadata.num_row_groups)]
-    return _encoded(type_text, chunks, holds_nan)
+def _file_column_bounds(
+    row_groups: Sequence[pq.RowGroupMetaData], leaf: int, type_text: str, holds_nan: bool
+) -> Bounds:
+    bounds = [_encoded(type_text, _raw_statistics(row_group, leaf), holds_nan) for row_group in row_groups]
+    return bounds[0] if len(bounds) == 1 else _joined(bounds, holds_nan)
 
 
-def _raw_statistics(metadata: pq.FileMetaData, row_group: int, leaf: int) -> _Raw:
-    chunk = metadata.row_group(row_group).column(leaf)
+def _raw_statistics(row_group: pq.RowGroupMetaData, leaf: int) -> _Raw:
+    chunk = row_group.column(leaf)
     row_count, statistics = chunk.num_values, chunk.statistics
     if statistics is None:
-        return _Raw(None, None, None, row_count, False)
+        return _Raw(None, None, None, row_count)
     null_count = statistics.null_count if statistics.has_null_count else None
     if not statistics.has_min_max:
-        return _Raw(None, None, null_count, row_count, null_count == row_count)
-    return _Raw(statistics.min_raw, statistics.max_raw, null_count, row_count, True)
+        return _Raw(None, None, null_count, row_count)
+    return _Raw(statistics.min_raw, statistics.max_raw, null_count, row_count)
 
 
-def _encoded(type_text: str, chunks: Sequence[_Raw], holds_nan: bool) -> Bounds:
-    known = all(chunk.complete for chunk in chunks)
-    lowers = [_encode(type_text, chunk.lower) for chunk in chunks if chunk.lower is not None]
-    uppers = [_encode(type_text, chunk.upper) for chunk in chunks if chunk.upper is not None]
-    nulls = [chunk.null_count for chunk in chunks if chunk.null_count is not None]
-    upper = encode(type_text, float("nan")) if holds_nan else max(uppers, default=None) if known else None
+def _encoded(type_text: str, raw: _Raw, holds_nan: bool) -> Bounds:
+    upper = None if raw.upper is None else _encode(type_text, raw.upper)
     return Bounds(
-        lower=min(lowers, default=None) if known else None,
-        upper=upper,
-        null_count=sum(nulls) if len(nulls) == len(chunks) else None,
-        row_count=sum(chunk.row_count for chunk in chunks),
+        lower=None if raw.lower is None else _encode(type_text, raw.lower),
+        upper=encode(type_text, _NAN) if holds_nan else upper,
+        null_count=raw.null_count,
+        row_count=raw.row_count,
+    )
+
+
+def _joined(parts: Sequence[Bounds], holds_nan: bool) -> Bounds:
+    """Of all row groups. One whose rows are all NULL has no bounds, and the others' hold for it too."""
+    known = all(part.lower is not None or part.null_count == part.row_count for part in parts)
+    nulls = [part.null_count for part in parts if part.null_count is not None]
+    uppers = (part.upper for part in parts if part.upper is not None)
+    return Bounds(
+        lower=min((part.lower for part in parts if part.lower is not None), default=None) if known else None,
+        upper=max(uppers, default=None) if known or holds_nan else None,
+        null_count=sum(nulls) if len(nulls) == len(parts) else None,
+        row_count=sum(part.row_count for part in parts),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
 from lakelib.plan.prune import Bounds
 from lakelib.plan.scan import SMALL_FILE_BYTES
+from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
 from lakelib.storage.failures import translated_reading, translated_writing
 from lakelib.storage.filesystem import Storage
@@ -26,6 +28,7 @@ from lakelib.storage.footers import (
     NAN_COLUMNS,
     Footer,
     FooterCache,
+    Layout,
     arrange_leaves,
     file_bounds,
     has_path_of_its_own,
@@ -52,6 +55,8 @@ _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestam
 
 _MOST_REQUESTS = 32
 """So many small files of a distant store are fetched at a time: nearly all of it is waiting."""
+
+_MOST_LAYOUTS = 64
 
 _footers = FooterCache(CACHE_BYTES)
 
@@ -347,8 +352,8 @@ class FileWriter:
         self._storage = storage
         self._path = path
         self._uri = storage.uri_of(path)
-        self._schema = _with_field_ids(schema, columns)
-        self._nested = nested_columns(schema)
+        layout = _plan_layout(schema, tuple(columns))
+        self._schema, self._nested, self._leaves = layout.schema, layout.nested, layout.leaves
         self._columns = columns
         self._options = options
         self._lookup_columns = lookup_columns
@@ -375,12 +380,11 @@ class FileWriter:
             self._stream.close()
         self._storage.make_durable(self._path)
         metadata = self._metadata[0]
-        leaves = arrange_leaves(self._schema)
         return WrittenParquet(
             path=self._path,
             row_count=metadata.num_rows,
             size_bytes=size_bytes,
-            bounds=file_bounds(metadata, leaves, self._columns, frozenset(self._nan_columns)),
+            bounds=file_bounds(metadata, self._leaves, self._columns, frozenset(self._nan_columns)),
         )
 
     def discard(self) -> None:
@@ -411,7 +415,8 @@ class FileWriter:
 
     def _choose_compression(self, first: pa.Table) -> str:
         """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
-        return self._options.compression if first.nbytes > _LEAST_COLUMN_BYTES * first.num_columns else "none"
+        is_worth_it = takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns)
+        return self._options.compression if is_worth_it else "none"
 
     def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
         """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
@@ -442,11 +447,15 @@ class FileWriter:
                 self._nan_columns.add(name)
 
 
-def _with_field_ids(schema: pa.Schema, columns: Sequence[Column]) -> pa.Schema:
+@lru_cache(maxsize=_MOST_LAYOUTS)
+def _plan_layout(schema: pa.Schema, columns: tuple[Column, ...]) -> Layout:
+    """Of files with the ids of those columns: a writer of one mostly writes more of the same."""
     ids = {column.name: column.id for column in columns}
-    return pa.schema(
-        [field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field for field in schema]
-    )
+    fields = [
+        field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field.remove_metadata()
+        for field in schema
+    ]
+    return Layout(schema=pa.schema(fields), leaves=arrange_leaves(schema), nested=nested_columns(schema))
 
 
 def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:

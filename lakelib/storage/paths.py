@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.files import PartitionKey
@@ -30,6 +31,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?\Z", re.DOTALL)
 _LOGIN = re.compile(r":/.*@", re.DOTALL)
 _OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
 _MICROS_PER_DAY = 86_400_000_000
+_MOST_KNOWN = 1024
+"""So many names are known from the last time: those of a few tables and partitions come again with each file."""
 
 
 def partition_path(columns: Sequence[Column], key: PartitionKey) -> str:
@@ -94,6 +97,7 @@ def join_uri(uri: str, path: str) -> str:
     return f"{uri}{separator}{path}" if path else uri
 
 
+@lru_cache(maxsize=_MOST_KNOWN)
 def _normal_uri(text: str, scheme: str, rest: str) -> str:
     scheme = SCHEME_ALIASES.get(scheme, scheme)
     if scheme not in SCHEMES:
@@ -136,6 +140,7 @@ def _local_uri(text: str, rest: str) -> str:
     return f"file://{os.path.normpath('/' + path.lstrip('/'))}"
 
 
+@lru_cache(maxsize=_MOST_KNOWN)
 def _segment(column: Column, encoded: bytes | None) -> str:
     name = _escape(column.name, also_first="_.")
     value = NULL_VALUE if encoded is None else _escape(_text(column.type, encoded), also_first="_")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ _REMOTE_WRITERS = 16
 _WAITING_BYTES = 16 * MIB
 """What those threads may hold at a time."""
 
+_MOST_SCHEMAS = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTarget:
@@ -75,14 +78,18 @@ class RunTarget:
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of a file."""
-        loose = self.holds_deletes
-        keys = {column.id for column in self.primary_key}
-        fields = [
-            arrow_field(column).with_nullable(column.nullable or (loose and column.id not in keys))
-            for column in self.schema.columns
-        ]
-        hidden = (COMMIT_COLUMN, OP_COLUMN) if self.holds_deletes else (COMMIT_COLUMN,)
-        return pa.schema(fields + [hidden_field(name) for name in hidden])
+        return _stored_schema(self.schema, self.primary_key, self.holds_deletes)
+
+
+@lru_cache(maxsize=_MOST_SCHEMAS)
+def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool) -> pa.Schema:
+    keys = {column.id for column in primary_key}
+    fields = [
+        arrow_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
+        for column in schema.columns
+    ]
+    hidden = (COMMIT_COLUMN, OP_COLUMN) if holds_deletes else (COMMIT_COLUMN,)
+    return pa.schema(fields + [hidden_field(name) for name in hidden])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,17 +175,17 @@ class RunWriter:
     def _arrange_chunk(self) -> None:
         if not self._chunk:
             return
-        chunk, row_count = self._chunk, self._chunk_rows
+        chunk, size_bytes, row_count = self._chunk, self._chunk_bytes, self._chunk_rows
         self._chunk = []
         self._chunk_bytes = self._chunk_rows = 0
         if row_count < _SMALL_ROWS and not self._arranging:
-            self._hold(self._arrange(chunk))
+            self._hold(self._arrange(chunk, size_bytes))
             return
-        self._arranging.append(self._workers().submit(self._arrange, chunk))
+        self._arranging.append(self._workers().submit(self._arrange, chunk, size_bytes))
         while len(self._arranging) > self._threads:
             self._hold(self._arranging.pop(0).result())
 
-    def _arrange(self, chunk: list[pa.RecordBatch]) -> _Arranged:
+    def _arrange(self, chunk: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
         batch = chunk[0] if len(chunk) == 1 else pa.concat_batches(chunk)
         target = self._target
         pieces = arrange_rows(
@@ -188,7 +195,7 @@ class RunWriter:
             likely_depth(target.buckets),
             least_piece_rows=_LEAST_PIECE_ROWS,
         )
-        return _Arranged(pieces=pieces, size_bytes=batch.nbytes, row_count=batch.num_rows)
+        return _Arranged(pieces=pieces, size_bytes=size_bytes, row_count=batch.num_rows)
 
     def _hold(self, arranged: _Arranged) -> None:
         if self._pieces and self._held_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
@@ -232,6 +239,8 @@ class RunWriter:
         return list(groups.values())
 
     def _choose_depth(self, pieces: Sequence[Piece]) -> int:
+        if not choose_depth(self._held_bytes, self._target.buckets, self._target.options):
+            return 0  # for all partitions together: to look at each would take longer than to write a few rows
         size_bytes = sum(piece.rows.nbytes for piece in pieces)
         return choose_depth(size_bytes, self._target.buckets, self._target.options)
 
@@ -267,12 +276,17 @@ class RunWriter:
         rows = pa.Table.from_batches(group.batches).combine_chunks()
         group.batches.clear()
         rows = _with_hidden(self._sorted(rows), self._stored_schema)
-        file_count = choose_file_count(rows.nbytes, self._target.options)
+        file_count = self._choose_file_count(rows)
         step = -(-rows.num_rows // file_count)
         return [self._write_file(group, rows.slice(start, step)) for start in range(0, rows.num_rows, step)]
 
+    def _choose_file_count(self, rows: pa.Table) -> int:
+        options = self._target.options
+        most = choose_file_count(self._held_bytes, options)
+        return 1 if most == 1 else choose_file_count(rows.nbytes, options)
+
     def _sorted(self, rows: pa.Table) -> pa.Table:
-        if not self._target.primary_key:
+        if not self._target.primary_key or rows.num_rows < 2:
             return rows
         keys = [whole_array(rows.column(column.name)) for column in self._target.primary_key]
         order = newest_order(keys, [whole_array(rows.column(name)) for name in self._target.order_names])

@@ -22,6 +22,7 @@ from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
 from tests.bench.wide import measure_wide
+from tests.bench.writers import measure_writers
 
 _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
     "load": Orders.measure_load,
@@ -31,6 +32,7 @@ _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
 }
 _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
+    "writers": measure_writers,
     "plan": measure_many_files,
     "cold": measure_cold,
     "wide": measure_wide,

@@ -25,7 +25,7 @@ def measure_commits(lab: Lab) -> Iterator[Line]:
         "bench.trickle", orders_schema("int64"), primary_key=["order_id"], partition_by=["dt"], buckets=BUCKETS
     )
     count = _COMMITS // (10 if lab.quick else 1)
-    rows = [_one_row(number) for number in range(count)]
+    rows = [one_row(number) for number in range(count)]
     floor = median_seconds(_floors(lab, rows))
     upsert = median_seconds(_upserts(table, rows))
     yield at_most(
@@ -37,7 +37,7 @@ def measure_commits(lab: Lab) -> Iterator[Line]:
         "median; peer: one Parquet file synchronised to disk, one insert committed",
         peer=f"{floor * 1000:.2f} ms",
     )
-    staged = [table.stage_upsert(_one_row(number)) for number in range(_STAGED)]
+    staged = [table.stage_upsert(one_row(number)) for number in range(_STAGED)]
     publish = median_seconds([commit.publish for commit in staged])
     yield at_most(
         "publish alone",
@@ -49,7 +49,8 @@ def measure_commits(lab: Lab) -> Iterator[Line]:
     )
 
 
-def _one_row(number: int) -> pa.Table:
+def one_row(number: int) -> pa.Table:
+    """Of a key that comes again now and then."""
     key = np.random.default_rng(number).integers(0, 500, 1)
     return pa.Table.from_batches([make_orders(key, "int64", seed=number)])
 

@@ -59,6 +59,19 @@ def at_most(operation: str, shown: str, value: float, bar: float, unit: str, not
     )
 
 
+def at_least(operation: str, value: float, bar: float, unit: str, note: str = "") -> Line:
+    """A value that must not be below the bar."""
+    return Line(
+        operation=operation,
+        ours=f"{value:.0f} {unit}",
+        peer="-",
+        figure=f"{value:.0f}",
+        bar=f"≥ {bar:g}",
+        met=value >= bar,
+        note=note,
+    )
+
+
 def show_seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 0.5 else f"{seconds * 1000:.1f} ms"
 

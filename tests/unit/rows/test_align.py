@@ -426,3 +426,28 @@ def test_whole_numbers_for_a_narrower_column_are_refused_with_the_way_out() -> N
     assert "int64 in the data and int in the table" in refused(pa.table({"id": [1], "v": [1]}))
     assert "explicit_cast=True" in refused(pa.table({"id": [1], "v": [1]}))
     assert aligned(pa.table({"id": [1], "v": [1]}), explicit_cast=True)["v"].to_pylist() == [1]
+
+
+def test_rows_of_a_known_schema_are_aligned_by_the_plan_that_was_made_for_it() -> None:
+    source = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("at", pa.int32())])
+    again = pa.schema([field.with_metadata({"written": "later"}) for field in source])
+    same = TableSchema(id=TARGET.id, columns=TARGET.columns)
+    first = plan_alignment(source, TARGET, required_ids=KEY, extra=["at"])
+    assert plan_alignment(source, same, required_ids=KEY, extra=["at"]) is first
+    assert plan_alignment(again, TARGET, required_ids=KEY, extra=["at"]).schema.equals(first.schema, True)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"required_ids": frozenset((1, 2))},
+        {"extra": ["id"]},
+        {"explicit_cast": True},
+        {"only_ids": KEY},
+        {"target": schema_of(("id", "bigint"), ("v", "bigint"), ("ts", "timestamp"))},
+        {"source": pa.schema([("id", pa.int64()), ("v", pa.int16())])},
+    ],
+)
+def test_a_plan_is_for_what_it_was_made_for(changed: dict[str, Any]) -> None:
+    asked = {"source": pa.schema([("id", pa.int64()), ("v", pa.int32())]), "target": TARGET, "required_ids": KEY}
+    assert plan_alignment(**(asked | changed)) is not plan_alignment(**asked)

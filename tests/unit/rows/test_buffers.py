@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib.rows import buffers
-from lakelib.rows.buffers import with_near_buffers
+from lakelib.rows.buffers import takes_more, with_near_buffers
 
 TEXTS = [str(number) * 10 for number in range(100)]
 
@@ -29,3 +29,10 @@ def test_columns_of_32_bits_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(buffers, "LARGEST_OFFSET", 1)
     batch = pa.record_batch({"v": TEXTS})
     assert with_near_buffers(batch) is batch
+
+
+def test_a_slice_takes_what_its_own_rows_take() -> None:
+    batch = pa.record_batch({"v": pa.array(range(1000), pa.int64())})
+    assert takes_more(batch, 7_999)
+    assert not takes_more(batch, 8_000)
+    assert not takes_more(batch.slice(10, 2), 16)

@@ -30,21 +30,21 @@ on conflict do nothing;
 
 -- A table at its head, by name.
 -- name: load_table_by_name
-select t.*, s.columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
+select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
 left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
 
 -- A table at its head, by id.
 -- name: load_table_by_id
-select t.*, s.columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
+select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
 left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.id = %(table_id)s and t.dropped_at is null;
 
 -- Schema versions of a table.
 -- name: load_schemas
-select id, columns from lake.table_schema where table_id = %(table_id)s and id = any(%(ids)s);
+select id, columns::text as columns from lake.table_schema where table_id = %(table_id)s and id = any(%(ids)s);
 
 -- The name is free from now on; the table's rows stay for whoever reclaims its files.
 -- name: drop_table
