@@ -38,7 +38,7 @@ from tests.property.lake_values import (
 STEPS_A_RUN = 60
 RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "40"))
 """For each of the three tests. `make soak` asks for so many that there are 20,000 steps in all."""
-LEAST_STEPS = 30 * RUNS
+LEAST_STEPS = 34 * RUNS
 
 _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
 _APPLICATIONS = ("etl", "app's")
