@@ -18,7 +18,7 @@ lint: setup  ## ruff, mypy and the layers
 	.venv/bin/lint-imports
 
 test: lint  ## set-up, lint and all tests
-	$(PYTHON) -m pytest -n 3 --dist worksteal
+	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo
@@ -42,9 +42,10 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; then crowds of writers
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the long lake machine
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
+	LAKE_MACHINE_RUNS=200 $(PYTHON) -m pytest tests/property/test_lake_machine.py --timeout 3600
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

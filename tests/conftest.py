@@ -5,9 +5,9 @@ Each test process has services of its own. They live under /tmp and end with the
 
 import ctypes
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -28,6 +28,11 @@ os.environ["AWS_RESPONSE_CHECKSUM_VALIDATION"] = "when_required"
 # Spark would start the python3 that is first on PATH.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+# The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
+# garbage in one thread.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
+
 import boto3
 import psycopg
 import pytest
@@ -42,14 +47,41 @@ from lakelib.storage.filesystem import Storage, open_storage
 collect_ignore = ["e2e"]
 """Tests of a live Airflow, which take minutes: `make e2e` names their folder."""
 
+LONGEST_FIRST = (
+    "dags/test_runs.py",
+    "property/test_lake_machine.py",
+    "dags/test_flow.py",
+    "integration/spark/test_standalone.py",
+    "dags/test_operator.py",
+    "property/test_two_versions.py",
+    "acceptance/test_reading.py",
+    "acceptance/test_compaction.py",
+    "acceptance/test_buckets.py",
+    "integration/gates/test_engines.py",
+    "integration/faults/test_crowds.py",
+    "integration/faults/test_network.py",
+    "integration/faults/test_embedded_folder.py",
+    "integration/faults/test_lost_replies.py",
+    "integration/catalog/test_one_folder.py",
+    "jobs/test_examples.py",
+    "integration/faults/test_crash_matrix.py",
+    "acceptance/test_long_predicates.py",
+    "acceptance/test_values.py",
+    "integration/faults/test_stuck_publishers.py",
+    "jobs/test_ingest_killed.py",
+    "integration/spark/test_event_log.py",
+)
+"""`make test` gives each process file after file. Those that take half a minute and more are not to be the last, when
+nothing is left for the other processes to do."""
+
 BUCKET = "lake"
+_TESTS = Path(__file__).parent
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
 _SPARK_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "Asia/Kolkata",
     "spark.sql.shuffle.partitions": "2",
@@ -59,6 +91,11 @@ _SPARK_SETTINGS = {
 
 settings.register_profile("ci", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {_TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")
@@ -185,12 +222,11 @@ def _start_postgresql(folder: Path) -> Any:
 
 @contextmanager
 def _started_s3(folder: str) -> Iterator[str]:
-    port = _free_port()
-    with open(f"{folder}/server.log", "wb") as log:
-        process = subprocess.Popen(_s3_command(f"{folder}/data", port), stderr=log, preexec_fn=_die_with_parent)
-    endpoint = f"http://127.0.0.1:{port}"
+    log_file = Path(folder, "server.log")
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(_s3_command(f"{folder}/data"), stderr=log, preexec_fn=_die_with_parent)
     try:
-        _wait_for_port(port, process)
+        endpoint = _wait_for_endpoint(log_file, process)
         client = _s3_client(endpoint)
         client.create_bucket(Bucket=BUCKET)
         client.close()
@@ -200,10 +236,9 @@ def _started_s3(folder: str) -> Iterator[str]:
         process.wait()
 
 
-def _s3_command(folder: str, port: int) -> list[str]:
+def _s3_command(folder: str) -> list[str]:
     os.makedirs(folder)
     program = Path(sysconfig.get_path("scripts"), "rclone")
-    address, login = f"127.0.0.1:{port}", f"{_ACCESS_KEY},{_SECRET_KEY}"
     # Else a ranged read first waits 20 ms for an earlier range to be asked for.
     return [
         str(program),
@@ -211,8 +246,8 @@ def _s3_command(folder: str, port: int) -> list[str]:
         "serve",
         "s3",
         folder,
-        f"--addr={address}",
-        f"--auth-key={login}",
+        "--addr=127.0.0.1:0",
+        f"--auth-key={_ACCESS_KEY},{_SECRET_KEY}",
         "--vfs-read-wait=0",
     ]
 
@@ -227,22 +262,14 @@ def _s3_client(endpoint: str) -> Any:
     )
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def _wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_for_endpoint(log_file: Path, process: subprocess.Popen[bytes]) -> str:
+    """It says where it listens once it does."""
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise RuntimeError("The S3 service did not start; its log is beside its data.")
+        if found := re.search(r"server on \[(http://[\d.:]+)/\]", log_file.read_text()):
+            return found[1]
+        time.sleep(0.02)
+    raise RuntimeError(f"The S3 service did not start:\n{log_file.read_text()}")
 
 
 def _die_with_parent() -> None:

@@ -1,5 +1,6 @@
 """Runs of the project's own DAGs, with real jobs on Spark, on the tables of the demo's shop."""
 
+import os
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -19,7 +20,7 @@ GOOD, NEXT, BAD = "2026-11-02", "2026-11-03", "2026-11-04"
 def lab(open_lab: Callable[..., Lab], place: Place) -> Lab:
     for day in (GOOD, NEXT, BAD):
         write_day(place.landing, date.fromisoformat(day), bad=day == BAD)
-    lab = open_lab()
+    lab = open_lab(SPARK_SUBMIT_OPTS=f"{os.environ['SPARK_SUBMIT_OPTS']} -Dspark.sql.shuffle.partitions=2")
     lab("parse")
     return lab
 

@@ -18,7 +18,6 @@ from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "killed:1"
-_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 _CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "status"}, "scope": "merged"}
 
 Kill = Callable[..., None]
@@ -47,7 +46,6 @@ def kill(lake: Lake) -> Kill:
             "LAKE_CATALOG": str(settings.catalog),
             "SPARK_MASTER": "local[1]",
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "JDK_JAVA_OPTIONS": _QUICK_START,
         }
         command = [sys.executable, "-m", "tests.jobs.killed_job", moment, query, job, *map(str, arguments)]
         process = subprocess.Popen(

@@ -16,13 +16,10 @@ from tests.jobs.conftest import NewTable, rows_of
 ROOT = Path(__file__).resolve().parents[2]
 _QUIET = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.driver.bindAddress": "127.0.0.1"}
 
-_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""These JVMs live for seconds."""
-
 
 def _environment(lake: Lake) -> dict[str, str]:
     settings = {"LAKE_WAREHOUSE": lake.settings.warehouse, "LAKE_CATALOG": str(lake.settings.catalog)}
-    return {**os.environ, **settings, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": _QUICK_START}
+    return {**os.environ, **settings, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def _run(command: list[str], environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:

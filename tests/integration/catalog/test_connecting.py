@@ -14,8 +14,10 @@ import pytest
 import lakelib
 from lakelib.catalog.connect import Catalog
 from tests.conftest import drop_database
+from tests.integration.catalog.guarded import guarded
 
-_AT_ONCE_SECONDS = 2.0
+_AT_ONCE_SECONDS = 15.0
+"""Half as long as what may pass is tried again, and long enough for a machine that is busy."""
 
 
 def refused(url: str, tmp_path: Path) -> lakelib.LakeError:
@@ -48,21 +50,9 @@ def test_a_wrong_password_is_refused_at_once_and_is_not_in_the_message(
     make_database: Callable[[], str], tmp_path: Path
 ) -> None:
     url = make_database()
-    with psycopg.connect(url, autocommit=True) as connection:
-        [(folder,)] = connection.execute("show data_directory").fetchall()
-        rules = Path(folder, "pg_hba.conf")
-        before = rules.read_text()
-        connection.execute("create role guarded login password 'right'")
-        rules.write_text(f"local all guarded scram-sha-256\n{before}")
-        connection.execute("select pg_reload_conf()")
-        time.sleep(0.2)
-        try:
-            wrong = refused(url.replace("postgres:@", f"guarded:{quote('wr@ng/secret', safe='')}@"), tmp_path)
-            missing = refused(url.replace("postgres:@", "guarded@"), tmp_path)
-        finally:
-            rules.write_text(before)
-            connection.execute("select pg_reload_conf()")
-            connection.execute("drop role guarded")
+    with guarded(url):
+        wrong = refused(url.replace("postgres:@", f"guarded:{quote('wr@ng/secret', safe='')}@"), tmp_path)
+        missing = refused(url.replace("postgres:@", "guarded@"), tmp_path)
     drop_database(url)
 
     for error in (wrong, missing):
@@ -105,7 +95,7 @@ def test_a_server_that_is_not_there_is_a_retryable_error_after_a_bounded_time(ur
     with pytest.raises(lakelib.RetryableError) as caught:
         catalog.run(lambda db: db.execute("select 1"))
 
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < _AT_ONCE_SECONDS
     assert caught.value.kind == "catalog_unreachable"
     assert "LAKE_CATALOG" in str(caught.value)
     catalog.close()
@@ -124,7 +114,7 @@ def test_a_server_that_never_answered_is_named_within_seconds(url: str, place: s
     with pytest.raises(lakelib.RetryableError) as caught:
         lakelib.connect(warehouse=str(tmp_path), catalog=url)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < _AT_ONCE_SECONDS
     assert f"Cannot reach PostgreSQL at {place}:" in str(caught.value)
     assert "LAKE_CATALOG" in caught.value.remedy
     assert "hidden" not in str(caught.value)
@@ -193,15 +183,17 @@ def test_a_statement_of_too_many_parameters_is_refused_at_once(catalog_url: str)
     assert catalog.run(lambda db: db.execute("select 1 as n").fetchone()) == {"n": 1}
 
 
-def test_a_statement_too_deep_for_the_server_is_refused_at_once(catalog: Catalog) -> None:
+def test_a_statement_too_deep_for_the_server_is_refused_at_once(catalog_url: str) -> None:
+    catalog = Catalog(catalog_url, patience_seconds=60)
     text = f"select {'+'.join(['1'] * 200_000)}"
     began = time.monotonic()
 
     with pytest.raises(lakelib.LakeError, match="stack depth") as caught:
         catalog.run(lambda db: db.execute(text.encode()))
 
-    assert time.monotonic() - began < _AT_ONCE_SECONDS
+    assert time.monotonic() - began < _AT_ONCE_SECONDS, "it is not tried again"
     assert caught.value.kind == "catalog_failed"
+    catalog.close()
 
 
 def test_a_connection_that_the_server_ended_is_made_again(

@@ -2,14 +2,12 @@
 
 import json
 import logging
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pytest
 
 import lakelib
@@ -18,6 +16,7 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.cli.main import main
 from lakelib.settings import Settings, load_settings
 from tests.conftest import drop_database
+from tests.integration.catalog.guarded import guarded
 
 HEAD, TAIL = "hunter", "swordfish"
 """Between them stands what makes a password hard to read. Neither may be seen."""
@@ -141,18 +140,8 @@ def test_host_port_and_database_are_named(url: str, shown: str, caplog: pytest.L
 def guarded_url(make_database: Callable[[], str]) -> Iterator[str]:
     """A database that wants a password of the role `guarded`."""
     url = make_database()
-    with psycopg.connect(url, autocommit=True) as connection:
-        [(folder,)] = connection.execute("show data_directory").fetchall()
-        rules = Path(folder, "pg_hba.conf")
-        before = rules.read_text()
-        connection.execute("create role guarded login password 'right'")
-        rules.write_text(f"local all guarded scram-sha-256\n{before}")
-        connection.execute("select pg_reload_conf()")
-        time.sleep(0.2)
+    with guarded(url):
         yield url
-        rules.write_text(before)
-        connection.execute("select pg_reload_conf()")
-        connection.execute("drop role guarded")
     drop_database(url)
 
 

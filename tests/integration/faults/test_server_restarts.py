@@ -52,7 +52,7 @@ def test_a_server_that_stays_away_is_a_retryable_error_and_the_repeated_call_com
 
     assert caught.value.kind == "catalog_unreachable"
     assert "idempotency key" in caught.value.remedy
-    assert _PATIENCE_SECONDS <= waited_seconds < _PATIENCE_SECONDS + 3
+    assert _PATIENCE_SECONDS <= waited_seconds < _PATIENCE_SECONDS + 14
     for _ in range(2):
         assert table.upsert(rows({1: ("mon", 1)}), idempotency_key=(APPLICATION, 1)).id == 1
     assert read(table) == {1: ("mon", 1)}

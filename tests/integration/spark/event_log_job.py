@@ -18,6 +18,7 @@ SETTINGS = {
     "spark.eventLog.compress": "false",
     "spark.eventLog.dir": f"file://{folder}",
     "spark.eventLog.enabled": "true",
+    "spark.sql.shuffle.partitions": "2",
     "spark.ui.port": "0",
 }
 builder = SparkSession.builder.master("local[2]")

@@ -38,7 +38,6 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.session.timeZone": "Asia/Kolkata",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),

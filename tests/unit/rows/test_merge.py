@@ -124,9 +124,9 @@ def test_tables_in_several_chunks_merge() -> None:
 
 def test_a_thousand_tiny_runs_merge_in_one_window_without_quadratic_cost() -> None:
     runs = [run_of([number % 7 * 1_000 + key for key in range(20)], str(number)) for number in range(1_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     windows = merged(*(iter([run]) for run in runs))
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert len(windows) == 1
     newest = {key: str(number) for number in range(1_000) for key in range(number % 7 * 1_000, number % 7 * 1_000 + 20)}
     assert rows_of(windows) == sorted(newest.items())
