@@ -62,9 +62,10 @@ create table lake.partition (
     unique (table_id, key)
 );
 
+-- Whoever names a schema version names its table.
 create table lake.commit (
     id uuid primary key,
-    table_id bigint not null references lake."table" (id),
+    table_id bigint not null,
     kind text not null,
     state text not null check (state in ('staged', 'published', 'rejected', 'expired')),
     base_snapshot_id bigint not null,
@@ -96,9 +97,10 @@ create unique index commit_published_once on lake.commit (table_id, application,
 create index commit_staged on lake.commit (table_id, application, version) where state = 'staged';
 create index commit_not_published on lake.commit (table_id, state) where state <> 'published';
 
--- All that is published together is committed at one moment. An expired snapshot cannot be read any more. It stays: rows and applications' progress refer to it.
+-- All that is published together is committed at one moment. An expired snapshot cannot be read any more. It stays: rows
+-- and applications' progress refer to it.
 create table lake.snapshot (
-    table_id bigint not null references lake."table" (id),
+    table_id bigint not null,
     id bigint not null check (id > 0),
     commit_id uuid not null unique references lake.commit (id),
     kind text not null,

@@ -11,6 +11,8 @@ alter table lake.commit drop column amendment;
 alter table lake.verdict drop column amendment, drop column beneath;
 alter table lake.lease drop column taken_by;
 alter table lake.snapshot add unique (table_id, committed_at);
+alter table lake.snapshot add foreign key (table_id) references lake."table" (id);
+alter table lake.commit add foreign key (table_id) references lake."table" (id);
 delete from lake.migration where version > 3;
 do $$
 declare

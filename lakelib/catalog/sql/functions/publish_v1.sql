@@ -14,24 +14,30 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_turn constant uuid := publishing ->> 'turn';
     own_tables bigint[];
+    own record;
     ahead integer;
     stamp timestamptz;
     answer jsonb;
     answers jsonb := '[]';
     differs text;
 begin
-    perform lake.check_publisher_v1(commit_ids, publishing);
+    if publishing ->> 'approved_by' is not null then
+        perform lake.check_right_v1('judge');
+    end if;
     differs := lake.check_identity_v1((publishing ->> 'epoch')::bigint);
     if differs is not null then
         return jsonb_build_object('outcome', 'identity_differs', 'differs', differs);
     end if;
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
-        -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
-        perform pg_advisory_xact_lock(work.key) from (
-            select hashtextextended(c.table_id || ' ' || c.application, 0) as key
-            from lake.commit c where c.id = any(commit_ids) and c.application is not null
-            order by c.table_id, c.application offset 0) work;
+        for own in select c.kind, c.table_id, c.application from lake.commit c where c.id = any(commit_ids)
+                   order by c.table_id, c.application loop
+            perform lake.check_right_v1(lake.right_of_v1(own.kind));
+            -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
+            if own.application is not null then
+                perform pg_advisory_xact_lock(hashtextextended(own.table_id || ' ' || own.application, 0));
+            end if;
+        end loop;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
         select array_agg(locked.table_id) into own_tables from (

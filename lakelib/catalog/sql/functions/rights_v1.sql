@@ -43,16 +43,6 @@ begin
     end case;
 end $$;
 
--- Whoever publishes may do what the commits do, and to overrule verdicts it takes who may judge.
-create function lake.check_publisher_v1(commit_ids uuid[], publishing jsonb) returns void
-language plpgsql stable as $$
-begin
-    if publishing ->> 'approved_by' is not null then
-        perform lake.check_right_v1('judge');
-    end if;
-    perform lake.check_right_v1(lake.right_of_v1(c.kind)) from lake.commit c where c.id = any(commit_ids);
-end $$;
-
 -- Rows come with columns that the table has not, or with wider types: nothing else of the schema changes with them. What
 -- changes the schema brings no rows. Ids are those that were reserved, and a schema version is what was first said of it.
 create function lake.check_proposal_v1(proposal jsonb) returns void

@@ -13,6 +13,9 @@ alter table lake.verdict
     add column amendment integer not null default 0,
     add column beneath uuid[] not null default '{}';
 alter table lake.snapshot drop constraint snapshot_table_id_committed_at_key;
+-- Their schema versions name the table as well, and are not changed by every publish.
+alter table lake.commit drop constraint commit_table_id_fkey;
+alter table lake.snapshot drop constraint snapshot_table_id_fkey;
 
 -- include: functions/stage_v1.sql
 -- include: functions/turn_v1.sql
