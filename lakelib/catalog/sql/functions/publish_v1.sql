@@ -450,12 +450,25 @@ begin
     return leaves_files;
 end $$;
 
--- The snapshot that was the newest at a moment, expired or not. Whoever is publishing has done so first: what comes later
--- is of a later moment, and the answer stays.
+-- The snapshot that was the newest at a moment, expired or not; none for a moment that is still to come when the patience
+-- ends. Whoever is publishing has done so first: what comes later is of a later moment, and the answer stays. No statement
+-- of a client takes ten minutes.
 create function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    until constant timestamptz := clock_timestamp() + patience_ms::integer * interval '1 millisecond';
 begin
-    if moment > clock_timestamp() - interval '1 minute' then
+    -- What comes after a head is above it, also where that is a little ahead of the clock.
+    while moment >= clock_timestamp() and not exists (
+        select from lake."table" t join lake.snapshot s on s.table_id = t.id and s.id = t.head_id
+        where t.id = own_table and s.committed_at >= moment
+          and s.committed_at < clock_timestamp() + interval '1 minute') loop
+        if moment >= until then
+            return;
+        end if;
+        perform pg_sleep_until(moment + interval '1 microsecond');
+    end loop;
+    if moment > clock_timestamp() - interval '10 minutes' then
         perform set_config('lock_timeout', patience_ms, true);
         begin
             perform from lake."table" t where t.id = own_table for share;
