@@ -104,9 +104,9 @@ class Turn:
         """What comes of it at the lake's epoch, once the table is not busy. Who was kept waiting competes for the next
         turn: between the turns of others there may be no time at which to come. Raises GaveUpError if that lasts."""
         while isinstance(outcome := self._attempt_once(act), Busy):
-            if outcome.while_staging:
+            if outcome.while_staging or self._was_taken:
                 self._patience.pause()
-            else:
+            if not outcome.while_staging:
                 self.take()
         return outcome
 

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 import lakelib
+from lakelib.catalog import commits
 from lakelib.catalog.connections import Stack
 from lakelib.ops import patience
+from lakelib.ops.publish import while_busy
 from tests.integration.faults.jobs import SCHEMA, read, rows
 
 HOLD = """select from lake."table" where name = %s for update"""
@@ -264,6 +267,44 @@ def test_a_table_that_stays_held_is_told_in_time(
 
     assert took < 30
     assert read(table) == {1: ("mon", 1)}
+
+
+@pytest.mark.parametrize("act", ["publish", "overwrite", "retarget"])
+def test_questions_without_an_end_are_answered_in_time(
+    table: lakelib.Table, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (2.0,))
+    target = {"day": "mon"}
+    staged = table.stage_overwrite(rows({2: ("mon", 2)}), partitions=target)
+    table.upsert(rows({3: ("mon", 3)}))
+    connection.execute(
+        """create or replace function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb)
+        returns void language plpgsql as $$ begin
+            if own.reads_where is null then return; end if;
+            perform lake.refuse_v1(own, home, 'unsettled', jsonb_build_object(
+                'reads_where', '["unknown"]'::jsonb, 'partition_by', home.partition_by, 'partitions', '[]'::jsonb));
+        end $$"""
+    )
+    catalog, waits = table._runtime.catalog, patience.Patience("Writing")
+    acts: dict[str, Callable[[], object]] = {
+        "publish": lambda: staged.publish(),
+        "overwrite": lambda: table.overwrite(rows({2: ("mon", 2)}), partitions=target),
+        "retarget": lambda: while_busy(
+            waits, lambda: commits.retarget(catalog, UUID(str(staged.id)), over_changes=True)
+        ),
+    }
+    told: list[str] = []
+
+    def work() -> None:
+        with pytest.raises(lakelib.RetryableError) as caught:
+            acts[act]()
+        told.append(caught.value.kind)
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(15)
+
+    assert told == ["catalog_busy"]
 
 
 # What a step costs
