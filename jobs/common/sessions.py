@@ -1,5 +1,5 @@
-"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own. What it makes
-of dates and moments is the same on every machine: its time zone is UTC.
+"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own. What it
+makes of dates and moments is the same on every machine: its time zone is UTC.
 
 Spark is loaded when a session is opened: jobs that need none do not wait for it.
 """
