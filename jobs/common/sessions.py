@@ -1,4 +1,5 @@
-"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own.
+"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own. What it
+makes of dates and moments is the same on every machine: its time zone is UTC.
 
 Spark is loaded when a session is opened: jobs that need none do not wait for it.
 """
@@ -29,6 +30,7 @@ def opened_session(name: str, master: str | None, given: "SparkSession | None") 
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
     if not any(variable in os.environ for variable in _PREPARED_BY):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master or _DEFAULT_MASTER)

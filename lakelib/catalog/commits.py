@@ -49,6 +49,8 @@ _LOCK_PATIENCE_MS = 1000
 """How long a statement waits for a table that others hold, keeping a connection meanwhile."""
 _TURN_MS = 2000
 """How long others wait for a commit whose turn it is, or for one before them that does not ask again."""
+_MOST_QUESTIONS = 10
+"""So often, beside once a commit, it is told of partitions that came; where ever more do, others have to wait first."""
 
 _Answer = Mapping[str, Any]
 _Settled = dict[str, dict[str, list[int]]]
@@ -110,12 +112,13 @@ def publish(
     at `epoch` the lake's identity was seen.
     """
     settled: _Settled = {}
-    while True:
+    for _ in range(_MOST_QUESTIONS + len(commit_ids)):
         publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, settled=settled, turn=turn)
         answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
         if answer["outcome"] != "unsettled":
             return _publish_outcome(answer)
         _settle(settled, answer)
+    return Busy(needs_turn=True)
 
 
 def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
@@ -166,7 +169,7 @@ def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amende
     """A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to
     take out; with `over_changes` whatever was added since. Anything else is left for publishing to tell."""
     settled: _Settled = {}
-    while True:
+    for _ in range(_MOST_QUESTIONS):
         publishing = _publishing(rebase=over_changes, settled=settled)
         answer = _ask(catalog, "retarget", commit_id=commit_id, publishing=publishing)
         match answer["outcome"]:
@@ -175,6 +178,7 @@ def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amende
             case "busy":
                 return Busy()
         _settle(settled, answer)
+    return Busy()
 
 
 def end(catalog: Catalog, commit_id: UUID, state: CommitState, reason: str) -> CommitState:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
-from lakelib.model.options import parse_options
+from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableInfo
 
@@ -38,7 +38,7 @@ def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
 
 def table_from_row(row: Row) -> TableInfo:
     suite = _required_suite(row)
-    options = parse_options(row["options"])
+    options = stored_options(row["options"])
     return TableInfo(
         id=row["id"],
         namespace=row["namespace"],

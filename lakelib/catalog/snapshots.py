@@ -9,7 +9,7 @@ from lakelib.errors import ExpiredError, NotFoundError
 from lakelib.model.table import Snapshot, TableInfo
 
 _LOCK_PATIENCE_MS = 5000
-"""How long a reader of this very moment waits for those who are publishing."""
+"""How long a reader of this very moment waits for it to come, and for those who are publishing."""
 
 
 def find_snapshot(catalog: Catalog, table_id: int, snapshot_id: int) -> Snapshot | None:
@@ -30,7 +30,8 @@ def check_kept(catalog: Catalog, table: TableInfo, snapshot_id: int) -> None:
 
 def find_snapshot_at(catalog: Catalog, table_id: int, moment: datetime) -> Snapshot | None:
     """The newest snapshot committed at the moment or before. If that has expired there is none: an older one that is
-    left is not what a reader of that moment has seen."""
+    left is not what a reader of that moment has seen. Nor is there one at a moment to come, by the server's clock: it
+    may be another one by then."""
     return _kept(_at_moment(catalog, table_id, moment))
 
 
@@ -69,13 +70,24 @@ def missing_snapshot(catalog: Catalog, table: TableInfo, snapshot_id: int) -> No
 
 
 def missing_moment(catalog: Catalog, table: TableInfo, moment: datetime) -> NotFoundError:
-    """What to raise for a moment without a snapshot: it says whether there ever was one."""
+    """What to raise for a moment without a snapshot: it says whether there ever was one, or may be one day."""
     oldest = find_oldest_snapshot(catalog, table.id)
     what = f"Table {table.full_name} has no snapshot at {moment.isoformat()}"
+    if _is_to_come(catalog, moment):
+        return NotFoundError(
+            f"{what}: that is still to come, by the catalog's clock.",
+            kind="moment_to_come",
+            remedy="Ask for a moment that has passed, or for none: that is the newest snapshot.",
+        )
     if _at_moment(catalog, table.id, moment) is not None:
         return _expired(f"{what}: that of the moment has expired", oldest)
     since = f"its oldest is of {oldest.committed_at.isoformat()}" if oldest else "it has none yet"
     return NotFoundError(f"{what}: {since}.", kind="snapshot_not_found", remedy="Ask for a later moment.")
+
+
+def _is_to_come(catalog: Catalog, moment: datetime) -> bool:
+    row = _one(catalog, "is_to_come", {"moment": moment})
+    return row is not None and bool(row["is_to_come"])
 
 
 def _expired(what: str, oldest: Snapshot | None) -> NotFoundError:

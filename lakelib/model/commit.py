@@ -162,6 +162,8 @@ class Busy:
     """What is held is not the table but what staging waits for, such as an expiry."""
     ahead: int = 0
     """How many are to be alone before."""
+    needs_turn: bool = False
+    """It changes faster than can be looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

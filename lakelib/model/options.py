@@ -1,5 +1,6 @@
 """Frozen values: a table's options. Each has a name, a type, a default and limits; an unknown name is an error."""
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -9,6 +10,7 @@ from lakelib.model.text import is_indexable
 
 KIB = 1024
 MIB = 1024 * KIB
+TIB = 1024 * 1024 * MIB
 
 _MOST_SHOWN = 100
 
@@ -60,12 +62,32 @@ _LEAST = {
     "compact_delta_percent": 1,
 }
 
+_MOST = {
+    "row_group_rows": 2**31 - 1,
+    "write_buffer_bytes": TIB,
+    "target_file_bytes": TIB,
+    "min_bucket_file_bytes": TIB,
+    "read_batch_rows": 2**31 - 1,
+    "compact_runs": 1_000_000,
+    "compact_delta_percent": 1_000_000,
+}
+
 _HIGHEST_LEVEL = {"zstd": 22, "gzip": 9}
 """Other compressions have no levels."""
 
 
 def parse_options(given: Mapping[str, Any]) -> TableOptions:
-    """Options from names and values; text is converted. Raises InvalidInputError for an unknown name or a bad value."""
+    """Options as somebody sets them, from names and values; text is converted. Raises InvalidInputError for an unknown
+    name or a bad value."""
+    options = stored_options(given)
+    for name, most in _MOST.items():
+        if getattr(options, name) > most:
+            raise _wrong(name, getattr(options, name), f"at most {most}")
+    return options
+
+
+def stored_options(given: Mapping[str, Any]) -> TableOptions:
+    """The same of a table that there is: one whose options are larger than may be set is read as well."""
     known = {option.name: option for option in fields(TableOptions)}
     values: dict[str, Any] = {}
     for name, value in given.items():
@@ -87,9 +109,9 @@ def _convert(name: str, value: Any, wanted: type) -> Any:
     if wanted is str:
         return _checked_text(name, value)
     try:
-        if isinstance(value, bool | float):
+        if isinstance(value, bool):
             raise ValueError
-        number = int(value)
+        number = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError):
         raise _wrong(name, value, "a whole number") from None
     if number < _LEAST[name]:

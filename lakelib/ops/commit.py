@@ -94,7 +94,7 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-        _require_rights(runtime, work, request.judging is not None)
+        _check_may_write(runtime, work, request.judging is not None)
         check_gate(table, request)
         try:
             proposal = work.prepare(table)
@@ -125,7 +125,7 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
         if done is not None:
             return done
         judging = gate_of(runtime, table, request)
-        _require_rights(runtime, work, judging is not None)
+        _check_may_write(runtime, work, judging is not None)
         if judging is not None:
             check_suite(judging.suite)
         try:
@@ -140,11 +140,12 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
             return snapshot
 
 
-def _require_rights(runtime: Runtime, work: Work, is_judged: bool) -> None:
+def _check_may_write(runtime: Runtime, work: Work, is_judged: bool) -> None:
     """Raises InvalidInputError before files are written that the catalog would not take."""
     if is_judged:
         require_right(runtime.catalog, Right.JUDGE)
     require_right(runtime.catalog, work.right)
+    runtime.ownership.confirm()
 
 
 def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snapshot | None:

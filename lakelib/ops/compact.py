@@ -62,6 +62,7 @@ def compact(
     InvalidInputError for a predicate over other columns than those of the partitions.
     """
     require_right(runtime.catalog, Right.MAINTAIN)
+    runtime.ownership.confirm()
     start = time.monotonic()
     progress = _Progress(tell)
     tally = _Tally()

@@ -44,6 +44,8 @@ class Turn:
             while isinstance(outcome := self._attempt_once(act), Busy):
                 self._is_in_line = self._is_in_line or outcome.ahead > 0
                 self.patience.pause()
+                if outcome.needs_turn and self._table_id is not None:
+                    self.take(self._table_id)
         if isinstance(outcome, Done):
             self._is_in_line = False
         return outcome

@@ -131,7 +131,7 @@ def test_travel_by_time_takes_the_newest_snapshot_up_to_that_moment(table: Table
     assert table.scan(at=first.committed_at).snapshot_id == 1
     assert table.scan(at=second.committed_at - step).snapshot_id == 1
     assert table.scan(at=second.committed_at).snapshot_id == 2
-    assert table.scan(at=datetime(9999, 1, 1, tzinfo=UTC)).snapshot_id == 2
+    assert table.scan(at=datetime.now(UTC)).snapshot_id == 2
     with pytest.raises(NotFoundError, match=r"no snapshot at .* its oldest is of"):
         table.scan(at=first.committed_at - step)
 

@@ -53,6 +53,19 @@ def test_a_job_runs_under_spark_submit_and_its_exit_code_comes_through(
     assert ended.returncode == 4, ended.stderr
 
 
+def test_what_a_session_of_a_job_makes_of_moments_does_not_depend_on_the_machine(lake: Lake, tmp_path: Path) -> None:
+    program = (
+        "from jobs.common.sessions import opened_session\n"
+        "with opened_session('zones', 'local[1]', None) as session:\n"
+        "    found = session.sql(\"select current_timezone(), cast(timestamp'2026-03-08T02:30:00Z' as string),\"\n"
+        "                        \" unix_timestamp(cast('2026-03-08 02:30:00' as timestamp))\").first()\n"
+        "print(*found, sep='|')\n"
+    )
+    environment = _environment(lake) | {"TZ": "America/New_York", "PYTHONPATH": str(ROOT)}
+    ended = _run([sys.executable, "-c", program], environment, tmp_path)
+    assert ended.stdout.strip() == "UTC|2026-03-08 02:30:00|1772937000", ended.stderr
+
+
 def test_a_job_runs_as_a_module_with_a_session_of_its_own(
     lake: Lake, new_table: NewTable, rows: Path, tmp_path: Path
 ) -> None:

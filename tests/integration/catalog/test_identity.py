@@ -149,6 +149,28 @@ def test_a_restored_dump_takes_nothing_from_the_living_original(catalog_url: str
         assert readable is None or readable.num_rows == 2
 
 
+def test_a_change_that_is_refused_is_refused_before_rows_are_read_and_files_written(
+    catalog_url: str, copy_url: str, place: Place
+) -> None:
+    with place.connect(copy_url) as copy, place.connect(catalog_url) as original:
+        table, before = copy.table("shop.a"), stored(original)
+        unread = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), rows(9).to_batches())
+        changes: list[Callable[[], object]] = [
+            lambda: table.upsert(unread),
+            lambda: table.stage_upsert(unread),
+            lambda: table.overwrite(unread),
+            lambda: table.delete_keys(unread),
+            lambda: table.delete("id = 1"),
+            lambda: table.compact(full=True),
+        ]
+        for change in changes:
+            with pytest.raises(lakelib.InvalidInputError) as caught:
+                change()
+            assert caught.value.kind == "identity_differs"
+        assert stored(original) == before
+        assert unread.read_all() == rows(9)
+
+
 def test_adopting_shuts_the_other_catalog_out_until_that_adopts(catalog_url: str, copy_url: str, place: Place) -> None:
     with place.connect(copy_url) as copy, place.connect(catalog_url) as original:
         original.table("shop.a").upsert(rows(5))

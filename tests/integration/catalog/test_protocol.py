@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 import lakelib
+from lakelib.catalog import commits
 from lakelib.catalog.connections import Stack
 from lakelib.ops import patience
+from lakelib.ops.turn import while_busy
 from tests.integration.faults.jobs import SCHEMA, read, rows
 
 HOLD = """select from lake."table" where name = %s for update"""
@@ -76,6 +79,63 @@ def test_a_reader_of_this_very_moment_waits_for_who_is_publishing(table: lakelib
     assert found == [table.scan(at=moment).snapshot_id] == [2]
 
 
+def test_a_moment_that_is_about_to_come_is_waited_for(lake: lakelib.Lake, table: lakelib.Table) -> None:
+    other = lake.create_table("shop.b", SCHEMA, primary_key=["id"])
+    found: list[int] = []
+    moment = datetime.now(UTC) + timedelta(seconds=1.5)
+    reading = threading.Thread(target=lambda: found.append(table.scan(at=moment).snapshot_id))
+    reading.start()
+    reading.join(0.3)
+    with lake.transaction() as together:
+        together.add(table.stage_upsert(rows({2: ("mon", 2)})))
+        together.add(other.stage_upsert(rows({2: ("mon", 2)})))
+    reading.join(10)
+
+    assert found == [table.scan(at=moment).snapshot_id] == [2]
+    assert other.scan(at=moment).snapshot_id == 1
+
+
+def test_a_moment_that_is_still_to_come_has_no_answer(table: lakelib.Table) -> None:
+    for moment in (datetime.now(UTC) + timedelta(minutes=1), datetime(9999, 12, 31, tzinfo=UTC)):
+        with pytest.raises(lakelib.NotFoundError, match="still to come") as refused:
+            table.scan(at=moment)
+        assert refused.value.kind == "moment_to_come"
+
+
+def test_the_moment_of_a_head_that_is_a_little_ahead_is_answered_and_stays(
+    table: lakelib.Table, connection: psycopg.Connection[Any]
+) -> None:
+    connection.execute("update lake.snapshot set committed_at = clock_timestamp() + interval '20 seconds'")
+    ahead = table.history()[0].committed_at
+
+    found = table.scan(at=ahead).snapshot_id
+    table.upsert(rows({2: ("mon", 2)}))
+
+    assert found == table.scan(at=ahead).snapshot_id == 1
+
+
+def test_a_reader_of_a_moment_that_has_passed_waits_for_who_still_publishes_at_it(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    connection.execute("update lake.snapshot set committed_at = committed_at - interval '1 day'")
+    connection.execute(
+        "create or replace function lake.stamp_v1(commit_ids uuid[]) returns timestamptz language sql as"
+        " $$ select clock_timestamp() - interval '4 minutes' $$"
+    )
+    staged = table.stage_upsert(rows({2: ("mon", 2)}))
+    found: list[int] = []
+    with transaction(catalog_url) as publishing:
+        how = '{"patience_ms": "0", "epoch": 1}'
+        publishing.execute("select lake.publish_v1(array[%s]::uuid[], %s::jsonb)", [staged.id, how])
+        moment = datetime.now(UTC) - timedelta(minutes=3)
+        reading = threading.Thread(target=lambda: found.append(table.scan(at=moment).snapshot_id))
+        reading.start()
+        reading.join(0.5)
+    reading.join(10)
+
+    assert found == [table.scan(at=moment).snapshot_id] == [2]
+
+
 def test_a_clock_that_was_ahead_once_hides_no_later_rows(
     table: lakelib.Table, connection: psycopg.Connection[Any]
 ) -> None:
@@ -86,7 +146,6 @@ def test_a_clock_that_was_ahead_once_hides_no_later_rows(
 
     assert published.committed_at < datetime.now(UTC) + timedelta(minutes=1)
     assert table.scan(at=datetime.now(UTC)).snapshot_id == 2
-    assert table.scan(at=published.committed_at + timedelta(days=2)).snapshot_id == 2
     with pytest.raises(lakelib.NotFoundError):
         table.scan(at=before)
 
@@ -208,6 +267,44 @@ def test_a_table_that_stays_held_is_told_in_time(
 
     assert took < 30
     assert read(table) == {1: ("mon", 1)}
+
+
+@pytest.mark.parametrize("act", ["publish", "overwrite", "retarget"])
+def test_questions_without_an_end_are_answered_in_time(
+    table: lakelib.Table, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (2.0,))
+    target = {"day": "mon"}
+    staged = table.stage_overwrite(rows({2: ("mon", 2)}), partitions=target)
+    table.upsert(rows({3: ("mon", 3)}))
+    connection.execute(
+        """create or replace function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb)
+        returns void language plpgsql as $$ begin
+            if own.reads_where is null then return; end if;
+            perform lake.refuse_v1(own, home, 'unsettled', jsonb_build_object(
+                'reads_where', '["unknown"]'::jsonb, 'partition_by', home.partition_by, 'partitions', '[]'::jsonb));
+        end $$"""
+    )
+    catalog, waits = table._runtime.catalog, patience.Patience("Writing")
+    acts: dict[str, Callable[[], object]] = {
+        "publish": lambda: staged.publish(),
+        "overwrite": lambda: table.overwrite(rows({2: ("mon", 2)}), partitions=target),
+        "retarget": lambda: while_busy(
+            waits, lambda: commits.retarget(catalog, UUID(str(staged.id)), over_changes=True)
+        ),
+    }
+    told: list[str] = []
+
+    def work() -> None:
+        with pytest.raises(lakelib.RetryableError) as caught:
+            acts[act]()
+        told.append(caught.value.kind)
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(15)
+
+    assert told == ["catalog_busy"]
 
 
 # What a step costs

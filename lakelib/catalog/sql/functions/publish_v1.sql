@@ -43,6 +43,10 @@ begin
         select array_agg(locked.table_id) into own_tables from (
             select t.id as table_id from lake.commit c join lake."table" t on t.id = c.table_id
             where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
+        -- As whoever stages locks them, in the order of their ids: now it is known which staged commits are to take them out.
+        perform from lake.data_file f
+        where f.id in (select r.file_id from lake.commit_removal r where r.commit_id = any(commit_ids))
+        order by f.id for no key update;
         if cardinality(own_tables) is distinct from cardinality(commit_ids) then
             perform lake.check_known_v1(commit_ids);
         end if;
@@ -300,11 +304,6 @@ declare
     happened record;
     reasons jsonb;
 begin
-    if own.kind = 'compact' then
-        -- Now it is known which staged commits are to take out its files.
-        perform from lake.data_file f join lake.commit_removal r on r.file_id = f.id
-        where r.commit_id = own.id order by f.id for no key update of f;
-    end if;
     happened := lake.happened_v1(own);
     select jsonb_agg(rule.reason order by rule.place) into reasons
     from (values
@@ -408,16 +407,18 @@ end $$;
 create function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
 language plpgsql as $$
 declare
-    file_count integer;
+    file_ids bigint[];
 begin
     if not replaces_all and not exists (
         select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
         where r.commit_id = own_id and f.removed_snapshot is not null) then
         return;
     end if;
-    file_count := cardinality(lake.find_target_v1(own_id));
+    file_ids := lake.find_target_v1(own_id);
+    perform from lake.data_file f where f.id = any(file_ids) order by f.id for no key update;
     update lake.commit c
-    set base_snapshot_id = t.head_id, summary = c.summary || jsonb_build_object('files_removed', file_count)
+    set base_snapshot_id = t.head_id,
+        summary = c.summary || jsonb_build_object('files_removed', cardinality(file_ids))
     from lake."table" t where c.id = own_id and t.id = c.table_id;
 end $$;
 
@@ -473,12 +474,25 @@ begin
     return leaves_files;
 end $$;
 
--- The snapshot that was the newest at a moment, expired or not. Whoever is publishing has done so first: what comes later
--- is of a later moment, and the answer stays.
+-- The snapshot that was the newest at a moment, expired or not; none for a moment that is still to come when the patience
+-- ends. Whoever is publishing has done so first: what comes later is of a later moment, and the answer stays. No statement
+-- of a client takes ten minutes.
 create function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    until constant timestamptz := clock_timestamp() + patience_ms::integer * interval '1 millisecond';
 begin
-    if moment > clock_timestamp() - interval '1 minute' then
+    -- What comes after a head is above it, also where that is a little ahead of the clock.
+    while moment >= clock_timestamp() and not exists (
+        select from lake."table" t join lake.snapshot s on s.table_id = t.id and s.id = t.head_id
+        where t.id = own_table and s.committed_at >= moment
+          and s.committed_at < clock_timestamp() + interval '1 minute') loop
+        if moment >= until then
+            return;
+        end if;
+        perform pg_sleep_until(moment + interval '1 microsecond');
+    end loop;
+    if moment > clock_timestamp() - interval '10 minutes' then
         perform set_config('lock_timeout', patience_ms, true);
         begin
             perform from lake."table" t where t.id = own_table for share;

@@ -2,9 +2,13 @@
 -- name: load_snapshot
 select * from lake.snapshot where table_id = %(table_id)s and id = %(id)s;
 
--- The snapshot that was the newest at a moment, expired or not: the answer stays the same.
+-- The snapshot that was the newest at a moment, expired or not: the answer stays the same. Nothing for a moment to come.
 -- name: find_snapshot_at
 select * from lake.find_moment_v1(%(table_id)s, %(moment)s, %(patience_ms)s);
+
+-- Whether a moment is still to come.
+-- name: is_to_come
+select %(moment)s > clock_timestamp() as is_to_come;
 
 -- The oldest snapshot that has not expired.
 -- name: find_oldest_snapshot
