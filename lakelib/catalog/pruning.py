@@ -37,7 +37,10 @@ class Condition:
 def partition_condition(predicate: Predicate | None, partition_by: Sequence[Column]) -> Condition:
     """Over `lake.partition p`: partitions that may hold a matching row."""
     positions = {column.id: position for position, column in enumerate(partition_by, start=1)}
-    return _condition(predicate, _PartitionValues(positions=positions))
+    condition = _condition(predicate, _PartitionValues(positions=positions))
+    if predicate is None or not partition_by:
+        return condition
+    return _within_keys(condition, *_first_values(predicate, partition_by[0]))
 
 
 def file_condition(predicate: Predicate | None, usable_ids: frozenset[int]) -> Condition:
@@ -144,6 +147,38 @@ def _may_be(wanted: bool, predicate: Predicate, bounds: _Bounds, parameters: _Pa
             return _set_and(column, bounds, _membership(wanted, column, bounds, points, parameters))
         case _:
             return YES
+
+
+def _first_values(predicate: Predicate, first: Column) -> tuple[bytes | None, bytes | None]:
+    """The least and the greatest value of the first partition column wherever the predicate is TRUE, if it says."""
+    match predicate:
+        case And(parts=parts):
+            found = [_first_values(part, first) for part in parts]
+            least = [lower for lower, _ in found if lower is not None]
+            greatest = [upper for _, upper in found if upper is not None]
+            return max(least, default=None), min(greatest, default=None)
+        case Compare(column=column, op=op, value=value) if column.id == first.id:
+            encoded = sortable.encode(column.type, value)
+            return (
+                encoded if op in (Comparison.EQ, Comparison.GE, Comparison.GT) else None,
+                encoded if op in (Comparison.EQ, Comparison.LE, Comparison.LT) else None,
+            )
+        case In(column=column, values=values) if column.id == first.id and values:
+            points = [sortable.encode(column.type, value) for value in values]
+            return min(points), max(points)
+    return None, None
+
+
+def _within_keys(condition: Condition, least: bytes | None, greatest: bytes | None) -> Condition:
+    """The same, said of the whole key as well: an index knows those. A key is above its own beginning."""
+    texts, parameters = [condition.text], dict(condition.parameters)
+    if least is not None:
+        texts.append("p.key >= array[%(least)s]::bytea[]")
+        parameters["least"] = least
+    if greatest is not None:
+        texts.append("p.key < array[%(beyond)s]::bytea[]")
+        parameters["beyond"] = greatest + b"\x00"
+    return Condition(text=_joined("and", texts), parameters=parameters)
 
 
 def _each(wanted: bool, parts: Sequence[Predicate], bounds: _Bounds, parameters: _Parameters) -> list[str]:
