@@ -6,7 +6,7 @@ through the ordinary scan, and its checks; the outcome; the verdict, kept with t
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -25,7 +25,7 @@ from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import Turn, error_of, parse_approval, settle_done, try_publish, while_busy
-from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
+from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.outcome import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
@@ -93,7 +93,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
 
 def check_suite(suite: Suite, columns: Sequence[Column] | None = None) -> None:
     """Raises InvalidInputError that names all that is wrong, with file and line."""
-    from lakelib.gates import lint  # takes seconds to import
+    from lakelib.gates import lint  # not everybody judges
 
     lint.check_suite(suite, columns)
 
@@ -144,23 +144,31 @@ def _run_scope(
     columns: Sequence[Column],
     session: Any,
 ) -> list[CheckResult]:
-    from lakelib.gates import run  # takes seconds to import
+    from lakelib.gates import run  # not everybody judges
 
     def plan(names: Sequence[str]) -> ScanPlan:
         return plan_scan(runtime, table, replace(request, columns=tuple(names)))
 
     if session is None:
-        return run.run_on_arrow(checks, columns, lambda names: read_table(runtime, plan(names)))
-    with ExitStack() as held:
-        return run.run_on_spark(checks, columns, lambda names: _open_frame(runtime, plan(names), session, held))
+        return run.run_on_arrow(checks, columns, lambda names: stream_batches(runtime, plan(names)))
+    from lakelib.distribute import gathering, sessions  # not everybody has Spark
 
+    heap_count = sessions.parallelism(sessions.checked_session(session))
 
-def _open_frame(runtime: Runtime, plan: ScanPlan, session: Any, held: ExitStack) -> Any:
-    """A data frame whose snapshot is held as long as the checks take."""
-    from lakelib.distribute import reader, sessions  # not everybody has Spark
+    def carry(names: Sequence[str], work: run.Elsewhere) -> list[bytes]:
+        planned = plan(names)
+        with Held(runtime, planned):
+            return gathering.gather_on_spark(
+                session,
+                runtime.storage,
+                planned.target,
+                planned.splits,
+                work.gather,
+                work.combine,
+                heap_count=heap_count,
+            )
 
-    held.enter_context(Held(runtime, plan))
-    return reader.read_frame(sessions.utc_session(session), runtime.storage, plan.target, plan.splits)
+    return run.run_elsewhere(checks, columns, heap_count, carry)
 
 
 # Publishing what was judged

@@ -27,7 +27,12 @@ from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
 _SUITE_KEYS = ("name", "description", "expectations")
-_CHECK_KEYS = ("type", "kwargs", "severity", "scope", "name", "description")
+_CHECK_KEYS = ("type", "kwargs", "severity", "scope", "sample", "limit_seconds", "name", "description")
+MOST_SAMPLES = 20
+"""Of the values that were not as expected a verdict keeps so many."""
+LIMIT_SECONDS = 60
+"""A check may take so long, where nothing else is said."""
+_MOST_SECONDS = 86_400
 _COLUMN_ARGUMENTS = ("column", "column_A", "column_B")
 _COLUMN_LISTS = ("column_list", "column_set")
 
@@ -42,10 +47,16 @@ class Check:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity = Severity.CRITICAL
     scope: Scope = Scope.STAGED
+    sample: int = MOST_SAMPLES
+    """How many of the values that were not as expected the verdict keeps."""
+    limit_seconds: float = LIMIT_SECONDS
+    """How long it may take, where it may take for ever: patterns that go back, JSON schemas."""
     line: int = 0
     argument_lines: Mapping[str, int] = field(default_factory=dict)
     """The line of each argument in the suite's file."""
 
+
+_USUAL = {"sample": MOST_SAMPLES, "limit_seconds": LIMIT_SECONDS}
 
 _WRONG_NAME = (
     f"its name must be text in one line, of at most {LONGEST_INDEXED_BYTES:,} bytes, without a space at either end"
@@ -144,6 +155,8 @@ def _check(yaml: YamlText, place: int, name: str) -> Check:
         arguments=arguments,
         severity=Severity(entry.get("severity", Severity.CRITICAL.value)),
         scope=Scope(entry.get("scope", Scope.STAGED.value)),
+        sample=entry.get("sample", MOST_SAMPLES),
+        limit_seconds=entry.get("limit_seconds", LIMIT_SECONDS),
         line=yaml.line_of(here),
         argument_lines={each: yaml.line_of((*here, "kwargs", each)) for each in arguments},
     )
@@ -151,7 +164,13 @@ def _check(yaml: YamlText, place: int, name: str) -> Check:
 
 def _as_entry(check: Check) -> dict[str, Any]:
     entry = {"type": check.expectation, "severity": check.severity.value, "scope": check.scope.value}
-    return entry | {"name": check.name, "kwargs": dict(check.arguments)}
+    return entry | _limits(check) | {"name": check.name, "kwargs": dict(check.arguments)}
+
+
+def _limits(check: Check) -> dict[str, Any]:
+    """What differs from what is meant where nothing is said: suites that say nothing keep their hash."""
+    said = {"sample": check.sample, "limit_seconds": check.limit_seconds}
+    return {name: value for name, value in said.items() if value != _USUAL[name]}
 
 
 def _names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -218,6 +237,8 @@ def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) ->
     yield from _text_problems(yaml, place, entry, "description")
     yield from _word_problems(yaml, place, entry, "severity", Severity)
     yield from _word_problems(yaml, place, entry, "scope", Scope)
+    yield from _number_problems(yaml, place, entry, "sample", MOST_SAMPLES, whole=True)
+    yield from _number_problems(yaml, place, entry, "limit_seconds", _MOST_SECONDS)
     if not isinstance(entry.get("kwargs") or {}, Mapping):
         yield yaml.line_of((*place, "kwargs")), f"kwargs must be a mapping of arguments, not {entry['kwargs']!r}."
 
@@ -252,6 +273,22 @@ def _word_problems(
         yield yaml.line_of((*place, name)), f"{name} must be one of {', '.join(known)}, not {value!r}{near}"
 
 
+def _number_problems(
+    yaml: YamlText,
+    place: tuple[str | int, ...],
+    values: Mapping[str, Any],
+    name: str,
+    most: int,
+    *,
+    whole: bool = False,
+) -> Iterator[tuple[int, str]]:
+    value = values.get(name, most)
+    right = isinstance(value, int) or (isinstance(value, float) and not whole)
+    if isinstance(value, bool) or not right or not (0 <= value <= most if whole else 0 < value <= most):
+        least = "0" if whole else "above 0"
+        yield yaml.line_of((*place, name)), f"{name} must be a number from {least} to {most:,}, not {value!r}."
+
+
 def _duplicate_names(yaml: YamlText, entries: Sequence[Any]) -> Iterator[tuple[int, str]]:
     first_lines: dict[str, int] = {}
     for place, entry in enumerate(entries):
@@ -274,7 +311,8 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def _said(check: Check) -> str:
     what = [check.expectation, check.severity.value, check.scope.value, _plain(check.arguments)]
-    return json.dumps(what, sort_keys=True)
+    limits = _limits(check)
+    return json.dumps([*what, _plain(limits)] if limits else what, sort_keys=True)
 
 
 def _plain(value: Any) -> Any:
