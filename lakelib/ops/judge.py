@@ -22,7 +22,7 @@ from lakelib.model.gate import RegisteredSuite
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
+from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import Turn, error_of, parse_approval, settle_done, try_publish, while_busy
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
@@ -86,6 +86,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         checks=checks,
         amendment=commit["amendment"],
         beneath=tuple(beneath),
+        looked_at=_looked_at(judging.suite, columns),
     )
     verdicts.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
     return verdict
@@ -126,6 +127,18 @@ def _run_checks(
         results = _run_scope(runtime, table, request, list(chosen.values()), columns, judging.session)
         found |= dict(zip(chosen, results, strict=True))
     return tuple(found[place] for place in range(len(judging.suite.checks)))
+
+
+def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
+    from lakelib.gates.expectations import column_arguments, looks_at_schema
+
+    seen = {column.name: (column.id, column.type) for column in columns}
+    named = {name for check in suite.checks for name in column_arguments(check.arguments)}
+    if any(looks_at_schema(check.expectation) for check in suite.checks):
+        return LookedAt(
+            columns={name: seen.get(name) for name in {*named, *seen}}, order=tuple(column.id for column in columns)
+        )
+    return LookedAt(columns={name: seen.get(name) for name in named})
 
 
 def _scope_request(runtime: Runtime, commit: Row, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
@@ -244,9 +257,14 @@ def as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
 
 
 def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
-    """Whether the verdict may rest on rows of others: also one of the suite as it was before it was changed."""
+    """Whether the verdict may rest on rows of others, or on columns that are others by now: also one of the suite as it
+    was before it was changed."""
     verdict = find_verdict(runtime, commit_id)
-    return suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash
+    if suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash:
+        return True
+    commit = commits.load_commit(runtime.catalog, commit_id)
+    table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+    return verdict.looked_at != _looked_at(suite, schema_of_staged(runtime, table, commit).columns)
 
 
 def require_passed(verdict: Verdict) -> None:
