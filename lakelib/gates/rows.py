@@ -93,8 +93,9 @@ class Rows:
 
     def _choose(self, domain: Domain) -> pa.BooleanArray | None:
         masks = []
-        if domain.condition is not None:
-            masks.append(self._once(("condition", domain.condition), lambda: self._meets(domain.condition)))
+        condition = domain.condition
+        if condition is not None:
+            masks.append(self._once(("condition", condition), lambda: self._meets(condition)))
         with_nulls = [name for name in domain.without if self.null_count(name)]
         if with_nulls and (not domain.where_all or len(with_nulls) == len(domain.without)):
             combine = pc.and_ if domain.where_all else pc.or_

@@ -6,6 +6,7 @@ from typing import Any
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
+from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
@@ -50,6 +51,15 @@ def _change(
     widen: Mapping[str, str],
 ) -> TableSchema:
     """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
+
+    known_as_sensitive = sensitive_names(table.options)
+    sensitive = {old for old, new in rename.items() if old in known_as_sensitive and new not in known_as_sensitive}
+    if sensitive:
+        raise InvalidInputError(
+            f"{min(sensitive)!r} is a sensitive column of {table.full_name}: under another name it would be none.",
+            kind="sensitive_column",
+            remedy="Add its new name to the option sensitive_columns first, and take the old one out afterwards.",
+        )
 
     def changed(next_id: int) -> TableSchema:
         return evolve_schema(

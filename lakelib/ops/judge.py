@@ -19,6 +19,7 @@ from lakelib.catalog.rows import Row
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
@@ -120,13 +121,16 @@ def _run_checks(
     beneath: tuple[UUID, ...],
 ) -> tuple[CheckResult, ...]:
     """The results in the order of the suite."""
+    from lakelib.gates.masks import mask_result
+
     found: dict[int, CheckResult] = {}
     for scope in judging.suite.scopes:
         chosen = {place: check for place, check in enumerate(judging.suite.checks) if check.scope is scope}
         request = _scope_request(runtime, commit, scope, beneath)
         results = _run_scope(runtime, table, request, list(chosen.values()), columns, judging.session)
         found |= dict(zip(chosen, results, strict=True))
-    return tuple(found[place] for place in range(len(judging.suite.checks)))
+    sensitive = sensitive_names(table.options)
+    return tuple(mask_result(found[place], sensitive) for place in range(len(judging.suite.checks)))
 
 
 def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:

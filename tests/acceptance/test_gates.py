@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -604,3 +605,58 @@ def test_the_report_is_a_file_that_tells_the_verdict(table: Table, tmp_path: Pat
     assert all(word in page for word in (table.name, "Rejected", "rejected", str(staged.id)))
     with raised(InvalidInputError, "unwritable_file"):
         staged.report(tmp_path / "none" / "report.html")
+
+
+SECRETS = (
+    "{type: expect_column_values_to_be_null, kwargs: {column: secret}}",
+    "{type: expect_column_values_to_be_unique, kwargs: {column: number}}",
+    "{type: expect_column_max_to_be_between, kwargs: {column: number, max_value: 1}}",
+    "{type: expect_column_mean_to_be_between, kwargs: {column: number, max_value: 1}}",
+    "{type: expect_compound_columns_to_be_unique, kwargs: {column_list: [number, id]}}",
+    "{type: expect_column_values_to_be_between, kwargs: {column: id, max_value: 0}}",
+)
+TOLD = pa.table({"id": [7, 7], "secret": ["attack at dawn", None], "number": [4711, 4711]})
+
+
+def test_no_verdict_shows_a_sensitive_value(new_table: NewTable, tmp_path: Path) -> None:
+    table = new_table("id BIGINT, secret STRING, number BIGINT", options={"sensitive_columns": "secret, number"})
+    staged = table.stage_append(TOLD)
+    verdict = staged.judge(suite(*SECRETS))
+    assert [check.sample for check in verdict.checks] == [
+        ("***",),
+        ("***", "***"),
+        (),
+        (),
+        ({"number": "***", "id": 7}, {"number": "***", "id": 7}),
+        (7, 7),
+    ]
+    assert [check.observed for check in verdict.checks[2:4]] == ["***", 4711]
+    page = tmp_path / "report.html"
+    staged.report(page)
+    assert "attack" not in page.read_text()
+
+
+def test_a_sensitive_column_stays_one_under_another_name(new_table: NewTable) -> None:
+    table = new_table("id BIGINT, secret STRING", options={"sensitive_columns": "secret"})
+    with raised(InvalidInputError, "sensitive_column"):
+        table.evolve(rename={"secret": "open"})
+    table.set_options({"sensitive_columns": "secret,open"})
+    table.evolve(rename={"secret": "open"})
+    assert table.stage_append(pa.table({"id": [1], "open": ["x"]})).judge(
+        suite("{type: expect_column_values_to_be_null, kwargs: {column: open}}")
+    ).checks[0].sample == ("***",)
+
+
+def test_what_a_verdict_shows_of_rows_goes_with_them(lake: Lake, new_table: NewTable) -> None:
+    table = new_table("id BIGINT, secret STRING, number BIGINT")
+    rejected, kept = table.stage_append(TOLD), table.stage_append(TOLD)
+    for staged in (rejected, kept):
+        assert any(check.sample for check in staged.judge(suite(*SECRETS)).checks)
+    kept.publish(by="ada", reason="a test")
+    table.expire(staged_older_than=timedelta(0))
+    gone, there = lake.staged(rejected.id).verdict, lake.staged(kept.id).verdict
+    assert gone is not None
+    assert there is not None
+    assert not any(check.sample for check in gone.checks)
+    assert any(check.sample for check in there.checks)
+    assert [check.unexpected_count for check in gone.checks] == [check.unexpected_count for check in there.checks]

@@ -360,5 +360,6 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/writing_v1.sql
 -- include: functions/promising_v1.sql
 -- include: functions/maintaining_v1.sql
+-- include: functions/samples_v1.sql
 
 revoke all on all functions in schema lake from public;
