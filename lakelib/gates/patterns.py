@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.rows.buffers import array_of_bytes
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from re import _constants as op  # type: ignore[attr-defined]
@@ -58,7 +60,7 @@ def as_re2(pattern: str) -> str | None:
         if parsed.state.flags & ~_FLAGS:
             return None
         said = _sequence(list(parsed), dot=_dot(parsed.state.flags), at_end=True)
-        pc.match_substring_regex(pa.array([""]), said)  # it is compiled: there is a most of repeats
+        pc.match_substring_regex(array_of_bytes([b""], pa.string()), said)  # it is compiled: repeats have a most
     except (_OtherMeaningError, re.error, RecursionError, pa.ArrowInvalid):
         return None
     return said

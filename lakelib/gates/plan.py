@@ -256,7 +256,7 @@ _QUESTIONS: Mapping[str, Callable[[Mapping[str, Any], int], Question]] = {
         members=tuple(given["value_set"]), sample=sample
     ),
     "expect_column_most_common_value_to_be_in_set": lambda given, sample: MostCommon(
-        members=tuple(given["value_set"]), sample=sample + 1
+        members=tuple(given["value_set"]), sample=sample and sample + 1
     ),
     "expect_column_median_to_be_between": lambda _, __: Quantiles(shares=(0.5,), interpolation="linear"),
     "expect_column_quantile_values_to_be_between": _quantiles,

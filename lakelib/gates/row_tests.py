@@ -13,10 +13,12 @@ from itertools import combinations
 from math import ceil, floor, inf, isinf
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelib.gates.rows import Rows, as_floats
+from lakelib.gates.rows import Rows, as_floats, without_minus
+from lakelib.rows.buffers import array_of_bytes, array_of_numbers
 from lakelib.rows.values import raw_values
 
 _EXACT = Context(prec=200)
@@ -185,12 +187,14 @@ class PassesApart:
 def members_array(members: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """The members that a column of the type can hold; no other is equal to any of its values."""
     if pa.types.is_floating(kind):
-        return pc.add(pa.array([float(member) for member in members], kind), pa.scalar(0, kind))
+        return without_minus(array_of_numbers(np.array([float(member) for member in members])).cast(kind))
     if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
         scale = kind.scale if pa.types.is_decimal(kind) else 0
         units = [exact * 10**scale for exact in map(_fraction, members) if not isinstance(exact, float)]
         most = _most_units(kind)
         return _of_units([int(unit) for unit in units if unit.denominator == 1 and -most - 1 <= unit <= most], kind)
+    if pa.types.is_string(kind):
+        return array_of_bytes([member.encode() for member in members], kind)
     return pa.array(list(members), kind)
 
 
@@ -207,7 +211,7 @@ def _floats_in(values: pa.Array, limits: Limits) -> Mask:
             # Between the bound and the float next to it there is no float.
             strict = near < bound if is_low else near > bound
         compare = (pc.greater if strict else pc.greater_equal) if is_low else (pc.less if strict else pc.less_equal)
-        masks.append(compare(values, pa.scalar(near)))
+        masks.append(compare(values, array_of_numbers(np.array([near]))[0]))
     if not masks:
         return True
     return reduce(pc.and_, masks)
@@ -276,8 +280,8 @@ def _most_units(kind: pa.DataType) -> int:
 def _of_units(units: Sequence[float], kind: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(kind):
         return pa.array([Decimal(int(unit)).scaleb(-kind.scale, _EXACT) for unit in units], kind)
-    whole = pa.int32() if kind.bit_width == 32 else pa.int64() if kind.bit_width == 64 else kind
-    return pa.array([int(unit) for unit in units], whole).cast(kind)
+    whole = array_of_numbers(np.array([int(unit) for unit in units], f"<i{kind.bit_width // 8}"))
+    return whole.view(kind)
 
 
 # Columns beside each other

@@ -6,11 +6,12 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.gates.expectations import RowCondition
-from lakelib.rows.buffers import whole_array
+from lakelib.rows.buffers import array_of_numbers, whole_array
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": pc.equal,
@@ -43,7 +44,11 @@ class Rows:
         self._known: dict[Any, Any] = {}
 
     def column(self, name: str) -> pa.Array:
-        return self._once(("column", name), lambda: _compared(whole_array(self._batch[name])))
+        return self._once(("column", name), lambda: self._read(name))
+
+    def _read(self, name: str) -> pa.Array:
+        column = whole_array(self._batch[name])
+        return without_minus(column) if pa.types.is_floating(column.type) else column
 
     def is_null(self, name: str) -> pa.BooleanArray:
         return self._once(("null", name), lambda: self.column(name).is_null())
@@ -122,8 +127,9 @@ def _compare(sign: str, column: pa.Array, value: Any) -> pa.Array:
     return _COMPARISONS[sign](wide, pa.scalar(Decimal(exact), pa.decimal256(70, max(scale, 20))))
 
 
-def _compared(column: pa.Array) -> pa.Array:
-    return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
+def without_minus(floats: pa.Array) -> pa.Array:
+    """-0.0 is 0.0 to whoever compares."""
+    return pc.add(floats, array_of_numbers(np.zeros(1)).cast(floats.type)[0])
 
 
 def _as_text(column: pa.Array) -> pa.Array:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.gates.rows import as_floats
+from lakelib.rows.buffers import fixed_values
 
 _LOW_BITS = 32
 
@@ -75,7 +76,7 @@ def _summarise(values: pa.Array) -> Summary:
     if pa.types.is_temporal(values.type):
         least, greatest = _ends(values)
         return Summary(count=len(values), least=least, greatest=greatest)
-    numbers = as_floats(values).to_numpy(zero_copy_only=False)
+    numbers = fixed_values(as_floats(values), "<f8")
     nans = int(np.isnan(numbers).sum()) if pa.types.is_floating(values.type) else 0
     least, greatest = _ends(values) if nans < len(values) else (None, None)
     with np.errstate(all="ignore"):
@@ -107,6 +108,6 @@ def _total(values: pa.Array, numbers: Any) -> Any:
     if pa.types.is_decimal(values.type):
         found: Decimal = pc.sum(values.cast(pa.decimal256(70, values.type.scale))).as_py()
         return found
-    whole = values.cast(pa.int64()).to_numpy()
+    whole = fixed_values(values.cast(pa.int64()), "<i8")
     high = int((whole >> _LOW_BITS).sum())  # no sum of a batch passes 64 bits
     return (high << _LOW_BITS) + int((whole & (2**_LOW_BITS - 1)).sum())

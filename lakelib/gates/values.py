@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from lakelib.gates.row_tests import members_array
 from lakelib.gates.rows import as_floats, python_values
-from lakelib.rows.buffers import array_of_mask, whole_array
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.hash import key_hashes
 
 _COUNT = "count"
@@ -40,7 +40,8 @@ class Heap:
 
     def add(self, columns: Sequence[pa.Array]) -> None:
         names = [str(place) for place in range(len(columns))]
-        rows = pa.table([*columns, pa.repeat(pa.scalar(1, pa.int64()), len(columns[0]))], [*names, _COUNT])
+        once = array_of_numbers(np.ones(len(columns[0]), np.int64))
+        rows = pa.table([*columns, once], [*names, _COUNT])
         self.add_counted(rows)
 
     def add_counted(self, rows: pa.Table) -> None:
@@ -139,6 +140,8 @@ class Repeats(Question):
 
     def answer(self, rows: pa.Table) -> Answer:
         suspects = _suspects(rows)
+        if not suspects.num_rows:
+            return Answer(distinct=rows.num_rows)
         counted = count_values(suspects)
         repeated = counted.filter(pc.greater(counted[_COUNT], 1))
         return Answer(
@@ -160,11 +163,19 @@ def _suspects(rows: pa.Table) -> pa.Table:
     keys = row_keys(rows)
     in_order = np.sort(keys)
     again = np.unique(in_order[1:][in_order[1:] == in_order[:-1]])
-    several = rows[_COUNT].to_numpy() > 1
+    several = _counts(rows) > 1
     if len(again):
         places = np.minimum(np.searchsorted(again, keys), len(again) - 1)
         several |= again[places] == keys
     return rows.filter(array_of_mask(several))
+
+
+def _counts(rows: pa.Table) -> npt.NDArray[np.int64]:
+    return fixed_values(whole_array(rows[_COUNT]), "<i8")
+
+
+def _numbers(values: pa.Array) -> npt.NDArray[Any]:
+    return fixed_values(values, "<i8" if pa.types.is_integer(values.type) else "<f8")
 
 
 def _repeated_sample(repeated: pa.Table, most: int) -> tuple[Any, ...]:
@@ -263,8 +274,8 @@ def _in_order(rows: pa.Table) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     rows = rows.filter(rows["0"].is_valid())
     values = whole_array(rows["0"])
     exact = pa.types.is_integer(values.type)
-    numbers = (values if exact else as_floats(values)).to_numpy(zero_copy_only=False)
-    counts = rows[_COUNT].to_numpy()
+    numbers = _numbers(values.cast(pa.int64()) if exact else as_floats(values))
+    counts = _counts(rows)
     if not exact:
         known = ~np.isnan(numbers)
         numbers, counts = numbers[known], counts[known]
@@ -303,8 +314,8 @@ class FarFromMean(Question):
 
     def answer(self, rows: pa.Table) -> Answer:
         rows = rows.filter(rows["0"].is_valid())
-        numbers = as_floats(whole_array(rows["0"])).to_numpy(zero_copy_only=False)
-        counts = rows[_COUNT].to_numpy()
+        numbers = _numbers(as_floats(whole_array(rows["0"])))
+        counts = _counts(rows)
         count = int(counts.sum())
         if count < 2:
             return Answer()

@@ -163,8 +163,8 @@ expectations:
 
 
 def test_a_gate_judges_on_the_server_as_it_does_in_the_client(run: Run, lake: Lake) -> None:
-    new_table(lake, "connect.judged")
-    found = run("judge", table="connect.judged", suite=SUITE).to_pylist()
+    new_table(lake, "shop.judged")
+    found = run("judge", table="shop.judged", suite=SUITE).to_pylist()
     assert [(row["engine"], row["name"], row["status"], row["unexpected"]) for row in found] == [
         (engine, *result)
         for engine in ("spark", "arrow")
@@ -179,6 +179,6 @@ def test_a_gate_judges_on_the_server_as_it_does_in_the_client(run: Run, lake: La
 
 
 def test_rows_of_a_client_are_judged_where_they_are(run: Run, lake: Lake) -> None:
-    new_table(lake, "connect.gated")
-    found = run("publish_gated", table="connect.gated", suite=SUITE).to_pylist()
+    new_table(lake, "shop.gated")
+    found = run("publish_gated", table="shop.gated", suite=SUITE).to_pylist()
     assert found == [{"engine": "spark", "outcome": "accept"}]
