@@ -29,14 +29,14 @@ def check_suite(suite: Suite, columns: Sequence[Column] | None = None) -> None:
     problems = [
         (check.line if argument is None else check.argument_lines.get(argument, check.line), argument, check, text)
         for check in suite.checks
-        for argument, text in _problems(check, columns)
+        for argument, text in check_problems(check, columns)
     ]
     if problems:
         problems.sort(key=lambda problem: problem[0])
         raise suite_error([f"{suite.where(check, argument)}: {text}" for _, argument, check, text in problems])
 
 
-def _problems(check: Check, columns: Sequence[Column] | None) -> Iterator[tuple[str | None, str]]:
+def check_problems(check: Check, columns: Sequence[Column] | None = None) -> Iterator[tuple[str | None, str]]:
     """What is wrong with a check, each with the argument that it is about."""
     if check.expectation in REFUSED:
         yield None, f"a gate cannot take {check.expectation}: {REFUSED[check.expectation]}."

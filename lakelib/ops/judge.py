@@ -46,7 +46,9 @@ def open_gate(gate: str | PathLike[str] | Suite) -> Suite:
     if isinstance(gate, Suite):
         return gate
     if isinstance(gate, str | PathLike):
-        return load_suite(gate)
+        from lakelib.gates.lint import check_problems  # not everybody judges
+
+        return load_suite(gate, check_problems)
     raise InvalidInputError(
         f"gate is {gate!r}.", kind="invalid_gate", remedy="Give the path of a suite, or a suite that was loaded."
     )

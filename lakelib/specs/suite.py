@@ -13,7 +13,7 @@ A suite's form is checked here, without Great Expectations; `lakelib.gates.lint`
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -67,6 +67,10 @@ def _is_name(text: str) -> bool:
     return bool(text) and text == text.strip() and "\n" not in text and is_indexable(text)
 
 
+Lint = Callable[[Check], Iterator[tuple[str | None, str]]]
+"""What is wrong with a check, each with the argument that it is about."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Checks under the name of a gate. Two suites of one `hash` check the same."""
@@ -102,15 +106,15 @@ class Suite:
         return f"{self.path}, line {line}" if self.path else f"suite {self.name!r}, check {check.name!r}"
 
 
-def load_suite(path: str | PathLike[str]) -> Suite:
-    """Raises InvalidInputError that names all that is wrong, each with file and line; NotFoundError if there is no such
-    file."""
-    return _parse(load_yaml(path))
+def load_suite(path: str | PathLike[str], lint: Lint | None = None) -> Suite:
+    """Raises InvalidInputError that names all that is wrong, each with file and line, also what `lint` has against the
+    checks; NotFoundError if there is no such file."""
+    return _parse(load_yaml(path), lint)
 
 
-def parse_suite(content: str, path: str = "the suite") -> Suite:
+def parse_suite(content: str, path: str = "the suite", lint: Lint | None = None) -> Suite:
     """As `load_suite`, for text that is at hand."""
-    return _parse(parse_yaml(content, path))
+    return _parse(parse_yaml(content, path), lint)
 
 
 def suite_text(suite: Suite) -> str:
@@ -130,8 +134,8 @@ def suite_error(problems: Sequence[str]) -> InvalidInputError:
     )
 
 
-def _parse(yaml: YamlText) -> Suite:
-    problems = list(_problems(yaml))
+def _parse(yaml: YamlText, lint: Lint | None) -> Suite:
+    problems = [*_problems(yaml), *(_linted(yaml, lint) if lint else ())]
     if problems:
         ordered = sorted(problems, key=lambda problem: problem[0])
         raise suite_error([f"{yaml.path}, line {line}: {text}" for line, text in ordered])
@@ -225,6 +229,18 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
     for place, entry in enumerate(entries):
         yield from _check_problems(yaml, ("expectations", place), entry)
     yield from _duplicate_names(yaml, entries)
+
+
+def _linted(yaml: YamlText, lint: Lint) -> Iterator[tuple[int, str]]:
+    """What is wrong with checks whose form tells what they are."""
+    entries = yaml.values.get("expectations") if isinstance(yaml.values, Mapping) else None
+    for place, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, Mapping) and isinstance(entry.get("type"), str):
+            arguments = entry.get("kwargs") or {}
+            if isinstance(arguments, Mapping):
+                here = ("expectations", place)
+                for argument, text in lint(Check(name="", expectation=entry["type"], arguments=arguments)):
+                    yield yaml.line_of(here if argument is None else (*here, "kwargs", argument)), text
 
 
 def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """Promises of the lint: a suite that could not be carried out, or lets everything pass, is refused when it is read."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.gates.expectations import REFUSED, SUPPORTED
 from lakelib.gates.lint import check_suite
 from lakelib.model.schema import Column
+from lakelib.ops.judge import open_gate
 from lakelib.specs.suite import parse_suite
 from tests.integration.gates.test_engines import CHECKS
 
@@ -307,3 +309,17 @@ def test_what_is_taken_great_expectations_takes_too() -> None:
         get_expectation_impl(check.expectation)(
             **{name: value for name, value in check.arguments.items() if name != "row_condition"}
         )
+
+
+def test_what_is_wrong_with_form_and_with_arguments_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        f"nam: a\nexpectations:\n- {{type: {NOT_NULL}, sevrity: info}}\n- {{type: expect_a, scope: all}}\n"
+        f"- {{type: {BETWEEN}, kwargs: {{column: id, min_value: '1'}}}}\n"
+    )
+    with pytest.raises(InvalidInputError) as caught:
+        open_gate(path)
+    found = [
+        line.removeprefix(f"{path}, ").partition(",")[0].split(":")[0] for line in caught.value.message.splitlines()
+    ]
+    assert found == ["line 1", "line 1", "line 3", "line 3", "line 4", "line 4", "line 5"]
