@@ -93,11 +93,6 @@ class Tally:
         for gathered in self._heaps:
             self._try(gathered, self._gather, rows, gathered)
 
-    def merge(self, other: "Tally") -> None:
-        self.found.merge(other.found, self._plan)
-        for gathered, heap in other._heaps.items():
-            self._heaps[gathered].merge(heap)
-
     def finish(self) -> Found:
         """What was found of all rows that were added."""
         for gathered, questions in _questions(self._plan).items():
@@ -184,7 +179,7 @@ def combine(plan: GatePlan, pieces: Iterable[bytes]) -> Found:
             case (number, place, rows):
                 heaps.setdefault((number, place), []).extend(pa.ipc.open_stream(rows))
     for (number, _), batches in heaps.items():
-        found.merge(_answered(*questions[number], pa.Table.from_batches(batches).combine_chunks()), plan)
+        found.merge(_answered(*questions[number], pa.Table.from_batches(batches)), plan)
     return found
 
 

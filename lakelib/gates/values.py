@@ -41,24 +41,10 @@ class Heap:
     def add(self, columns: Sequence[pa.Array]) -> None:
         names = [str(place) for place in range(len(columns))]
         once = array_of_numbers(np.ones(len(columns[0]), np.int64))
-        rows = pa.table([*columns, once], [*names, _COUNT])
-        self.add_counted(rows)
-
-    def add_counted(self, rows: pa.Table) -> None:
-        if not rows.num_rows:
-            return
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
+        self._waiting.append(pa.table([*columns, once], [*names, _COUNT]))
+        self._waiting_rows += len(once)
         if self._worth_counting and self._waiting_rows >= _GATHERED_ROWS:
             self._count_waiting()
-
-    def merge(self, other: "Heap") -> None:
-        for rows in other.tables:
-            self.add_counted(rows)
-
-    @property
-    def tables(self) -> list[pa.Table]:
-        return [*self._counted, *self._waiting]
 
     def heaps(self, count: int) -> list[tuple[int, pa.Table]]:
         """All rows in so many heaps, of which some may be empty: equal values are in one heap."""
@@ -67,13 +53,13 @@ class Heap:
             return []
         if count == 1:
             return [(0, rows)]
-        numbers = (row_keys(rows) >> np.uint64(1)) % np.uint64(count)
+        numbers = row_keys(rows) % np.uint64(count)
         found = ((number, rows.filter(array_of_mask(numbers == np.uint64(number)))) for number in range(count))
         return [(number, heap) for number, heap in found if heap.num_rows]
 
     def _all(self) -> pa.Table | None:
-        tables = self.tables
-        return pa.concat_tables(tables).combine_chunks() if tables else None
+        tables = [*self._counted, *self._waiting]
+        return pa.concat_tables(tables) if tables else None
 
     def _count_waiting(self) -> None:
         waiting = pa.concat_tables([*self._counted, *self._waiting])
@@ -91,13 +77,14 @@ def count_values(rows: pa.Table) -> pa.Table:
 
 def row_keys(rows: pa.Table) -> Keys:
     """A number for each row; equal values have the same."""
-    return key_hashes([_hashable(whole_array(rows[name])) for name in rows.column_names[:-1]])
+    return key_hashes([_hashable(rows[name]) for name in rows.column_names[:-1]])
 
 
-def _hashable(column: pa.Array) -> pa.Array:
+def _hashable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text stays in its chunks: one array may not hold all of it."""
     if not pa.types.is_floating(column.type):
         return column
-    numbers = as_floats(column)
+    numbers = as_floats(whole_array(column))
     return pc.if_else(pc.is_nan(numbers), pa.scalar(math.nan), numbers).view(pa.int64())
 
 
