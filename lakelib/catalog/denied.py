@@ -53,6 +53,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "retire_dropped_v1",
             "queue_files_of_dropped_v1",
             "forget_dropped_v1",
+            "forget_samples_v1",
             "reset_marks_of_dropped_v1",
         ),
         Right.MAINTAIN,

@@ -87,7 +87,8 @@ def _expire_batch(db: Connection, table_id: int, ids: list[int]) -> list[int]:
 
 
 def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFiles:
-    """The files of expired commits, and those that no snapshot needs, may be deleted once the grace is over."""
+    """The files of expired commits, and those that no snapshot needs, may be deleted once the grace is over. What
+    verdicts show of their rows is gone at once."""
     parameters = {"table_id": table_id, "grace": grace, "limit": _BATCH}
     catalog.do("forget_dependencies", parameters)
     queued = QueuedFiles()
@@ -98,6 +99,7 @@ def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFile
         batch = _batch(catalog, "queue_removed_files", parameters | place)
         queued = queued.plus(_counted(batch))
         place = {"after_snapshot": batch["last_snapshot"], "after_id": batch["last_id"]}
+    catalog.do("forget_samples", parameters)
     return queued
 
 

@@ -11,7 +11,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.rows import Row
 from lakelib.errors import ConflictError, DecidedError
 from lakelib.model.table import CommitState
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Severity, Status, Verdict
 
 _JUDGEABLE = (CommitState.STAGED.value, CommitState.REJECTED.value)
 
@@ -73,6 +73,7 @@ def _verdict_to_row(verdict: Verdict) -> dict[str, Any]:
         "judges_table": Scope.TABLE in scopes,
         "amendment": verdict.amendment,
         "beneath": [str(commit_id) for commit_id in verdict.beneath],
+        "looked_at": _looked_at_to_json(verdict.looked_at),
     }
 
 
@@ -89,7 +90,20 @@ def verdict_from_row(row: Row) -> Verdict:
         checks=tuple(_check_from_json(check) for check in row["evidence"].get("checks", ())),
         amendment=row["amendment"],
         beneath=tuple(row["beneath"]),
+        looked_at=_looked_at_from_json(row["looked_at"]),
     )
+
+
+def _looked_at_to_json(looked_at: LookedAt) -> dict[str, Any]:
+    columns = {name: seen and {"id": seen[0], "type": seen[1]} for name, seen in looked_at.columns.items()}
+    return {"columns": columns, "order": looked_at.order and list(looked_at.order)}
+
+
+def _looked_at_from_json(found: dict[str, Any]) -> LookedAt:
+    """Nothing for verdicts of before."""
+    columns = {name: seen and (seen["id"], seen["type"]) for name, seen in found.get("columns", {}).items()}
+    order = found.get("order")
+    return LookedAt(columns=columns, order=None if order is None else tuple(order))
 
 
 def _check_to_json(check: CheckResult) -> dict[str, Any]:

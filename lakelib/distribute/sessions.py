@@ -20,7 +20,6 @@ _GUESSED_PARALLELISM = 8
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_TIME_ZONE = "spark.sql.session.timeZone"
 _NO_LIMIT = 2**31 - 1
 _ROWS_OF_ANY_SIZE = 1000
 _SMALL_ROWS = 65_536
@@ -47,28 +46,14 @@ def parallelism(session: SparkSession) -> int:
     return int(known) if known else _GUESSED_PARALLELISM
 
 
-def utc_session(session: SparkSession) -> SparkSession:
-    """A session of the same application and settings whose time zone is UTC; the given one stays as it is.
-
-    Raises InvalidInputError for what is no session, or one of Spark Connect, which cannot make another.
-    """
-    if not hasattr(session, "newSession"):
+def checked_session(session: Any) -> SparkSession:
+    """Raises InvalidInputError for what is no session."""
+    if not (hasattr(session, "newSession") or is_connect(session)):
         raise InvalidInputError(
             f"{session!r} is no Spark session.", kind="invalid_session", remedy="Give a SparkSession, or none."
         )
-    if is_connect(session):
-        raise InvalidInputError(
-            "A session of Spark Connect cannot judge.",
-            kind="connect_session",
-            remedy="Give a classic session, or none to judge in process.",
-        )
-    made = session.newSession()
-    settings: Any = session.conf.getAll
-    for name, value in settings.items():
-        if name != _TIME_ZONE and name.startswith("spark.sql.") and made.conf.isModifiable(name):
-            made.conf.set(name, value)
-    made.conf.set(_TIME_ZONE, "UTC")
-    return made
+    checked: SparkSession = session
+    return checked
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Gates: suites of checks, carried out by Great Expectations, and the report of what they found.
+"""Gates: suites of checks, what they find in rows, and the report of it.
 
-Importing Great Expectations takes seconds: only `lint` and `run` do, and only those who judge import them.
+The expectations are Great Expectations', and so is what they mean; they are carried out by kernels of our own, all of a
+suite's in one pass over the rows.
 """

@@ -1,8 +1,5 @@
-"""Pure. Arguments in the types of the columns that they are compared with, so that both engines compare alike.
-
-A suite's moments are UTC where they name no zone. Great Expectations compares some of them in SQL, where moments have a
-zone, and some in Python, with what Spark hands out, which has none.
-"""
+"""Pure. Arguments in the types of the columns that they are compared with. A suite's moments are UTC where they name no
+zone."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,32 +8,42 @@ from decimal import Decimal
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.gates.expectations import COMPARED_IN_PYTHON, NUMBER_TYPES, VALUE_ARGUMENTS
+from lakelib.gates.expectations import NUMBER_TYPES, VALUE_ARGUMENTS
 from lakelib.model.schema import Column
 from lakelib.specs.suite import Check
 
 
-def fit_arguments(check: Check, columns: Sequence[Column], *, on_spark: bool) -> dict[str, Any]:
+def fit_arguments(check: Check, columns: Sequence[Column]) -> dict[str, Any]:
     """Raises InvalidInputError, its kind the argument's name, for a value that the column's type has not."""
     fitted = dict(check.arguments)
-    column = next((column for column in columns if column.name == check.arguments.get("column")), None)
-    fit = None if column is None else _fit_for(column.type, zoned=_zoned(column.type, check.expectation, on_spark))
-    for name in VALUE_ARGUMENTS.get(check.expectation, ()):
-        if fit is not None and fitted.get(name) is not None:
-            fitted[name] = _fit_all(name, fitted[name], fit)
+    types = {column.name: column.type for column in columns}
+    if (column := fitted.get("column")) in types:
+        for name in VALUE_ARGUMENTS.get(check.expectation, ()):
+            if fitted.get(name) is not None:
+                fitted[name] = _fit_all(name, fitted[name], _fit_for(types[column]))
+    pairs = fitted.get("value_pairs_set")
+    if isinstance(pairs, list) and {fitted.get("column_A"), fitted.get("column_B")} <= types.keys():
+        fits = [_fit_for(types[fitted[name]]) for name in ("column_A", "column_B")]
+        fitted["value_pairs_set"] = [_fit_pair(pair, fits) for pair in pairs]
     return fitted
 
 
-def _zoned(column_type: str, expectation: str, on_spark: bool) -> bool:
-    """Whether moments are to have a zone. On Spark those are to have none that Python compares."""
-    return expectation not in COMPARED_IN_PYTHON if on_spark else column_type == "timestamp"
+def _fit_pair(pair: Any, fits: Sequence[Callable[[Any], Any]]) -> tuple[Any, ...]:
+    """A pair may hold NULL."""
+    try:
+        return tuple(None if value is None else fit(value) for value, fit in zip(pair, fits, strict=True))
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"value_pairs_set holds {pair!r}, which the columns cannot hold.", kind="value_pairs_set"
+        ) from None
 
 
-def _fit_for(column_type: str, *, zoned: bool) -> Callable[[Any], Any]:
-    """Of another type a value is never equal in process, where Spark converts one of the two, or refuses to."""
+def _fit_for(column_type: str) -> Callable[[Any], Any]:
     match column_type:
-        case "timestamp" | "timestamp_ntz":
-            return _zoned_moment if zoned else _plain_moment
+        case "timestamp":
+            return _zoned_moment
+        case "timestamp_ntz":
+            return _plain_moment
         case "date":
             return _day
         case "string":
@@ -57,7 +64,7 @@ def _fit_all(name: str, given: Any, fit: Callable[[Any], Any]) -> Any:
         return given
     values = list(given) if isinstance(given, list | tuple | set) else None
     if values is not None and None in values:
-        raise InvalidInputError(f"{name} holds null, which Spark takes for every value.", kind=name)
+        raise InvalidInputError(f"{name} holds null: NULL is neither in a set nor outside it.", kind=name)
     try:
         return fit(given) if values is None else [fit(value) for value in values]
     except (TypeError, ValueError):
@@ -102,7 +109,7 @@ def _of_type(*types: type) -> Callable[[Any], Any]:
 
 
 def _number(value: Any) -> Any:
-    """NaN is larger than every number on Spark: as a bound it would let all of them pass."""
+    """NaN is comparable with nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise TypeError
     if math.isnan(value):
@@ -111,6 +118,6 @@ def _number(value: Any) -> Any:
 
 
 def _exact(value: Any) -> Any:
-    """A float as it is written: 0.1 is a tenth. Great Expectations turns bounds into floats again, sets it leaves."""
+    """A float as it is written: 0.1 is a tenth."""
     value = _number(value)
     return Decimal(repr(value)) if isinstance(value, float) else value

@@ -1,7 +1,7 @@
 """Pure. What is known of Great Expectations' expectations: which a gate takes, and what each looks at.
 
-A gate says the same on Spark and in process. Expectations that only one of the two can carry out, or that the two
-understand differently, are refused, each with the reason.
+A gate says what Great Expectations says. Expectations about which its own engines, Spark's and pandas', do not agree
+are refused, each with the reason.
 """
 
 import re
@@ -117,42 +117,52 @@ OF_ANY_TYPE = frozenset(
         "expect_column_values_to_not_be_null",
     )
 )
-"""What can be said of nested columns. Their values pandas neither counts nor compares."""
+"""What can be said of nested columns."""
 
-COMPARED_IN_PYTHON = frozenset(
-    (
-        "expect_column_max_to_be_between",
-        "expect_column_min_to_be_between",
-        "expect_column_most_common_value_to_be_in_set",
-    )
-)
-"""Where Great Expectations compares a value that Spark has handed out; all else Spark compares itself."""
+_NUMBERS = ("numbers",)
+_IN_ORDER = (*_NUMBERS, "days", "moments", "moments without a zone")
+_AS_TEXT = ("text", "numbers", "days")
 
-OF_FEW_VALUES: Mapping[str, tuple[int, bool]] = {
-    "expect_column_quantile_values_to_be_between": (1, False),
-    "expect_column_sum_to_be_between": (1, False),
-    "expect_column_value_z_scores_to_be_less_than": (2, True),
+FITTING_TYPES: Mapping[str, tuple[str, ...]] = {
+    "expect_column_max_to_be_between": _IN_ORDER,
+    "expect_column_mean_to_be_between": _NUMBERS,
+    "expect_column_median_to_be_between": _NUMBERS,
+    "expect_column_min_to_be_between": _IN_ORDER,
+    "expect_column_pair_values_a_to_be_greater_than_b": (*_IN_ORDER, "text"),
+    "expect_column_quantile_values_to_be_between": _NUMBERS,
+    "expect_column_stdev_to_be_between": _NUMBERS,
+    "expect_column_sum_to_be_between": _NUMBERS,
+    "expect_column_value_lengths_to_be_between": (*_AS_TEXT, "bytes"),
+    "expect_column_value_lengths_to_equal": (*_AS_TEXT, "bytes"),
+    "expect_column_value_z_scores_to_be_less_than": _NUMBERS,
+    "expect_column_values_to_be_between": _IN_ORDER,
+    "expect_column_values_to_be_json_parseable": ("text",),
+    "expect_column_values_to_match_json_schema": ("text",),
+    "expect_column_values_to_match_regex": _AS_TEXT,
+    "expect_column_values_to_match_regex_list": _AS_TEXT,
+    "expect_column_values_to_match_strftime_format": ("text",),
+    "expect_column_values_to_not_match_regex": _AS_TEXT,
+    "expect_column_values_to_not_match_regex_list": _AS_TEXT,
+    "expect_multicolumn_sum_to_equal": _NUMBERS,
 }
-"""Of a column with fewer values Spark says whether that is as expected, and pandas says something else."""
+"""The families of types that an expectation is about, where it is not about all."""
 
-_AS_FLOATS = (
-    "expect_column_max_to_be_between",
-    "expect_column_mean_to_be_between",
-    "expect_column_median_to_be_between",
-    "expect_column_min_to_be_between",
-    "expect_column_quantile_values_to_be_between",
-    "expect_column_stdev_to_be_between",
-    "expect_column_sum_to_be_between",
-    "expect_column_value_z_scores_to_be_less_than",
-    "expect_column_values_to_be_between",
-)
-_AS_OBJECTS = (
-    "expect_column_pair_values_to_be_equal",
-    "expect_column_pair_values_to_be_in_set",
-    "expect_compound_columns_to_be_unique",
-    "expect_multicolumn_values_to_be_equal",
-    "expect_select_column_values_to_be_unique_within_record",
-)
+
+def type_family(column_type: str) -> str:
+    """Types whose values can be compared with each other."""
+    if column_type in NUMBER_TYPES or column_type.startswith("decimal"):
+        return "numbers"
+    return _FAMILIES.get(column_type, column_type)
+
+
+_FAMILIES = {
+    "string": "text",
+    "binary": "bytes",
+    "boolean": "truth values",
+    "date": "days",
+    "timestamp": "moments",
+    "timestamp_ntz": "moments without a zone",
+}
 
 _CONDITION = re.compile(
     r"""\s*col\(\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)')\s*\)\s*
@@ -176,19 +186,6 @@ class RowCondition:
 def looks_at_schema(expectation: str) -> bool:
     """Whether it asks for the names of columns only."""
     return expectation in _ON_SCHEMA
-
-
-def looks_at_each(expectation: str) -> bool:
-    """Whether it judges values, or rows, one by one."""
-    return expectation in _ON_EACH_VALUE or expectation in _ON_EACH_ROW
-
-
-def pandas_form(expectation: str) -> str:
-    """In which form pandas gives Spark's answers: "floats" where decimals are reckoned with or compared, "objects"
-    where NULLs are compared, else "arrow"."""
-    if expectation in _AS_FLOATS:
-        return "floats"
-    return "objects" if expectation in _AS_OBJECTS else "arrow"
 
 
 def column_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -1,285 +1,78 @@
-"""Carries checks out with Great Expectations, on a Spark data frame or on Arrow rows in process.
+"""Carries checks out on Arrow rows: all of a suite's in one pass."""
 
-It works on what it is given and nothing else: nothing is sent anywhere, no bar is drawn, a data frame is cached while
-it is needed and not longer. One thread at a time: Great Expectations keeps its context in the process.
-"""
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-import operator
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from decimal import Context, Decimal
-from typing import Any
-
-import great_expectations as gx
-import pandas as pd
 import pyarrow as pa
-from great_expectations.data_context.types.base import (
-    DataContextConfig,
-    InMemoryStoreBackendDefaults,
-    ProgressBarsConfig,
-)
-from great_expectations.expectations.row_conditions import Column as GreatColumn
 
-from lakelib.gates.arguments import fit_arguments
-from lakelib.gates.evidence import MOST_VALUES, as_json, as_measure, as_sample
-from lakelib.gates.expectations import (
-    OF_FEW_VALUES,
-    column_arguments,
-    looks_at_each,
-    looks_at_schema,
-    pandas_form,
-    parse_condition,
-)
+from lakelib.errors import LakeError
+from lakelib.gates.judgement import judge_checks
+from lakelib.gates.plan import GatePlan, plan_checks
+from lakelib.gates.tally import Found, Tally, combine
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult, Status
+from lakelib.model.verdict import CheckResult
 from lakelib.specs.suite import Check
 
-_RESULT_FORMAT = {"result_format": "SUMMARY", "partial_unexpected_count": MOST_VALUES}
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_WIDE = Context(prec=400)
-"""Has room for every float that a decimal becomes."""
-_alone = threading.Lock()
+_RAISED = re.compile(r"[\w.]+(Error|Exception): .")
 
-Found = dict[int, CheckResult]
-"""Results by the place of their check."""
+Batches = Iterable[pa.RecordBatch]
+Pieces = Iterator[tuple[int, bytes]]
 
 
 def run_on_arrow(
-    checks: Sequence[Check], columns: Sequence[Column], read: Callable[[Sequence[str]], pa.Table]
+    checks: Sequence[Check], columns: Sequence[Column], read: Callable[[Sequence[str]], Batches]
 ) -> list[CheckResult]:
-    """The results in the order of the checks. `read` gives all rows, in the columns asked for."""
-    with _context() as context:
-        found, left = _run_on_schema(context, checks, columns)
-        if left:
-            rows = read(_needed_columns(left.values(), columns))
-            columns = [column for column in columns if column.name in rows.column_names]
-            found |= {
-                place: _of_few_values(check, rows) for place, check in left.items() if _has_few_values(check, rows)
-            }
-            left = {place: check for place, check in left.items() if place not in found}
-            for form in ("arrow", "floats", "objects"):
-                chosen = {place: check for place, check in left.items() if pandas_form(check.expectation) == form}
-                if chosen:
-                    batch = _pandas_batch(context, _FORMS[form](rows.select(_needed_columns(chosen.values(), columns))))
-                    found |= _validate(batch, chosen, columns, on_spark=False)
-    return [found[place] for place in range(len(checks))]
+    """The results in the order of the checks. `read` gives all rows in the columns asked for. Values that have to be
+    compared with each other are in memory, and nothing else."""
+    plan = plan_checks(checks, columns)
+    with Tally(plan) as tally:
+        for batch in read(plan.columns) if plan.columns else ():
+            tally.add(batch)
+        return judge_checks(checks, columns, plan, tally.finish())
 
 
-def run_on_spark(
-    checks: Sequence[Check], columns: Sequence[Column], read: Callable[[Sequence[str]], Any]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """The same in several places, each with a part of the rows: what is to be done there."""
+
+    plan: GatePlan
+    heap_count: int
+
+    def gather(self, batches: Batches) -> Pieces:
+        """What was found of a part of the rows, in numbered pieces."""
+        with Tally(self.plan) as tally:
+            for batch in batches:
+                tally.add(batch)
+            yield from tally.parts(self.heap_count)
+
+    def combine(self, pieces: Iterable[bytes]) -> bytes:
+        """Of pieces, among them all of their numbers, one."""
+        return pickle.dumps(combine(self.plan, pieces))
+
+
+def run_elsewhere(
+    checks: Sequence[Check],
+    columns: Sequence[Column],
+    heap_count: int,
+    carry: Callable[[Sequence[str], Elsewhere], Iterable[bytes]],
 ) -> list[CheckResult]:
-    """The results in the order of the checks. `read` gives a data frame of all rows, in the columns asked for, of a
-    session whose time zone is UTC."""
-    with _context() as context:
-        found, left = _run_on_schema(context, checks, columns)
-        if left:
-            names = _needed_columns(left.values(), columns)
-            frame = _without_zones(read(names), [column for column in columns if column.name in names]).persist()
-            try:
-                found |= _validate(_spark_batch(context, frame), left, columns, on_spark=True)
-            finally:
-                frame.unpersist()
-    return [found[place] for place in range(len(checks))]
-
-
-@contextmanager
-def _context() -> Iterator[Any]:
-    with _alone:
-        yield gx.get_context(mode="ephemeral", project_config=_quiet_config())
-
-
-def _quiet_config() -> DataContextConfig:
-    return DataContextConfig(
-        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
-        analytics_enabled=False,
-        progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
-    )
-
-
-def _run_on_schema(context: Any, checks: Sequence[Check], columns: Sequence[Column]) -> tuple[Found, dict[int, Check]]:
-    """The results of what asks for names of columns only, which needs no row and all columns; and what is left."""
-    left = {place: check for place, check in enumerate(checks) if not looks_at_schema(check.expectation)}
-    chosen = {place: check for place, check in enumerate(checks) if place not in left}
-    if not chosen:
-        return {}, left
-    empty = pd.DataFrame({column.name: [] for column in columns})
-    return _validate(_pandas_batch(context, empty), chosen, columns, on_spark=False), left
-
-
-def _needed_columns(checks: Any, columns: Sequence[Column]) -> list[str]:
-    """The columns that the checks look at; the first one for those that only count rows."""
-    asked = {name for check in checks for name in column_arguments(check.arguments)}
-    return [column.name for column in columns if column.name in asked] or [columns[0].name]
-
-
-def _has_few_values(check: Check, rows: pa.Table) -> bool:
-    if check.expectation not in OF_FEW_VALUES:
-        return False
-    least, _ = OF_FEW_VALUES[check.expectation]
-    return int(rows.num_rows - rows[check.arguments["column"]].null_count) < least
-
-
-def _of_few_values(check: Check, rows: pa.Table) -> CheckResult:
-    _, is_expected = OF_FEW_VALUES[check.expectation]
-    status = Status.PASSED if is_expected else Status.FAILED
-    found: dict[str, Any] = {}
-    if looks_at_each(check.expectation):
-        found = {"row_count": rows.num_rows, "unexpected_count": 0}
-    if "quantile_ranges" in check.arguments:
-        quantiles = check.arguments["quantile_ranges"]["quantiles"]
-        found = {"observed": {"quantiles": list(quantiles), "values": [None] * len(quantiles)}}
-    return _check_result(check, status, **found)
-
-
-# Rows as Great Expectations takes them
-
-
-def _pandas_batch(context: Any, frame: pd.DataFrame) -> Any:
-    return _batch(context.data_sources.add_pandas(f"pandas {len(context.data_sources.all())}"), frame)
-
-
-def _spark_batch(context: Any, frame: Any) -> Any:
-    """Great Expectations would cache the frame, too, and keep it."""
-    return _batch(context.data_sources.add_spark("spark", persist=False), frame)
-
-
-def _batch(source: Any, frame: Any) -> Any:
-    definition = source.add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all")
-    return definition.get_batch(batch_parameters={"dataframe": frame})
-
-
-def _as_arrow(rows: pa.Table) -> pd.DataFrame:
-    """The rows in their own types: NULL is not NaN, and no whole number becomes a float."""
-    return rows.to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def _as_floats(rows: pa.Table) -> pd.DataFrame:
-    """Decimals as floats: Spark reckons with them so."""
-    fields = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in rows.schema]
-    return _as_arrow(rows.cast(pa.schema(fields)))
-
-
-def _as_objects(rows: pa.Table) -> pd.DataFrame:
-    """Python's values: None equals nothing, where Arrow's NULL is neither equal nor unequal."""
-    return pd.DataFrame({name: pd.Series(rows[name].to_pylist(), dtype=object) for name in rows.column_names})
-
-
-_FORMS: Mapping[str, Callable[[pa.Table], pd.DataFrame]] = {
-    "arrow": _as_arrow,
-    "floats": _as_floats,
-    "objects": _as_objects,
-}
-
-
-def _without_zones(frame: Any, columns: Sequence[Column]) -> Any:
-    """Moments as UTC without a zone: Spark hands out those that have one in the zone of this machine."""
-    shown = []
-    for column in columns:
-        name = "`" + column.name.replace("`", "``") + "`"
-        shown.append(f"cast({name} as timestamp_ntz) as {name}" if column.type == "timestamp" else name)
-    return frame.selectExpr(*shown)
-
-
-# Checks as Great Expectations takes them, and what it makes of them
-
-
-def _validate(batch: Any, checks: Mapping[int, Check], columns: Sequence[Column], *, on_spark: bool) -> Found:
-    suite = gx.ExpectationSuite(
-        name="gate",
-        expectations=[
-            {
-                "type": check.expectation,
-                "kwargs": _with_condition(fit_arguments(check, columns, on_spark=on_spark)),
-                "meta": {"place": place},
-            }
-            for place, check in checks.items()
-        ],
-    )
+    """As `run_on_arrow`. `carry` has it done where the rows are, in the columns asked for, and gives what was combined.
+    lakelib's own errors are raised; whatever else comes of it, checks that need rows could not be carried out."""
+    plan = plan_checks(checks, columns)
     try:
-        validated = batch.validate(suite, result_format=_RESULT_FORMAT)
-    except Exception as error:  # whatever Great Expectations stumbles over, nothing is said of the data
-        return {place: _check_result(check, Status.ERRORED, detail=_shown(error)) for place, check in checks.items()}
-    by_place = {result.expectation_config.meta["place"]: result for result in validated.results}
-    types = {column.name: column.type for column in columns}
-    return {
-        place: _result(check, by_place[place], types.get(check.arguments.get("column", ""), ""))
-        for place, check in checks.items()
-    }
+        pieces = carry(plan.columns, Elsewhere(plan=plan, heap_count=heap_count)) if plan.columns else ()
+        found = combine(plan, pieces)
+    except LakeError:
+        raise
+    except Exception as error:
+        found = Found(errors=dict.fromkeys(plan.needs, _cause(error)))
+    return judge_checks(checks, columns, plan, found)
 
 
-def _with_condition(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The row condition as Great Expectations' own value."""
-    condition = parse_condition(arguments.get("row_condition"))
-    if condition is None:
-        return arguments
-    column = GreatColumn(condition.column)
-    if condition.operator == "not null":
-        return arguments | {"row_condition": column.is_not_null()}
-    compared = _COMPARISONS[condition.operator](column, condition.value)
-    if condition.operator == "!=":  # of NULLs pandas says that they differ from a text
-        compared = compared & column.is_not_null()
-    return arguments | {"row_condition": compared}
-
-
-def _result(check: Check, result: Any, column_type: str) -> CheckResult:
-    """An error is told apart from bad data: both have no success."""
-    detail = _error_of(result.exception_info)
-    found = result.result or {}
-    row_count = _count(found.get("element_count"))
-    status = Status.ERRORED if detail else Status.PASSED if result.success else Status.FAILED
-    return _check_result(
-        check,
-        status,
-        observed=as_measure(found.get("observed_value", found.get("details"))),
-        row_count=row_count,
-        unexpected_count=0 if row_count == 0 else _count(found.get("unexpected_count")),
-        sample=as_sample(_exact_again(found.get("partial_unexpected_list") or (), column_type)),
-        detail=detail,
-    )
-
-
-def _exact_again(values: Sequence[Any], column_type: str) -> Sequence[Any]:
-    """Decimals that were floats to be reckoned with, as the column shows them."""
-    if not column_type.startswith("decimal"):
-        return values
-    unit = Decimal(1).scaleb(-int(column_type.removesuffix(")").rpartition(",")[2]))
-    return [_WIDE.quantize(Decimal(repr(value)), unit) if isinstance(value, float) else value for value in values]
-
-
-def _check_result(check: Check, status: Status, **found: Any) -> CheckResult:
-    return CheckResult(
-        name=check.name,
-        expectation=check.expectation,
-        arguments={name: as_json(value) for name, value in check.arguments.items()},
-        scope=check.scope,
-        severity=check.severity,
-        status=status,
-        **found,
-    )
-
-
-def _count(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _error_of(info: Any) -> str:
-    """Great Expectations tells of one error, or of several by the metric that failed."""
-    if not info:
-        return ""
-    each = [info] if "raised_exception" in info else list(info.values())
-    messages = [
-        str(one.get("exception_message") or "unknown error") for one in each if one and one.get("raised_exception")
-    ]
-    return _shown(" / ".join(dict.fromkeys(messages))) if messages else ""
-
-
-def _shown(error: object) -> str:
-    return str(as_json(str(error).strip() or type(error).__name__))
+def _cause(error: Exception) -> str:
+    """What a task stumbled over stands below the trace that Spark tells of it."""
+    told = str(error).strip() or type(error).__name__
+    raised = [line.strip() for line in told.splitlines() if _RAISED.match(line.strip())]
+    return raised[-1] if raised else told

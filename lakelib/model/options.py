@@ -42,6 +42,9 @@ class TableOptions:
     """Name of the gate that must have passed a commit before it may be published; '' for none. Which suite of that name
     it has to be, the table's requirement says; it is changed by requiring and releasing gates."""
 
+    sensitive_columns: str = ""
+    """Names of columns, with commas between, whose values no verdict shows."""
+
     def as_mapping(self) -> dict[str, Any]:
         """Only what differs from the default: what the catalog stores and people see."""
         return {
@@ -74,6 +77,10 @@ _MOST = {
 
 _HIGHEST_LEVEL = {"zstd": 22, "gzip": 9}
 """Other compressions have no levels."""
+
+
+def sensitive_names(options: TableOptions) -> frozenset[str]:
+    return frozenset(name.strip() for name in options.sensitive_columns.split(",") if name.strip())
 
 
 def parse_options(given: Mapping[str, Any]) -> TableOptions:

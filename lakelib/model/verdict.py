@@ -61,6 +61,16 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAt:
+    """The columns that checks have looked at. Where they are others by now the verdict counts no more."""
+
+    columns: Mapping[str, tuple[int, str] | None] = field(default_factory=dict)
+    """Id and type by name; None for a name that no column had."""
+    order: tuple[int, ...] | None = None
+    """The ids of all columns, if their names were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A gate's verdict on a commit, with its evidence."""
 
@@ -79,6 +89,7 @@ class Verdict:
     """How often the commit had been amended by then: a verdict on what it was before counts no more."""
     beneath: tuple[UUID, ...] = ()
     """The commits that were taken for published: those that come before it in one transaction."""
+    looked_at: LookedAt = field(default_factory=lambda: LookedAt())
 
     @property
     def passed(self) -> bool:

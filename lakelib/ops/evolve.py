@@ -6,6 +6,7 @@ from typing import Any
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
+from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
@@ -65,6 +66,20 @@ def _change(
 
     known = {column.id for column in table.schema.columns}
     draft = changed(1 + max(known))
+    _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
     return replace(changed(first_column_id), id=schema_id)
+
+
+def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:
+    """Raises InvalidInputError for a sensitive column that would be none under its new name."""
+    sensitive = sensitive_names(table.options)
+    renamed = ((column.name, draft.by_id(column.id)) for column in table.schema.columns if column.name in sensitive)
+    for name, column in renamed:
+        if column is not None and column.name not in sensitive:
+            raise InvalidInputError(
+                f"{name!r} is a sensitive column of {table.full_name}: as {column.name!r} it would be none.",
+                kind="sensitive_column",
+                remedy="Add its new name to the option sensitive_columns first, and take the old one out afterwards.",
+            )

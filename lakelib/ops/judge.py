@@ -6,7 +6,7 @@ through the ordinary scan, and its checks; the outcome; the verdict, kept with t
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -19,13 +19,14 @@ from lakelib.catalog.rows import Row
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Verdict
+from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import error_of, parse_approval, patience_to_publish, settle_done, try_publish
-from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, read_table, schema_of_staged, staged_view
+from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.plan.outcome import decide_outcome, describe_failures
@@ -46,7 +47,9 @@ def open_gate(gate: str | PathLike[str] | Suite) -> Suite:
     if isinstance(gate, Suite):
         return gate
     if isinstance(gate, str | PathLike):
-        return load_suite(gate)
+        from lakelib.gates.lint import check_problems  # not everybody judges
+
+        return load_suite(gate, check_problems)
     raise InvalidInputError(
         f"gate is {gate!r}.", kind="invalid_gate", remedy="Give the path of a suite, or a suite that was loaded."
     )
@@ -87,6 +90,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         checks=checks,
         amendment=commit["amendment"],
         beneath=tuple(beneath),
+        looked_at=_looked_at(judging.suite, columns),
     )
     verdicts.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
     return verdict
@@ -94,7 +98,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
 
 def check_suite(suite: Suite, columns: Sequence[Column] | None = None) -> None:
     """Raises InvalidInputError that names all that is wrong, with file and line."""
-    from lakelib.gates import lint  # takes seconds to import
+    from lakelib.gates import lint  # not everybody judges
 
     lint.check_suite(suite, columns)
 
@@ -120,13 +124,28 @@ def _run_checks(
     beneath: tuple[UUID, ...],
 ) -> tuple[CheckResult, ...]:
     """The results in the order of the suite."""
+    from lakelib.gates.masks import mask_result
+
     found: dict[int, CheckResult] = {}
     for scope in judging.suite.scopes:
         chosen = {place: check for place, check in enumerate(judging.suite.checks) if check.scope is scope}
         request = _scope_request(runtime, commit, scope, beneath)
         results = _run_scope(runtime, table, request, list(chosen.values()), columns, judging.session)
         found |= dict(zip(chosen, results, strict=True))
-    return tuple(found[place] for place in range(len(judging.suite.checks)))
+    sensitive = sensitive_names(table.options)
+    return tuple(mask_result(found[place], sensitive) for place in range(len(judging.suite.checks)))
+
+
+def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
+    from lakelib.gates.expectations import column_arguments, looks_at_schema
+
+    seen = {column.name: (column.id, column.type) for column in columns}
+    named = {name for check in suite.checks for name in column_arguments(check.arguments)}
+    if any(looks_at_schema(check.expectation) for check in suite.checks):
+        return LookedAt(
+            columns={name: seen.get(name) for name in {*named, *seen}}, order=tuple(column.id for column in columns)
+        )
+    return LookedAt(columns={name: seen.get(name) for name in named})
 
 
 def _scope_request(runtime: Runtime, commit: Row, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
@@ -145,23 +164,31 @@ def _run_scope(
     columns: Sequence[Column],
     session: Any,
 ) -> list[CheckResult]:
-    from lakelib.gates import run  # takes seconds to import
+    from lakelib.gates import run  # not everybody judges
 
     def plan(names: Sequence[str]) -> ScanPlan:
         return plan_scan(runtime, table, replace(request, columns=tuple(names)))
 
     if session is None:
-        return run.run_on_arrow(checks, columns, lambda names: read_table(runtime, plan(names)))
-    with ExitStack() as held:
-        return run.run_on_spark(checks, columns, lambda names: _open_frame(runtime, plan(names), session, held))
+        return run.run_on_arrow(checks, columns, lambda names: stream_batches(runtime, plan(names)))
+    from lakelib.distribute import gathering, sessions  # not everybody has Spark
 
+    heap_count = sessions.parallelism(sessions.checked_session(session))
 
-def _open_frame(runtime: Runtime, plan: ScanPlan, session: Any, held: ExitStack) -> Any:
-    """A data frame whose snapshot is held as long as the checks take."""
-    from lakelib.distribute import reader, sessions  # not everybody has Spark
+    def carry(names: Sequence[str], work: run.Elsewhere) -> list[bytes]:
+        planned = plan(names)
+        with Held(runtime, planned):
+            return gathering.gather_on_spark(
+                session,
+                runtime.storage,
+                planned.target,
+                planned.splits,
+                work.gather,
+                work.combine,
+                heap_count=heap_count,
+            )
 
-    held.enter_context(Held(runtime, plan))
-    return reader.read_frame(sessions.utc_session(session), runtime.storage, plan.target, plan.splits)
+    return run.run_elsewhere(checks, columns, heap_count, carry)
 
 
 # Publishing what was judged
@@ -225,9 +252,14 @@ def as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
 
 
 def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
-    """Whether the verdict may rest on rows of others: also one of the suite as it was before it was changed."""
+    """Whether the verdict may rest on rows of others, or on columns that are others by now: also one of the suite as it
+    was before it was changed."""
     verdict = find_verdict(runtime, commit_id)
-    return suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash
+    if suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash:
+        return True
+    commit = commits.load_commit(runtime.catalog, commit_id)
+    table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+    return verdict.looked_at != _looked_at(suite, schema_of_staged(runtime, table, commit).columns)
 
 
 def require_passed(verdict: Verdict) -> None:

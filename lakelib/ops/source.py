@@ -96,14 +96,9 @@ def open_source(data: Any) -> RowSource:
 
 
 def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:
-    """The request, whose gate judges rows that Spark has in Spark's session. Over Spark Connect there is no judging: it
-    is done in process."""
+    """The request, whose gate judges rows that Spark has in Spark's session."""
     session = _session_of(data)
     if session is None:
-        return request
-    from lakelib.distribute.sessions import is_connect  # not everybody has Spark
-
-    if is_connect(session):
         return request
     judging = None if request.judging is None else replace(request.judging, session=session)
     return replace(request, judging=judging, session=session)

@@ -47,6 +47,12 @@ def array_of_mask(mask: npt.NDArray[np.bool_]) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(bits)])
 
 
+def array_of_bytes(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    """Bytes, or text as UTF-8, as an Arrow array of the type; see `array_of_numbers`."""
+    offsets = np.cumsum([0, *map(len, values)]).astype(np.int32)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))])
+
+
 def arrays_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 

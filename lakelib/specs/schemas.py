@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.durations import format_duration
+from lakelib.specs.suite import LIMIT_SECONDS, MOST_SAMPLES
 from lakelib.specs.table_spec import TableSpec
 
 FILES = ("table-spec.schema.json", "gate-suite.schema.json")
@@ -104,6 +105,21 @@ def _check() -> dict[str, Any]:
                 "default": Scope.STAGED.value,
                 "description": "What is looked at: staged is the commit's own rows, merged the partitions that it"
                 " touches and table the whole table, as they would be after publishing.",
+            },
+            "sample": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_SAMPLES,
+                "default": MOST_SAMPLES,
+                "description": "How many of the values that were not as expected the verdict keeps; 0 for values that"
+                " nobody is to see.",
+            },
+            "limit_seconds": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "default": LIMIT_SECONDS,
+                "description": "How long the check may take, where it may take for ever: patterns that go back, JSON"
+                " schemas. Then it has errored.",
             },
             "name": {**text, "description": "What reports call the check; by default made from type and column."},
             "description": {"type": "string", "description": "Why the check is there."},

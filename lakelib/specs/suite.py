@@ -13,7 +13,7 @@ A suite's form is checked here, without Great Expectations; `lakelib.gates.lint`
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -27,7 +27,12 @@ from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
 _SUITE_KEYS = ("name", "description", "expectations")
-_CHECK_KEYS = ("type", "kwargs", "severity", "scope", "name", "description")
+_CHECK_KEYS = ("type", "kwargs", "severity", "scope", "sample", "limit_seconds", "name", "description")
+MOST_SAMPLES = 20
+"""Of the values that were not as expected a verdict keeps so many."""
+LIMIT_SECONDS = 60
+"""A check may take so long, where nothing else is said."""
+_MOST_SECONDS = 86_400
 _COLUMN_ARGUMENTS = ("column", "column_A", "column_B")
 _COLUMN_LISTS = ("column_list", "column_set")
 
@@ -42,10 +47,16 @@ class Check:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity = Severity.CRITICAL
     scope: Scope = Scope.STAGED
+    sample: int = MOST_SAMPLES
+    """How many of the values that were not as expected the verdict keeps."""
+    limit_seconds: float = LIMIT_SECONDS
+    """How long it may take, where it may take for ever: patterns that go back, JSON schemas."""
     line: int = 0
     argument_lines: Mapping[str, int] = field(default_factory=dict)
     """The line of each argument in the suite's file."""
 
+
+_USUAL = {"sample": MOST_SAMPLES, "limit_seconds": LIMIT_SECONDS}
 
 _WRONG_NAME = (
     f"its name must be text in one line, of at most {LONGEST_INDEXED_BYTES:,} bytes, without a space at either end"
@@ -54,6 +65,10 @@ _WRONG_NAME = (
 
 def _is_name(text: str) -> bool:
     return bool(text) and text == text.strip() and "\n" not in text and is_indexable(text)
+
+
+Lint = Callable[[Check], Iterator[tuple[str | None, str]]]
+"""What is wrong with a check, each with the argument that it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +106,15 @@ class Suite:
         return f"{self.path}, line {line}" if self.path else f"suite {self.name!r}, check {check.name!r}"
 
 
-def load_suite(path: str | PathLike[str]) -> Suite:
-    """Raises InvalidInputError that names all that is wrong, each with file and line; NotFoundError if there is no such
-    file."""
-    return _parse(load_yaml(path))
+def load_suite(path: str | PathLike[str], lint: Lint | None = None) -> Suite:
+    """Raises InvalidInputError that names all that is wrong, each with file and line, also what `lint` has against the
+    checks; NotFoundError if there is no such file."""
+    return _parse(load_yaml(path), lint)
 
 
-def parse_suite(content: str, path: str = "the suite") -> Suite:
+def parse_suite(content: str, path: str = "the suite", lint: Lint | None = None) -> Suite:
     """As `load_suite`, for text that is at hand."""
-    return _parse(parse_yaml(content, path))
+    return _parse(parse_yaml(content, path), lint)
 
 
 def suite_text(suite: Suite) -> str:
@@ -119,8 +134,8 @@ def suite_error(problems: Sequence[str]) -> InvalidInputError:
     )
 
 
-def _parse(yaml: YamlText) -> Suite:
-    problems = list(_problems(yaml))
+def _parse(yaml: YamlText, lint: Lint | None) -> Suite:
+    problems = [*_problems(yaml), *(_linted(yaml, lint) if lint else ())]
     if problems:
         ordered = sorted(problems, key=lambda problem: problem[0])
         raise suite_error([f"{yaml.path}, line {line}: {text}" for line, text in ordered])
@@ -144,6 +159,8 @@ def _check(yaml: YamlText, place: int, name: str) -> Check:
         arguments=arguments,
         severity=Severity(entry.get("severity", Severity.CRITICAL.value)),
         scope=Scope(entry.get("scope", Scope.STAGED.value)),
+        sample=entry.get("sample", MOST_SAMPLES),
+        limit_seconds=entry.get("limit_seconds", LIMIT_SECONDS),
         line=yaml.line_of(here),
         argument_lines={each: yaml.line_of((*here, "kwargs", each)) for each in arguments},
     )
@@ -151,7 +168,13 @@ def _check(yaml: YamlText, place: int, name: str) -> Check:
 
 def _as_entry(check: Check) -> dict[str, Any]:
     entry = {"type": check.expectation, "severity": check.severity.value, "scope": check.scope.value}
-    return entry | {"name": check.name, "kwargs": dict(check.arguments)}
+    return entry | _limits(check) | {"name": check.name, "kwargs": dict(check.arguments)}
+
+
+def _limits(check: Check) -> dict[str, Any]:
+    """What differs from what is meant where nothing is said: suites that say nothing keep their hash."""
+    said = {"sample": check.sample, "limit_seconds": check.limit_seconds}
+    return {name: value for name, value in said.items() if value != _USUAL[name]}
 
 
 def _names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -208,6 +231,18 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
     yield from _duplicate_names(yaml, entries)
 
 
+def _linted(yaml: YamlText, lint: Lint) -> Iterator[tuple[int, str]]:
+    """What is wrong with checks whose form tells what they are."""
+    entries = yaml.values.get("expectations") if isinstance(yaml.values, Mapping) else None
+    for place, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, Mapping) and isinstance(entry.get("type"), str):
+            arguments = entry.get("kwargs") or {}
+            if isinstance(arguments, Mapping):
+                here = ("expectations", place)
+                for argument, text in lint(Check(name="", expectation=entry["type"], arguments=arguments)):
+                    yield yaml.line_of(here if argument is None else (*here, "kwargs", argument)), text
+
+
 def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:
     if not isinstance(entry, Mapping):
         yield yaml.line_of(place), f"a check is a mapping with type and kwargs, not {entry!r}."
@@ -218,6 +253,8 @@ def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) ->
     yield from _text_problems(yaml, place, entry, "description")
     yield from _word_problems(yaml, place, entry, "severity", Severity)
     yield from _word_problems(yaml, place, entry, "scope", Scope)
+    yield from _number_problems(yaml, place, entry, "sample", MOST_SAMPLES, whole=True)
+    yield from _number_problems(yaml, place, entry, "limit_seconds", _MOST_SECONDS)
     if not isinstance(entry.get("kwargs") or {}, Mapping):
         yield yaml.line_of((*place, "kwargs")), f"kwargs must be a mapping of arguments, not {entry['kwargs']!r}."
 
@@ -252,6 +289,22 @@ def _word_problems(
         yield yaml.line_of((*place, name)), f"{name} must be one of {', '.join(known)}, not {value!r}{near}"
 
 
+def _number_problems(
+    yaml: YamlText,
+    place: tuple[str | int, ...],
+    values: Mapping[str, Any],
+    name: str,
+    most: int,
+    *,
+    whole: bool = False,
+) -> Iterator[tuple[int, str]]:
+    value = values.get(name, most)
+    right = isinstance(value, int) or (isinstance(value, float) and not whole)
+    if isinstance(value, bool) or not right or not (0 <= value <= most if whole else 0 < value <= most):
+        least = "0" if whole else "above 0"
+        yield yaml.line_of((*place, name)), f"{name} must be a number from {least} to {most:,}, not {value!r}."
+
+
 def _duplicate_names(yaml: YamlText, entries: Sequence[Any]) -> Iterator[tuple[int, str]]:
     first_lines: dict[str, int] = {}
     for place, entry in enumerate(entries):
@@ -274,7 +327,8 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def _said(check: Check) -> str:
     what = [check.expectation, check.severity.value, check.scope.value, _plain(check.arguments)]
-    return json.dumps(what, sort_keys=True)
+    limits = _limits(check)
+    return json.dumps([*what, _plain(limits)] if limits else what, sort_keys=True)
 
 
 def _plain(value: Any) -> Any:

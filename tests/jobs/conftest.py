@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -45,14 +44,6 @@ def new_table(lake: Lake) -> NewTable:
         return lake.create_table(f"shop.t{next(_NUMBERS)}", schema, **given)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def gates() -> None:
-    """Great Expectations is loaded; while it is, it uses what Python's next versions will not have."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        importlib.import_module("great_expectations")
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from tests.jobs.conftest import RunJob, rows_of
 SPECS = Path(__file__).resolve().parents[2] / "dags" / "tables"
 DAY = date(2026, 11, 2)
 BAD_DAY = date(2026, 11, 3)
-pytestmark = pytest.mark.usefixtures("gates")
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,6 @@ _CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "s
 Kill = Callable[..., None]
 
 
-pytestmark = pytest.mark.usefixtures("gates")
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     shop = new_shop(tmp_path)

@@ -144,7 +144,6 @@ def test_a_conflict_ends_with_5(
     assert (ran.code, ran.facts["error"]["kind"]) == (5, "fenced")
 
 
-@pytest.mark.usefixtures("gates")
 def test_a_rejected_commit_ends_with_6(rows: Path, new_table: NewTable, run_job: RunJob) -> None:
     table = new_table("id BIGINT, dt DATE, name STRING", primary_key=["id"])
     table.require_gate(

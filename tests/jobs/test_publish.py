@@ -17,9 +17,6 @@ STATUS = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "s
 FEW = {"type": "expect_table_row_count_to_be_between", "kwargs": {"max_value": 2}, "scope": "merged"}
 
 
-pytestmark = pytest.mark.usefixtures("gates")
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return new_shop(tmp_path)

@@ -87,7 +87,7 @@ def work_alone(say: Say, warehouse: str, url: str, seconds: float, seed: int) ->
 
 
 def _load_gates() -> None:
-    """Great Expectations takes seconds to import: that is no wait for others. Processes are forked with it."""
+    """What gates import is no wait for others. Processes are forked with it."""
     import lakelib.gates.lint
     import lakelib.gates.run  # noqa: F401
 

@@ -176,6 +176,7 @@ create table lake.writer_progress (
 
 -- What a gate found in a commit, as it was after so many amendments. It rests on rows of other commits as far as
 -- `judges_partitions` (those that the commit touches) and `judges_table` say; those `beneath` were taken for published.
+-- `looked_at` names columns, each with its id and type then, and the order of all if it was looked at.
 create table lake.verdict (
     id bigint generated always as identity primary key,
     commit_id uuid not null references lake.commit (id),
@@ -190,7 +191,8 @@ create table lake.verdict (
     judges_partitions boolean not null,
     judges_table boolean not null,
     amendment integer not null default 0,
-    beneath uuid[] not null default '{}'
+    beneath uuid[] not null default '{}',
+    looked_at jsonb not null default '{}'
 );
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
@@ -370,5 +372,6 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/writing_v1.sql
 -- include: functions/promising_v1.sql
 -- include: functions/maintaining_v1.sql
+-- include: functions/samples_v1.sql
 
 revoke all on all functions in schema lake from public;

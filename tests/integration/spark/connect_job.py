@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 import lakelib
 import lakelib.spark
 from lakelib import InvalidInputError, Lake
+from lakelib.specs.suite import parse_suite
 from tests.integration.spark.program import serve
 from tests.spark.constant_writer import frame_of_constants
 
@@ -67,12 +68,33 @@ def give_constants(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> Da
     return frame_of_constants(spark)
 
 
+def judge(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    """What a gate says of rows, on the server and in the client."""
+    suite = parse_suite(given["suite"])
+    staged = lake.table(given["table"]).stage_upsert(rows(spark, 0, 1000, 1))
+    found = [
+        (verdict.engine, check.name, check.status.value, check.unexpected_count, check.detail)
+        for verdict in (staged.judge(suite, spark), staged.judge(suite))
+        for check in verdict.checks
+    ]
+    return spark.createDataFrame(found, "engine string, name string, status string, unexpected int, detail string")
+
+
+def publish_gated(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> DataFrame:
+    """A write that is judged where its rows are."""
+    table = lake.table(given["table"])
+    snapshot = table.upsert(rows(spark, 0, 1000, 1), gate=parse_suite(given["suite"]))
+    verdict = lake.staged(snapshot.commit_id).verdict
+    assert verdict is not None
+    return spark.createDataFrame([(verdict.engine, verdict.outcome.value)], "engine string, outcome string")
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     spark = SparkSession.builder.remote(settings["remote"]).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", ZONE)
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
-        jobs = (upsert, read_plainly, use_format, give_constants)
+        jobs = (upsert, read_plainly, use_format, give_constants, judge, publish_gated)
         serve({job.__name__: lambda given, job=job: _as_file(job(spark, lake, given).toArrow()) for job in jobs})
     spark.stop()
 

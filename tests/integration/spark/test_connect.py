@@ -148,3 +148,36 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+SUITE = """
+name: orders
+expectations:
+- {type: expect_column_values_to_be_unique, kwargs: {column: id}, name: unique}
+- {type: expect_column_values_to_be_unique, kwargs: {column: day}, name: repeated, severity: info}
+- {type: expect_column_values_to_match_regex, kwargs: {column: day, regex: "^[01]$"}, name: pattern, severity: info}
+- {type: expect_column_values_to_match_regex, kwargs: {column: day, regex: "(?i)x"}, name: apart, severity: info}
+- {type: expect_column_median_to_be_between, kwargs: {column: id, min_value: 499, max_value: 500}, name: median}
+"""
+
+
+def test_a_gate_judges_on_the_server_as_it_does_in_the_client(run: Run, lake: Lake) -> None:
+    new_table(lake, "shop.judged")
+    found = run("judge", table="shop.judged", suite=SUITE).to_pylist()
+    assert [(row["engine"], row["name"], row["status"], row["unexpected"]) for row in found] == [
+        (engine, *result)
+        for engine in ("spark", "arrow")
+        for result in (
+            ("unique", "passed", 0),
+            ("repeated", "failed", 1000),
+            ("pattern", "failed", 333),
+            ("apart", "failed", 1000),
+            ("median", "passed", None),
+        )
+    ]
+
+
+def test_rows_of_a_client_are_judged_where_they_are(run: Run, lake: Lake) -> None:
+    new_table(lake, "shop.gated")
+    found = run("publish_gated", table="shop.gated", suite=SUITE).to_pylist()
+    assert found == [{"engine": "spark", "outcome": "accept"}]

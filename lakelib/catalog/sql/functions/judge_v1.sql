@@ -20,16 +20,36 @@ begin
         return jsonb_build_object('outcome', 'past_expired');
     end if;
     insert into lake.verdict (commit_id, gate, outcome, base_snapshot_id, evidence, judged_at, suite_hash, engine, seconds,
-                              judges_partitions, judges_table, amendment, beneath)
+                              judges_partitions, judges_table, amendment, beneath, looked_at)
     select v.commit_id, v.gate, v.outcome, v.base_snapshot_id, v.evidence, v.judged_at, v.suite_hash, v.engine, v.seconds,
-           v.judges_partitions, v.judges_table, v.amendment, v.beneath
+           v.judges_partitions, v.judges_table, v.amendment, v.beneath,
+           coalesce(v.looked_at, '{}')
     from jsonb_to_record(verdict) as v (
         commit_id uuid, gate text, outcome text, base_snapshot_id bigint, evidence jsonb, judged_at timestamptz,
         suite_hash text, engine text, seconds double precision, judges_partitions boolean, judges_table boolean,
-        amendment integer, beneath uuid[]);
+        amendment integer, beneath uuid[], looked_at jsonb);
     if verdict ->> 'outcome' = 'reject' then
         update lake.commit c set state = 'rejected', decided_at = clock_timestamp(), reason = rejection
         where c.id = own.id and c.state = 'staged';
     end if;
     return jsonb_build_object('outcome', 'kept');
+end $$;
+
+-- Whether columns that a verdict has looked at are others by now, of their name, or of another type; or where it has looked
+-- at the names themselves, whether there are others. The commit's own change of the schema counts as there.
+create function lake.looks_otherwise_v1(own lake.commit, home lake."table", looked_at jsonb) returns boolean
+language plpgsql stable as $$
+declare
+    present jsonb;
+begin
+    select s.columns into present from lake.table_schema s
+    where s.table_id = own.table_id
+      and s.id = case when own.schema_id <> own.base_schema_id then own.schema_id else home.schema_id end;
+    return exists (
+            select from jsonb_each(looked_at -> 'columns') as seen (name, told)
+            left join jsonb_array_elements(present) as now (told) on now.told ->> 'name' = seen.name
+            where now.told -> 'id' is distinct from seen.told -> 'id'
+               or now.told -> 'type' is distinct from seen.told -> 'type')
+        or jsonb_typeof(looked_at -> 'order') = 'array'
+           and looked_at -> 'order' <> jsonb_path_query_array(present, '$[*].id');
 end $$;

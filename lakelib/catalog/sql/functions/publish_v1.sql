@@ -364,8 +364,8 @@ begin
     end if;
 end $$;
 
--- A verdict is stale once rows have changed that it rests on, or the commit itself has. What it was judged on top of counts
--- as there, and has to be.
+-- A verdict is stale once rows have changed that it rests on, or columns that it has looked at, or the commit itself has.
+-- What it was judged on top of counts as there, and has to be.
 create function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
@@ -377,6 +377,7 @@ begin
     select v.gate, v.base_snapshot_id into stale
     from lake.verdicts_v1(own) v
     where v.amendment <> own.amendment
+       or lake.looks_otherwise_v1(own, home, v.looked_at)
        or exists (select from unnest(v.beneath) as b (id)
                   where not exists (select from lake.commit c where c.id = b.id and c.state = 'published'))
        or v.judges_table and exists (

@@ -37,6 +37,10 @@ select lake.forget_dependencies_v1(%(table_id)s);
 -- name: queue_files_of_commits
 select * from lake.queue_files_of_commits_v1(%(table_id)s, %(grace)s, %(limit)s::integer);
 
+-- Verdicts on rows that are gone show none of them.
+-- name: forget_samples
+select lake.forget_samples_v1(%(table_id)s);
+
 -- What the files of commits that can no longer be published, or will not be, come to.
 -- name: measure_files_of_commits
 select count(*) as files, coalesce(sum(f.size_bytes), 0)::bigint as size_bytes
