@@ -43,6 +43,8 @@ Tell = Callable[[int, int], None]
 """Hears how many bytes were read, of how many."""
 
 _MOST_ROUNDS = 4
+_LONGEST_WAIT_SECONDS = 1.0
+"""After which what was lost to others is left to the next compaction: many write there."""
 _COMMIT_BYTES = 4096 * MIB
 """What is read for one commit: a long compaction is of use, and its work safe, before it ends."""
 
@@ -64,18 +66,17 @@ def compact(
     require_right(runtime.catalog, Right.MAINTAIN)
     runtime.ownership.confirm()
     start = time.monotonic()
-    progress = _Progress(tell)
-    tally = _Tally()
+    call = _Call(session=session, progress=_Progress(tell), tally=_Tally())
     skipped = 0
     for _ in range(_MOST_ROUNDS):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
         plan = _plan(runtime, table, full, where)
-        progress.expect(sum(unit.size_bytes for unit in plan.units))
-        lost = _try_units(runtime, table, plan.units, session, tally, progress) if plan.units else 0
+        call.progress.expect(sum(unit.size_bytes for unit in plan.units))
+        lost = _try_units(runtime, table, plan.units, call) if plan.units else 0
         skipped = lost + plan.blocked
-        if not lost and plan.is_last_round:
+        if call.waited_seconds > _LONGEST_WAIT_SECONDS if lost else plan.is_last_round:
             break
-    return tally.result(table.full_name, skipped, time.monotonic() - start)
+    return call.tally.result(table.full_name, skipped, time.monotonic() - start)
 
 
 def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate | None) -> CompactionPlan:
@@ -153,19 +154,25 @@ class _Progress:
             self._tell(self._done_bytes, self._total_bytes)
 
 
-def _try_units(
-    runtime: Runtime, table: TableInfo, units: Sequence[Unit], session: Any, tally: "_Tally", progress: _Progress
-) -> int:
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """What one compaction works with, and what has come of it."""
+
+    session: Any
+    progress: _Progress
+    tally: "_Tally"
+    waited_seconds: float = 0.0
+
+
+def _try_units(runtime: Runtime, table: TableInfo, units: Sequence[Unit], call: "_Call") -> int:
     """How many units were lost: all of them if the head that they were planned for had expired before it was held."""
     try:
-        return _compact_units(runtime, table, units, session, tally, progress)
+        return _compact_units(runtime, table, units, call)
     except ExpiredError:
         return len(units)
 
 
-def _compact_units(
-    runtime: Runtime, table: TableInfo, units: Sequence[Unit], session: Any, tally: "_Tally", progress: _Progress
-) -> int:
+def _compact_units(runtime: Runtime, table: TableInfo, units: Sequence[Unit], call: "_Call") -> int:
     """How many units were lost."""
     lost = 0
     schemas = tables.load_schemas(runtime.catalog, table.id, {file.schema_id for unit in units for file in unit.files})
@@ -173,8 +180,8 @@ def _compact_units(
     with Held(runtime, waves[0]):
         for wave in waves:
             began_at = reclaiming.load_now(runtime.catalog)
-            rewritten = _rewrite(runtime, wave, schemas, session, progress)
-            lost += len(rewritten) - _publish(runtime, table, rewritten, began_at, tally)
+            rewritten = _rewrite(runtime, wave, schemas, call)
+            lost += len(rewritten) - _publish(runtime, table, rewritten, began_at, call)
     return lost
 
 
@@ -203,20 +210,18 @@ def _wave(table: TableInfo, units: Sequence[Unit]) -> _Wave:
     )
 
 
-def _rewrite(
-    runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], session: Any, progress: _Progress
-) -> list[_Rewritten]:
+def _rewrite(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], call: "_Call") -> list[_Rewritten]:
     works = [
         _work(runtime, wave, schemas, wave.units[number], split)
         for number, split in zip(wave.unit_numbers, wave.splits, strict=True)
     ]
-    if session is None:
-        written = _rewrite_in_process(runtime, works, progress)
+    if call.session is None:
+        written = _rewrite_in_process(runtime, works, call.progress)
     else:
         from lakelib.distribute.rewriter import rewrite_on_spark  # not everybody has Spark
 
-        written = rewrite_on_spark(session, works)
-        progress.advance(sum(work.split.size_bytes for work in works))
+        written = rewrite_on_spark(call.session, works)
+        call.progress.advance(sum(work.split.size_bytes for work in works))
     by_unit: list[list[NewFile]] = [[] for _ in wave.units]
     for number, new in zip(wave.unit_numbers, written, strict=True):
         by_unit[number].extend(new)
@@ -276,14 +281,17 @@ def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> 
 
 
 def _publish(
-    runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], began_at: datetime, tally: "_Tally"
+    runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], began_at: datetime, call: "_Call"
 ) -> int:
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
     leave nothing behind. Files stay while it is unknown what became of the commit."""
     proposal = _proposal(table, uuid4(), rewritten, began_at)
     patience = Patience(f"Compacting {table.full_name}")
-    with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
-        return _publish_proposal(runtime, table, proposal, rewritten, tally, turn)
+    try:
+        with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
+            return _publish_proposal(runtime, table, proposal, rewritten, call.tally, turn)
+    finally:
+        call.waited_seconds += patience.waited_seconds
 
 
 def _publish_proposal(

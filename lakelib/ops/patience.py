@@ -42,10 +42,13 @@ class Patience:
         self._pace = _Pace()
 
     @property
-    def left_seconds(self) -> float:
+    def waited_seconds(self) -> float:
         since = self._waiting_since
-        waiting_seconds = 0.0 if since is None else time.monotonic() - since
-        return max(0.0, self._seconds - self._waited_seconds - waiting_seconds)
+        return self._waited_seconds + (0.0 if since is None else time.monotonic() - since)
+
+    @property
+    def left_seconds(self) -> float:
+        return max(0.0, self._seconds - self.waited_seconds)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -79,7 +82,7 @@ class Patience:
 
     def give_up(self) -> NoReturn:
         raise GaveUpError(
-            f"{self._what}: the table was busy for {self._seconds - self.left_seconds:.1f} s. Nothing was published.",
+            f"{self._what}: the table was busy for {self.waited_seconds:.1f} s. Nothing was published.",
             remedy="Try again. If it lasts, find out in pg_locks who holds the table's row.",
         )
 

@@ -69,7 +69,7 @@ def create_tables(lake: Lake) -> None:
 
 def work_in_threads(lake: Lake, writers: int, seconds: float, seed: int) -> list[Report]:
     """All share one lake."""
-    _load_gates()
+    _load_modules()
     deadline = time.time() + seconds
     with ThreadPoolExecutor(writers) as pool:
         return list(pool.map(lambda number: _work(lake, deadline, seed + number), range(writers)))
@@ -81,14 +81,19 @@ def work_in_processes(place: tuple[str, str], writers: int, seconds: float, seed
 
 
 def work_alone(say: Say, warehouse: str, url: str, seconds: float, seed: int) -> Report:
-    _load_gates()
+    _load_modules()
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
         return _work(lake, time.time() + seconds, seed)
 
 
-def _load_gates() -> None:
-    """What gates import is no wait for others. Processes are forked with it."""
+def _load_modules() -> None:
+    """What takes long to import, when it is first needed, is no wait for others. Processes are forked with it."""
+    import pandas  # noqa: F401, which pyarrow asks for
+    import sqlglot.dialects.spark
+    import sqlglot.optimizer.annotate_types  # noqa: F401
+
     import lakelib.gates.lint
+    import lakelib.gates.masks
     import lakelib.gates.run  # noqa: F401
 
 
