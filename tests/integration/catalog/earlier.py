@@ -9,7 +9,7 @@ drop table if exists lake.upgrade;
 drop table lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake."table" drop column turn_of, drop column turn_until;
 alter table lake.commit drop column amendment;
-alter table lake.verdict drop column amendment, drop column beneath;
+alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
 alter table lake.lease drop column taken_by;
 alter table lake.snapshot add unique (table_id, committed_at);
 delete from lake.migration where version > 3;
