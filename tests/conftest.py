@@ -69,6 +69,7 @@ LONGEST_FIRST = (
     "acceptance/test_values.py",
     "integration/faults/test_stuck_publishers.py",
     "jobs/test_ingest_killed.py",
+    "property/test_lake_machine_on_spark.py",
     "integration/spark/test_event_log.py",
 )
 """`make test` gives each process file after file. Those that take half a minute and more are not to be the last, when

@@ -58,6 +58,11 @@ def load_past(catalog: Catalog, table_id: int) -> Past:
     return catalog.run(work, only_reads=True)
 
 
+def count_spent_leases(catalog: Catalog, table_id: int) -> int:
+    """How many leases have run out."""
+    return catalog.do("list_spent_leases", {"table_id": table_id})
+
+
 def drop_spent_leases(catalog: Catalog, table_id: int) -> int:
     """Removes the leases that have run out; how many."""
     return catalog.do("drop_spent_leases", {"table_id": table_id})

@@ -88,7 +88,8 @@ def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: ti
         [commit.id for commit in stale],
         lambda added, removed: is_needed(kept, added, removed),
     )
-    result = _result(table, past, list(chosen.expired), chosen.held, len(stale), 0, measured)
+    leases = retention.count_spent_leases(runtime.catalog, table.id)
+    result = _result(table, past, list(chosen.expired), chosen.held, len(stale), leases, measured)
     return replace(result, dry_run=True)
 
 

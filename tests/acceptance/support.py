@@ -10,8 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakelib import InvalidInputError, Lake, LakeError, Scan, Snapshot, Table
+from lakelib import InvalidInputError, Lake, LakeError, Scan, StagedCommit, Table
 from lakelib.model.compaction import CompactionResult
+from lakelib.model.verdict import Verdict
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 
@@ -24,11 +25,17 @@ NewTable = Callable[..., Table]
 class Engine(Protocol):
     """One of the ways in which rows get into a table and out of it."""
 
-    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Snapshot: ...
+    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Any:
+        """What the table's method of that name answers."""
 
     def read(self, scan: Scan) -> pa.Table: ...
 
+    def open(self, scan: Scan) -> Callable[[], pa.Table]:
+        """What reads the scan, later on."""
+
     def compact(self, table: Table, **options: Any) -> CompactionResult: ...
+
+    def judge(self, commit: StagedCommit, gate: Any) -> Verdict: ...
 
     def row(self, number: int) -> str:
         """How an error names a row of the data."""
@@ -37,15 +44,20 @@ class Engine(Protocol):
 class ArrowEngine:
     """Writes and reads in process."""
 
-    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Snapshot:
-        snapshot: Snapshot = getattr(table, kind)(data, *args, **options)
-        return snapshot
+    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Any:
+        return getattr(table, kind)(data, *args, **options)
 
     def read(self, scan: Scan) -> pa.Table:
         return scan.to_arrow()
 
+    def open(self, scan: Scan) -> Callable[[], pa.Table]:
+        return scan.to_arrow
+
     def compact(self, table: Table, **options: Any) -> CompactionResult:
         return table.compact(**options)
+
+    def judge(self, commit: StagedCommit, gate: Any) -> Verdict:
+        return commit.judge(gate)
 
     def row(self, number: int) -> str:
         return f"row {number}"
@@ -58,9 +70,8 @@ class SparkEngine:
         self._session = session
         self._distribution = distribution
 
-    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Snapshot:
-        snapshot: Snapshot = getattr(table, kind)(self._frame(data), *args, distribution=self._distribution, **options)
-        return snapshot
+    def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Any:
+        return getattr(table, kind)(self._frame(data), *args, distribution=self._distribution, **options)
 
     def _frame(self, data: Any) -> Any:
         """What Spark cannot hold stays as it is."""
@@ -77,11 +88,18 @@ class SparkEngine:
             return data
 
     def read(self, scan: Scan) -> pa.Table:
+        return self.open(scan)()
+
+    def open(self, scan: Scan) -> Callable[[], pa.Table]:
         """In the types of the scan: Spark gives moments in the session's zone."""
-        return scan.to_spark(self._session).toArrow().cast(scan.schema)
+        frame = scan.to_spark(self._session)
+        return lambda: frame.toArrow().cast(scan.schema)
 
     def compact(self, table: Table, **options: Any) -> CompactionResult:
         return table.compact(session=self._session, **options)
+
+    def judge(self, commit: StagedCommit, gate: Any) -> Verdict:
+        return commit.judge(gate, self._session)
 
     def row(self, number: int) -> str:
         """Each task counts its own rows; which of them it is, the error tells by its values."""

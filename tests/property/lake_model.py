@@ -276,9 +276,9 @@ class TableModel:
         self.tags[name] = wanted
         return wanted
 
-    def expire(self, keep_last: int, expired: Sequence[int], *, with_commits: bool) -> list[int]:
-        """These snapshots have expired; gives those that something keeps from it. What tags pin stays, and what open
-        commits that have read rows may have to be compared with; others may hold it, too."""
+    def expire(self, keep_last: int, expired: Sequence[int], leased: set[int], *, with_commits: bool) -> list[int]:
+        """These snapshots have expired; gives those that something keeps from it. What tags pin and what is leased
+        stays, and what open commits that have read rows may have to be compared with; others may hold it, too."""
         open_commits = [number for number, state in enumerate(self.states) if state in ("staged", "rejected")]
         if with_commits:
             for number in open_commits:
@@ -286,9 +286,9 @@ class TableModel:
             open_commits = []
         bases = [self.proposals[number].base for number in open_commits]
         reading = [each.base for each in map(self.proposals.__getitem__, open_commits) if self._has_read(each)]
-        tagged = set(self.tags.values())
+        pinned = leased | set(self.tags.values())
         let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
-        free = [number for number in let_go if number not in tagged]
+        free = [number for number in let_go if number not in pinned]
         assert set(expired) >= {number for number in free if number < min(bases, default=self.head_id)}
         assert set(expired) <= {number for number in free if number < min(reading, default=self.head_id)}
         self.expired |= set(expired)

@@ -1,9 +1,10 @@
 """The lake does what a dict would: random work on several tables, each read compared with `lake_model`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, LiteralString
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ import lakelib
 from lakelib import Lake, LakeError, StagedCommit, Table
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import parse_suite
+from tests.acceptance.support import ArrowEngine, Engine
 from tests.property.lake_model import Entry, Place, Proposal, RefusedError, TableModel, Values, shown
 from tests.property.lake_values import (
     ARROW,
@@ -37,8 +39,9 @@ from tests.property.lake_values import (
 
 STEPS_A_RUN = 60
 RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "40"))
-"""For each of the three tests. `make soak` asks for so many that there are 20,000 steps in all."""
-LEAST_STEPS = 34 * RUNS
+"""For each of the three tests."""
+LEAST_STEPS_A_RUN = 34
+IN_PROCESS: Engine = ArrowEngine()
 
 _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
 _APPLICATIONS = ("etl", "app's")
@@ -60,6 +63,13 @@ _KNOWN_FILES: LiteralString = """
 _MOMENTS: LiteralString = """
     select s.id, s.committed_at from lake."table" t join lake.snapshot s on s.table_id = t.id
     where t.name = %(name)s order by s.id"""
+_LEASED: LiteralString = """
+    select distinct l.snapshot_id from lake."table" t join lake.lease l on l.table_id = t.id
+    where t.name = %(name)s and l.expires_at > clock_timestamp()"""
+_END_LEASES: LiteralString = """
+    update lake.lease set expires_at = clock_timestamp()
+    where table_id = (select id from lake."table" where name = %(name)s)
+    returning id"""
 _GATE = """
 name: few
 expectations:
@@ -68,13 +78,6 @@ expectations:
 """
 _rarely = st.sampled_from((False, False, False, True))
 _scopes = st.sampled_from(("staged", "merged"))
-
-
-@pytest.fixture(scope="module")
-def machine_lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    with lakelib.connect(warehouse=str(tmp_path_factory.mktemp("machine")), catalog=module_catalog_url) as lake:
-        lake.create_namespace("m")
-        yield lake
 
 
 def test_tables_with_keys_do_what_a_dict_does(machine_lake: Lake) -> None:
@@ -91,10 +94,17 @@ def test_sequenced_and_append_tables_together_do_what_a_dict_does(machine_lake: 
 
 def _run(lake: Lake, kinds: Sequence[str]) -> None:
     steps: list[str] = []
+    run_machine(lambda: LakeMachine(lake, kinds, steps), RUNS)
+    print(f"{len(steps)} steps")
+    assert len(steps) >= LEAST_STEPS_A_RUN * RUNS
+
+
+def run_machine(machine: Callable[[], "LakeMachine"], runs: int) -> None:
+    """Lets new machines work, each for some steps."""
     run_state_machine_as_test(
-        lambda: LakeMachine(lake, kinds, steps),
+        machine,
         settings=settings(
-            max_examples=RUNS,
+            max_examples=runs,
             stateful_step_count=STEPS_A_RUN,
             deadline=None,
             database=None,
@@ -102,15 +112,19 @@ def _run(lake: Lake, kinds: Sequence[str]) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
-    print(f"{len(steps)} steps")
-    assert len(steps) >= LEAST_STEPS
 
 
 class LakeMachine(RuleBasedStateMachine):
-    """Each rule does one thing to the lake and to the model, and compares what both say."""
+    """Each rule does one thing to the lake and to the model, and compares what both say.
 
-    def __init__(self, lake: Lake, kinds: Sequence[str], steps: list[str]) -> None:
+    What takes rows in, reads, compacts or judges is done by one of the engines, drawn each time.
+    """
+
+    def __init__(
+        self, lake: Lake, kinds: Sequence[str], steps: list[str], engines: Sequence[Engine] = (IN_PROCESS,)
+    ) -> None:
         super().__init__()
+        self.engines = engines
         self.lake = lake
         self.kinds = kinds
         self.steps = steps
@@ -118,6 +132,8 @@ class LakeMachine(RuleBasedStateMachine):
         self.models: list[TableModel] = []
         self.staged: list[tuple[int, int, StagedCommit]] = []
         """Table, number of the proposal in its model, and the commit."""
+        self.opened: list[tuple[int, int, Callable[[], pa.Table], list[tuple[Any, ...]]]] = []
+        """Table, snapshot, what reads it, and the rows."""
 
     @initialize(data=st.data())
     def create_tables(self, data: st.DataObject) -> None:
@@ -131,11 +147,12 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def upsert(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
-        rows, auxiliary, schema, options, source = _draw_batch(data.draw, model, full=True)
+        engine = self._engine(data)
+        rows, auxiliary, schema, options, source = _draw_batch(data.draw, model, engine, full=True)
         key = data.draw(_keys())
         proposal = model.upsert(rows, auxiliary, new_schema=schema, key=key)
         method = "append" if not model.primary_key or data.draw(_rarely) else "upsert"
-        self._write(number, proposal, method, data.draw(st.booleans()), source, **options)
+        self._write(number, proposal, method, data.draw(st.booleans()), source, engine=engine, **options)
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
@@ -158,7 +175,7 @@ class LakeMachine(RuleBasedStateMachine):
         names = {column.id: column for column in model.schema if column.id in wanted}
         proposal = model.delete_keys(rows, with_sequence=with_sequence, key=data.draw(_keys()))
         source = _arrow(data.draw, rows, tuple(names.values()))
-        self._write(number, proposal, "delete_keys", data.draw(st.booleans()), source)
+        self._write(number, proposal, "delete_keys", data.draw(st.booleans()), source, engine=self._engine(data))
 
     @rule(data=st.data())
     def overwrite(self, data: st.DataObject) -> None:
@@ -168,7 +185,8 @@ class LakeMachine(RuleBasedStateMachine):
         if target == "static" and model.partition_by:
             chosen = data.draw(st.lists(st.sampled_from(model.partition_by), min_size=1, unique=True))
             fixed = {each: data.draw(_value(model, _by_id(model.schema, each))) for each in chosen}
-        rows, _, schema, options, source = _draw_batch(data.draw, model, full=False, fixed=fixed)
+        engine = self._engine(data)
+        rows, _, schema, options, source = _draw_batch(data.draw, model, engine, full=False, fixed=fixed)
         more = {"new_schema": schema, "key": data.draw(_keys())}
         partitions: Any = target
         if fixed:
@@ -179,7 +197,8 @@ class LakeMachine(RuleBasedStateMachine):
             proposal = model.overwrite_dynamic(rows, **more)
         else:
             proposal, partitions = model.overwrite_all(rows, **more), "all"
-        self._write(number, proposal, "overwrite", data.draw(st.booleans()), source, partitions=partitions, **options)
+        options |= {"partitions": partitions}
+        self._write(number, proposal, "overwrite", data.draw(st.booleans()), source, engine=engine, **options)
 
     @rule(data=st.data())
     def evolve(self, data: st.DataObject) -> None:
@@ -252,9 +271,8 @@ class LakeMachine(RuleBasedStateMachine):
             return
         most = data.draw(st.integers(0, 4))
         rejects = len(model.rows_of(model.proposals[place])) > most
-        assert commit.judge(parse_suite(_GATE.format(most=most))).outcome is (
-            Outcome.REJECT if rejects else Outcome.ACCEPT
-        )
+        verdict = self._engine(data).judge(commit, parse_suite(_GATE.format(most=most)))
+        assert verdict.outcome is (Outcome.REJECT if rejects else Outcome.ACCEPT)
         if rejects:
             model.states[place] = "rejected"
         assert commit.state == model.states[place]
@@ -323,15 +341,31 @@ class LakeMachine(RuleBasedStateMachine):
 
     def _moments(self, number: int) -> dict[int, datetime]:
         """When the table's snapshots were made, also those that have expired; some were made together."""
-        name = {"name": self.tables[number].name.partition(".")[2]}
-        rows = self.lake.runtime.catalog.run(lambda db: db.execute(_MOMENTS, name).fetchall())
-        return {row["id"]: row["committed_at"] for row in rows}
+        return {row["id"]: row["committed_at"] for row in self._ask_catalog(number, _MOMENTS)}
 
     @rule(data=st.data())
     def read(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
         self._compare(data, self.tables[number].scan, model.schema, model.live(model.head))
         self._step("read")
+
+    @rule(data=st.data())
+    def open_scan(self, data: st.DataObject) -> None:
+        """What is read later on, whatever has happened to the table."""
+        number, model = self._pick(data)
+        columns, pred = _draw_query(data.draw, model.schema)
+        scan = self.tables[number].scan(columns=[column.name for column in columns], where=pred and pred.text)
+        expected = shown(model.live(model.head), columns, pred)
+        self.opened.append((number, model.head_id, self._engine(data).open(scan), expected))
+        self._step("open_scan")
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data())
+    def read_opened(self, data: st.DataObject) -> None:
+        number, snapshot, read, expected = data.draw(st.sampled_from(self.opened))
+        if snapshot not in self.models[number].expired:
+            assert _rows_read(read()) == expected
+        self._step("read_opened")
 
     @rule(data=st.data())
     def list_partitions(self, data: st.DataObject) -> None:
@@ -353,7 +387,8 @@ class LakeMachine(RuleBasedStateMachine):
         if columns and data.draw(_rarely):
             where = data.draw(predicates(columns))
         known = self._places(number, model.head_id)
-        result = table.compact(full=data.draw(st.booleans()), where=where and where.text)
+        full = data.draw(st.booleans())
+        result = self._engine(data).compact(table, full=full, where=where and where.text)
         assert [snapshot.id for snapshot in result.snapshots] == list(
             range(model.head_id + 1, model.head_id + 1 + len(result.snapshots))
         )
@@ -408,10 +443,13 @@ class LakeMachine(RuleBasedStateMachine):
         keep_last = data.draw(st.integers(1, 4))
         with_commits = data.draw(_rarely)
         rules: dict[str, Any] = {"keep_last": keep_last, "staged_older_than": _NOW if with_commits else None}
+        if data.draw(st.booleans()):  # the day is over for which data frames hold what they read
+            self._ask_catalog(number, _END_LEASES)
+        leased = {row["snapshot_id"] for row in self._ask_catalog(number, _LEASED)}
         told = self.tables[number].expire(**rules, dry_run=True)
         self._check_files(number)
         result = self.tables[number].expire(**rules, grace=data.draw(st.sampled_from((_NOW, _NOW, timedelta(days=1)))))
-        held = model.expire(keep_last, result.snapshots, with_commits=with_commits)
+        held = model.expire(keep_last, result.snapshots, leased, with_commits=with_commits)
         assert [each.id for each in result.kept_back] == held
         assert told == replace(result, dry_run=True)
         assert all(commit.state == model.states[place] for other, place, commit in self.staged if other == number)
@@ -446,18 +484,32 @@ class LakeMachine(RuleBasedStateMachine):
         number = data.draw(st.integers(0, len(self.tables) - 1))
         return number, self.models[number]
 
-    def _write(self, number: int, proposal: Proposal, method: str, staged: bool, *args: Any, **options: Any) -> None:
-        """Does the work directly or as a staged commit, and compares the answer."""
+    def _engine(self, data: st.DataObject) -> Engine:
+        return data.draw(st.sampled_from(self.engines))
+
+    def _write(
+        self,
+        number: int,
+        proposal: Proposal,
+        method: str,
+        staged: bool,
+        *args: Any,
+        engine: Engine | None = None,
+        **options: Any,
+    ) -> None:
+        """Does the work directly or as a staged commit, and compares the answer. Rows are written by an engine."""
         table, model = self.tables[number], self.models[number]
+        name = f"stage_{method}" if staged else method
+        work = getattr(table, name) if engine is None else partial(engine.write, table, name)
         options["idempotency_key"] = proposal.key
         if staged:
-            commit = getattr(table, f"stage_{method}")(*args, **options)
+            commit = work(*args, **options)
             self.staged.append((number, model.stage(proposal), commit))
         else:
             expected = None if proposal.key is None else model.done_by(proposal.key)
             if expected is None:
                 expected = model.publish(model.stage(proposal))
-            assert _outcome(lambda: getattr(table, method)(*args, **options)) == expected
+            assert _outcome(lambda: work(*args, **options)) == expected
         self._check_head(number)
 
     def _check_head(self, number: int) -> None:
@@ -477,21 +529,23 @@ class LakeMachine(RuleBasedStateMachine):
         assert all((location / path).is_file() for path in self._paths(number, _NEEDED_FILES))
 
     def _paths(self, number: int, query: LiteralString) -> set[str]:
+        return {row["path"] for row in self._ask_catalog(number, query)}
+
+    def _ask_catalog(self, number: int, query: LiteralString) -> list[Any]:
         name = {"name": self.tables[number].name.partition(".")[2]}
-        rows = self.lake.runtime.catalog.run(lambda db: db.execute(query, name).fetchall())
-        return {row["path"] for row in rows}
+        rows: list[Any] = self.lake.runtime.catalog.run(lambda db: db.execute(query, name).fetchall())
+        return rows
 
     def _compare(
         self, data: st.DataObject, scan: Callable[..., Any], schema: Sequence[Col], entries: list[Entry], **more: Any
     ) -> None:
         """A read of some columns, with or without a predicate, against the model."""
-        known = [*schema, COMMIT]
-        columns = data.draw(st.lists(st.sampled_from(known), min_size=1, unique=True) | st.just(known))
-        pred: Pred | None = data.draw(st.none() | predicates(known))
-        text = None if pred is None else pred.text
-        found = scan(columns=[column.name for column in columns], where=text, **more)
+        columns, pred = _draw_query(data.draw, schema)
+        found = scan(columns=[column.name for column in columns], where=pred and pred.text, **more)
         expected = shown(entries, columns, pred)
-        read = found.to_arrow() if data.draw(st.booleans()) else pa.Table.from_batches(found.to_batches(), found.schema)
+        engine = self._engine(data)
+        in_batches = engine is IN_PROCESS and data.draw(st.booleans())
+        read = pa.Table.from_batches(found.to_batches(), found.schema) if in_batches else engine.read(found)
         assert read.schema.equals(found.schema)
         assert read.schema.types == [ARROW[column.type] for column in columns]
         assert _rows_read(read) == expected
@@ -544,6 +598,8 @@ def _rows_read(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, TableModel]:
+    if kind == "keyed":
+        kind = draw(st.sampled_from(("fixed", "dynamic", "postpone", "sequenced")))
     keys = 0 if kind == "append" else draw(st.integers(1, 3))
     types = [draw(st.sampled_from(KEY_TYPES)) for _ in range(keys)]
     partitions = draw(st.integers(0, 2))
@@ -601,8 +657,15 @@ def _equal(column: Col, value: Any) -> Pred:
     return is_null(column) if value is None else compare(column, "=", value)
 
 
+def _draw_query(draw: Callable[..., Any], schema: Sequence[Col]) -> tuple[list[Col], Pred | None]:
+    """The columns that are read, and the predicate."""
+    known = [*schema, COMMIT]
+    columns = draw(st.lists(st.sampled_from(known), min_size=1, unique=True) | st.just(known))
+    return columns, draw(st.none() | predicates(known))
+
+
 def _draw_batch(
-    draw: Callable[..., Any], model: TableModel, *, full: bool, fixed: Values | None = None
+    draw: Callable[..., Any], model: TableModel, engine: Engine, *, full: bool, fixed: Values | None = None
 ) -> tuple[list[Values], list[Any], tuple[Col, ...] | None, dict[str, Any], Any]:
     """Rows; their auxiliary order; the schema that they bring; the keywords; and all of it as Arrow data."""
     fixed = fixed or {}
@@ -635,7 +698,14 @@ def _draw_batch(
         given.append(Col(0, "arrived", "int"))
     with_auxiliary = [row | {0: order} for row, order in zip(rows, auxiliary, strict=True)] if auxiliary else rows
     widened = None if schema == model.schema else _merged(model.schema, schema, columns)
-    return rows, auxiliary, widened, options, _arrow(draw, with_auxiliary, tuple(given), stream_ok=not auxiliary)
+    stream_ok = _may_stream(model, engine, again=bool(auxiliary))
+    return rows, auxiliary, widened, options, _arrow(draw, with_auxiliary, tuple(given), stream_ok=stream_ok)
+
+
+def _may_stream(model: TableModel, engine: Engine, *, again: bool) -> bool:
+    """In process a stream is not read again. On Spark each of its batches is a task's, and the model knows one file of
+    a commit in each partition of an append table."""
+    return not again if engine is IN_PROCESS else bool(model.primary_key)
 
 
 def _draw_merge(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:

@@ -9,20 +9,17 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 import lakelib
 from lakelib import Lake
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import Suite, suite_text
-from tests.property.test_lake_machine import LakeMachine
+from tests.property.test_lake_machine import LakeMachine, run_machine
 from tests.releases.client import OldLake, running, seen
 from tests.releases.released import releases
 from tests.releases.worker import plain
 
 RUNS = 25
-STEPS_A_RUN = 60
 LEAST_STEPS = 800
 LEAST_TURNS = 1000
 """Of each version."""
@@ -45,17 +42,8 @@ def lakes(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_two_versions_together_do_what_a_dict_does(lakes: tuple[Lake, OldLake]) -> None:
     taken, steps = [0, 0], list[str]()
-    run_state_machine_as_test(
-        lambda: LakeMachine(SharedLake(*lakes, Turns(taken)), ("fixed", "append", "sequenced"), steps),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=RUNS,
-            stateful_step_count=STEPS_A_RUN,
-            deadline=None,
-            database=None,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    shared: Any = SharedLake(*lakes, Turns(taken))
+    run_machine(lambda: LakeMachine(shared, ("fixed", "append", "sequenced"), steps), RUNS)
     print(f"{len(steps)} steps, {taken} turns")
     assert len(steps) >= LEAST_STEPS
     assert min(taken) >= LEAST_TURNS

@@ -200,9 +200,11 @@ def test_a_lease_that_has_run_out_holds_nothing_and_is_lost_to_its_reader(
     info = reload(lake._runtime, table._info)
     lease = leases.take_lease(lake._runtime.catalog, info, 1, duration=timedelta(seconds=-1))
 
+    told = table.expire(keep_last=1, dry_run=True)
     result = expire_all_but_the_head(table)
 
     assert (result.snapshots, result.leases) == ((1, 2), 1)
+    assert told == replace(result, dry_run=True)
     with pytest.raises(lakelib.RetryableError) as caught:
         lease.renew()
     assert caught.value.kind == "lease_lost"

@@ -22,6 +22,10 @@ where table_id = %(table_id)s and state <> 'published' and state in ('staged', '
 order by since, id;
 
 -- Holds that have run out.
+-- name: list_spent_leases
+select id from lake.lease where table_id = %(table_id)s and expires_at <= clock_timestamp();
+
+-- They go; returns them.
 -- name: drop_spent_leases
 select id from lake.drop_spent_leases_v1(%(table_id)s) as id;
 
