@@ -5,10 +5,11 @@ to the new version. What a spec and its table disagree on otherwise is said, and
 rely on is changed because a file was edited.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakelib.catalog import gates, tables
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
@@ -31,6 +32,20 @@ class Provided:
     table: TableInfo
     suite: Suite | None
     """That of the spec's gate, which the table requires; None if the spec has none."""
+
+
+def provide_tables(runtime: Runtime, specs: Sequence[TableSpec]) -> tuple[tuple[TableInfo, ...], tuple[LakeError, ...]]:
+    """The tables, and what keeps others from being as their specs say. Raises RetryableError for what ails them all."""
+    made: list[TableInfo] = []
+    errors: list[LakeError] = []
+    for spec in specs:
+        try:
+            made.append(provide_table(runtime, spec).table)
+        except RetryableError:
+            raise
+        except LakeError as error:
+            errors.append(error)
+    return tuple(made), tuple(errors)
 
 
 def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
