@@ -1,6 +1,6 @@
 """Commands about who may do what, and what an owner makes for others: grant, revoke, roles, provide."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,7 +87,7 @@ def provide(
     else:
         for each in made:
             say(session, f"{each.full_name} is there")
-    _raise_all([*(error for read in found for error in read.errors.values()), *errors])
+    _raise_all({path: error for each in (*(read.errors for read in found), errors) for path, error in each.items()})
 
 
 def _read(path: Path) -> "SpecFolder":
@@ -101,12 +101,19 @@ def _read(path: Path) -> "SpecFolder":
         return SpecFolder(specs=(), errors={path: error})
 
 
-def _raise_all(errors: Sequence[LakeError]) -> None:
+def _raise_all(errors: Mapping[Path, LakeError]) -> None:
+    """One error is raised as it is, but for the name of its spec."""
+    messages = [_naming(path, error.message) for path, error in errors.items()]
     if len(errors) == 1:
-        raise errors[0]
+        (error,) = errors.values()
+        raise type(error)(messages[0], kind=error.kind, remedy=error.remedy) from error
     if errors:
         raise InvalidInputError(
-            "\n".join(error.message for error in errors),
+            "\n".join(messages),
             kind="tables_not_provided",
             remedy="Correct the specs, or bring the tables in line, and run it again.",
         )
+
+
+def _naming(path: Path, message: str) -> str:
+    return message if str(path) in message else f"{path}: {message}"

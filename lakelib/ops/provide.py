@@ -7,6 +7,7 @@ rely on is changed because a file was edited.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lakelib.catalog import gates, tables
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
@@ -34,18 +35,18 @@ class Provided:
     """That of the spec's gate, which the table requires; None if the spec has none."""
 
 
-def provide_tables(runtime: Runtime, specs: Sequence[TableSpec]) -> tuple[tuple[TableInfo, ...], tuple[LakeError, ...]]:
-    """The tables, and what keeps others from being as their specs say. Raises RetryableError for what ails them all."""
+def provide_tables(runtime: Runtime, specs: Sequence[TableSpec]) -> tuple[tuple[TableInfo, ...], dict[Path, LakeError]]:
+    """The tables, and by spec what keeps others from being as it says. Raises RetryableError for what ails them all."""
     made: list[TableInfo] = []
-    errors: list[LakeError] = []
+    errors: dict[Path, LakeError] = {}
     for spec in specs:
         try:
             made.append(provide_table(runtime, spec).table)
         except RetryableError:
             raise
         except LakeError as error:
-            errors.append(error)
-    return tuple(made), tuple(errors)
+            errors[spec.path] = error
+    return tuple(made), errors
 
 
 def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
