@@ -44,7 +44,7 @@ def test_a_spec_that_is_dropped_in_is_carried_out_by_tasks_that_do_not_own_the_l
     deliver(live, [{"return_id": 1, "dt": DAY}, {"return_id": 2, "dt": DAY}])
     wait_for(lambda: knows_dag(live), seconds=180, what="the DAG of the new spec")
     unpause(live.api, DAG)
-    run_id = trigger(live.api, DAG, partition=DAY)
+    run_id = trigger(live.api, DAG, conf={"partition": DAY})
     environment = environment_of_job(live, run_id)
     green(live, live.watch.wait_for_end(run_id))
     assert sorted(rows(live)) == [(1, None), (2, None)]
@@ -54,7 +54,7 @@ def test_a_spec_that_is_dropped_in_is_carried_out_by_tasks_that_do_not_own_the_l
     write_spec(live, "return_id BIGINT, dt DATE, reason STRING", "return_id", "reason")
     wait_for(lambda: requires_version(live, 2), seconds=60, what="the keeper's work")
     deliver(live, [{"return_id": 2, "dt": DAY, "reason": "torn"}])
-    green(live, live.watch.wait_for_end(trigger(live.api, DAG, partition=DAY)))
+    green(live, live.watch.wait_for_end(trigger(live.api, DAG, conf={"partition": DAY})))
     assert sorted(rows(live)) == [(1, None), (2, "torn")]
 
 
