@@ -1,4 +1,5 @@
-"""The keeper of an instance: starts again what has ended, as a scheduler does that has lost its database.
+"""The keeper of an instance: starts again what has ended, as a scheduler does that has lost its database, and has the
+tables follow their specs.
 
 `make up` starts one, `make down` ends it first. What keeps ending is tried at longer and longer intervals. Each try is
 a process of its own, `up`, that inherits nothing from the one before.
@@ -10,9 +11,11 @@ import sys
 import time
 from datetime import UTC, datetime
 
+from dags.lake_dags.places import tables_folder
 from infra.airflow.instance import PROJECT, Home, read_state
 from infra.airflow.lifecycle import KEEPER, PARTS, running_parts
 from infra.airflow.postgres import SERVER, has_data, is_ready
+from infra.airflow.providing import NOTHING_SEEN, Seen, is_due, provide
 
 _PAUSE_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -23,7 +26,7 @@ _CALM_SECONDS = 120.0
 def keep(home: Home) -> None:
     """Goes on until it is ended, or the instance has another keeper, or none, or no data."""
     _say("watching")
-    pause, started_at = _PAUSE_SECONDS, time.monotonic()
+    pause, started_at, seen = _PAUSE_SECONDS, time.monotonic(), NOTHING_SEEN
     while True:
         time.sleep(pause)
         if not _is_keeper(home):
@@ -35,8 +38,10 @@ def keep(home: Home) -> None:
             _say(f"not running: {', '.join(missing)}")
             _say("all of it runs" if _start(home) else "not started")
             pause, started_at = min(pause * 2, _LONGEST_PAUSE_SECONDS), time.monotonic()
-        elif time.monotonic() - started_at > _CALM_SECONDS:
+            continue
+        if time.monotonic() - started_at > _CALM_SECONDS:
             pause = _PAUSE_SECONDS
+        seen = _provide_if_due(home, seen)
 
 
 def find_missing(home: Home) -> list[str]:
@@ -48,6 +53,19 @@ def find_missing(home: Home) -> list[str]:
 def _is_keeper(home: Home) -> bool:
     state = read_state(home)
     return state is not None and KEEPER in state.parts and state.parts[KEEPER].pid == os.getpid()
+
+
+def _provide_if_due(home: Home, seen: Seen) -> Seen:
+    """Nothing that is wrong with the specs' folder ends the keeper."""
+    try:
+        if not is_due(seen, tables_folder()):
+            return seen
+        seen = provide(home, tables_folder())
+    except OSError as error:
+        _say(f"the specs cannot be read: {error}")
+        return seen
+    _say("the tables are as their specs say" if seen.is_whole else "not all tables are as their specs say")
+    return seen
 
 
 def _start(home: Home) -> bool:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from importlib.metadata import version
 
-import lakelib
 from dags.lake_dags.detached import end_job
 from dags.lake_dags.places import MAINTENANCE_POOL
 from infra.airflow.api import ApiError, health, log_in
@@ -33,9 +32,10 @@ from infra.airflow.instance import (
 from infra.airflow.postgres import (
     SERVER,
     airflow_url,
-    catalog_url,
     is_ready,
+    jobs_url,
     migrated_by,
+    prepare_databases,
     release_server,
     restart_server,
     set_migrated_by,
@@ -130,7 +130,7 @@ def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mappin
     return airflow_environment(
         home,
         port=port,
-        catalog_url=catalog_url(server),
+        catalog_url=jobs_url(server),
         airflow_url=airflow_url(server),
         keys=ensure_secrets(home),
         inherited=environment,
@@ -139,7 +139,7 @@ def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mappin
 
 def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:
     """Brings the lake's catalog up to date, and Airflow's database unless this version has done so."""
-    lakelib.migrate(home.warehouse.as_uri(), settings["LAKE_CATALOG"])
+    prepare_databases(server, home.warehouse.as_uri())
     airflow = version("apache-airflow")
     if migrated_by(server) == airflow:
         return

@@ -2,6 +2,7 @@
 
 The server stops with the last process that uses it (docs/decisions/0012). The parts of Airflow reach it by its URL,
 which does not count as using it, so they inherit what does. Airflow's own tables are in a database beside the catalog.
+Neither Airflow nor its tasks own the lake (docs/decisions/0033): the superuser does, as who the keeper and people come.
 """
 
 import time
@@ -10,10 +11,15 @@ from typing import Any
 
 import psycopg
 
+import lakelib
+from infra.compose.make_roles import make_roles
 from lakelib.catalog import embedded, postgresql
 from lakelib.catalog.embedded import EmbeddedServer
 
 AIRFLOW_DATABASE = "airflow"
+AIRFLOW_USER = "airflow"
+JOBS_USER = "lake_jobs"
+_OWNER = "//postgres:@/"
 SERVER = "postgresql"
 _RELEASE_SECONDS = 5.0
 _POLL_SECONDS = 0.1
@@ -57,14 +63,31 @@ def stop_server(folder: Path, *, mode: str = "immediate") -> None:
     embedded.stop(folder, mode=mode)
 
 
-def catalog_url(server: EmbeddedServer) -> str:
-    """Of lakelib's catalog: the database that an embedded catalog is in."""
+def prepare_databases(server: EmbeddedServer, warehouse: str) -> None:
+    """Brings the lake's catalog up to date, and makes the users who do not own it: Airflow, whose database is its
+    own, and its tasks."""
+    lakelib.migrate(warehouse, owner_url(server))
+    make_roles(owner_url(server), _airflow_url(server), jobs_url(server), warehouse=warehouse)
+
+
+def owner_url(server: EmbeddedServer) -> str:
+    """Of lakelib's catalog, for who may do everything: that of an embedded catalog."""
     return server.url
+
+
+def jobs_url(server: EmbeddedServer) -> str:
+    """Of lakelib's catalog, for Airflow's tasks."""
+    return server.url.replace(_OWNER, f"//{JOBS_USER}:@/", 1)
 
 
 def airflow_url(server: EmbeddedServer) -> str:
     """Of Airflow's database, as SQLAlchemy writes it."""
-    return server.url.replace("postgresql:", "postgresql+psycopg:", 1).replace("/postgres?", f"/{AIRFLOW_DATABASE}?", 1)
+    return _airflow_url(server).replace("postgresql:", "postgresql+psycopg:", 1)
+
+
+def _airflow_url(server: EmbeddedServer) -> str:
+    as_airflow = server.url.replace(_OWNER, f"//{AIRFLOW_USER}:@/", 1)
+    return as_airflow.replace("/postgres?", f"/{AIRFLOW_DATABASE}?", 1)
 
 
 def migrated_by(server: EmbeddedServer) -> str | None:
@@ -86,7 +109,7 @@ def _exists(connection: psycopg.Connection[Any], database: str) -> bool:
 
 
 def url_of_running(folder: Path) -> str | None:
-    """The catalog's URL, if a server runs on the folder."""
+    """The catalog's URL for its owner, if a server runs on the folder."""
     return embedded.url_of(folder) if is_ready(folder) else None
 
 

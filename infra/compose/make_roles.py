@@ -1,5 +1,6 @@
 """Makes the users of the databases and grants them what they need: Airflow its own database, its jobs the roles
-publisher and maintainer in the lake. Run by the init container, with the administrator's URL; safe to repeat.
+publisher and maintainer in the lake. Run by the init container, with the administrator's URL, and by `make up`; safe to
+repeat.
 
 Neither is a superuser nor owns the lake: a job cannot publish past a gate that an owner has required, or release it.
 """
@@ -30,12 +31,13 @@ end $own$
 """
 
 
-def make_roles(owner_url: str, airflow_url: str, jobs_url: str) -> None:
-    """The users of both URLs are there, with the passwords that the URLs have."""
+def make_roles(owner_url: str, airflow_url: str, jobs_url: str, *, warehouse: str | None = None) -> None:
+    """The users of both URLs are there, with the passwords that the URLs have. The warehouse is the one that the
+    environment names, if none is given."""
     for url in (airflow_url, jobs_url):
         make_user(owner_url, *login_of(url))
     give_database(owner_url, airflow_url)
-    with lakelib.connect(catalog=owner_url) as lake:
+    with lakelib.connect(warehouse=warehouse, catalog=owner_url) as lake:
         for role in ROLES_OF_JOBS:
             lake.grant(role, login_of(jobs_url)[0])
 

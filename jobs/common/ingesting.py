@@ -18,13 +18,13 @@ from jobs.common.outcome import Outcome
 from jobs.common.partition_rows import PinnedRead, opened_partition, pin_reads
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
-from lakelib.errors import DecidedError
+from lakelib.errors import DecidedError, RetryableError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.ingest import check_not_appended, find_attempt, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
-from lakelib.ops.provide import provide_table
+from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
@@ -111,17 +111,33 @@ class Work:
 
 def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) -> Outcome:
     """Raises NotFoundError for a source that has not arrived, InvalidInputError for a wrong spec or wrong rows,
-    RetryableError for a gate that errored, ConflictError if another run of the same work took over."""
+    RetryableError for a gate that errored and for a table that an owner has to make or change first, ConflictError if
+    another run of the same work took over."""
     spec = load_spec(job.spec)
     spec.check_key(job.partition)
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
-        provided = provide_table(lake.runtime, spec)
+        provided = _provided(lake, spec)
         work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table)
         found = find_attempt(lake.runtime, work.table, work.key)
         if found is not None and _is_settled(lake, work, found):
             return _told(lake, work, found.commit_id, adopted=True)
         return _carried_out(lake, work, found, given_session)
+
+
+def _provided(lake: Lake, spec: TableSpec) -> Provided:
+    """A new or changed spec may be seen here before an owner has carried it out."""
+    try:
+        return provide_table(lake.runtime, spec)
+    except InvalidInputError as error:
+        if error.kind != "catalog_refused":
+            raise
+        raise RetryableError(
+            f"Table {spec.table} is not yet as {spec.path} says, and this job may not make it so. {error.message}",
+            kind="table_not_provided",
+            remedy=f"Have an owner of the lake run `lake provide {spec.path}`, unless a keeper does so (`make up`), and"
+            " repeat.",
+        ) from error
 
 
 def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:

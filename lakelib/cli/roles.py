@@ -1,13 +1,18 @@
 """Commands about who may do what, and what an owner makes for others: grant, revoke, roles, provide."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakelib.cli.command import Session, command
 from lakelib.cli.show import Column, say, show_table
 from lakelib.cli.values import escaped
+from lakelib.errors import InvalidInputError, LakeError
+
+if TYPE_CHECKING:
+    from lakelib.specs.table_spec import SpecFolder
 
 _PANEL = "Roles"
 RoleName = Annotated[
@@ -64,17 +69,51 @@ def roles(session: Session) -> None:
 
 def provide(
     session: Session,
-    specs: Annotated[list[Path], typer.Argument(metavar="SPEC…", help="Specs of tables, in YAML.", show_default=False)],
+    specs: Annotated[
+        list[Path],
+        typer.Argument(metavar="SPEC…", help="Specs of tables, in YAML, or folders of them.", show_default=False),
+    ],
 ) -> None:
     """Makes tables as their specs say, with their gates, as a job does that brings rows.
 
-    Then jobs need not own the catalog. What is there as its spec says stays as it is."""
-    from lakelib.ops.provide import provide_table
-    from lakelib.specs.table_spec import load_spec
+    Then jobs need not own the catalog. What is there as its spec says stays as it is. One that is wrong costs its
+    own table; what is wrong with any of them is said at the end."""
+    from lakelib.ops.provide import provide_tables
 
-    made = [provide_table(session.lake.runtime, spec).table for spec in [load_spec(path) for path in specs]]
+    found = [_read(path) for path in specs]
+    made, errors = provide_tables(session.lake.runtime, [spec for read in found for spec in read.specs])
     if session.json:
-        return session.print_json([{"table": each.full_name, "location": each.location} for each in made])
-    for each in made:
-        say(session, f"{each.full_name} is there")
-    return None
+        session.print_json([{"table": each.full_name, "location": each.location} for each in made])
+    else:
+        for each in made:
+            say(session, f"{each.full_name} is there")
+    _raise_all({path: error for each in (*(read.errors for read in found), errors) for path, error in each.items()})
+
+
+def _read(path: Path) -> "SpecFolder":
+    from lakelib.specs.table_spec import SpecFolder, load_spec, scan_specs
+
+    if path.is_dir():
+        return scan_specs(path)
+    try:
+        return SpecFolder(specs=(load_spec(path),), errors={})
+    except LakeError as error:
+        return SpecFolder(specs=(), errors={path: error})
+
+
+def _raise_all(errors: Mapping[Path, LakeError]) -> None:
+    """One error is raised as it is, but for the name of its spec."""
+    messages = [_naming(path, error.message) for path, error in errors.items()]
+    if len(errors) == 1:
+        (error,) = errors.values()
+        raise type(error)(messages[0], kind=error.kind, remedy=error.remedy) from error
+    if errors:
+        raise InvalidInputError(
+            "\n".join(messages),
+            kind="tables_not_provided",
+            remedy="Correct the specs, or bring the tables in line, and run it again.",
+        )
+
+
+def _naming(path: Path, message: str) -> str:
+    return message if str(path) in message else f"{path}: {message}"

@@ -5,10 +5,12 @@ to the new version. What a spec and its table disagree on otherwise is said, and
 rely on is changed because a file was edited.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lakelib.catalog import gates, tables
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
@@ -31,6 +33,20 @@ class Provided:
     table: TableInfo
     suite: Suite | None
     """That of the spec's gate, which the table requires; None if the spec has none."""
+
+
+def provide_tables(runtime: Runtime, specs: Sequence[TableSpec]) -> tuple[tuple[TableInfo, ...], dict[Path, LakeError]]:
+    """The tables, and by spec what keeps others from being as it says. Raises RetryableError for what ails them all."""
+    made: list[TableInfo] = []
+    errors: dict[Path, LakeError] = {}
+    for spec in specs:
+        try:
+            made.append(provide_table(runtime, spec).table)
+        except RetryableError:
+            raise
+        except LakeError as error:
+            errors[spec.path] = error
+    return tuple(made), errors
 
 
 def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:

@@ -219,10 +219,15 @@ def parse_spec(content: str, path: str | PathLike[str]) -> TableSpec:
     return _load(parse_yaml(content, str(file)), file)
 
 
+def find_specs(folder: str | PathLike[str]) -> tuple[Path, ...]:
+    """The files of a folder that are specs, absolute, by name."""
+    return tuple(sorted(file for file in Path(folder).absolute().iterdir() if file.suffix in _ENDINGS))
+
+
 def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
     """All specs of a folder; one that is wrong does not keep the others from being read. Two files of one table are
     wrong, both of them."""
-    files = sorted(file for file in Path(folder).absolute().iterdir() if file.suffix in _ENDINGS)
+    files = find_specs(folder)
     specs: dict[Path, TableSpec] = {}
     errors: dict[Path, LakeError] = {}
     for file in files:

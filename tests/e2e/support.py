@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lakelib
-from infra.airflow.api import Api
+from infra.airflow.api import Api, wait_for
 from infra.airflow.instance import Home, State, read_passwords
 from infra.demo.runs import Run, Watch, failed_tasks
 
 ORDERS, PAYMENTS, REVENUE, CUSTOMERS = (
     f"ingest__shop__{table}" for table in ("orders", "payments", "daily_revenue", "customers")
 )
+BEGIN_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +47,13 @@ def check_follow_ups(live: Live, day: str, snapshot: int) -> None:
     orders = live.lake.table("shop.orders")
     assert [tag.snapshot_id for tag in orders.tags() if tag.name == f"dt-{day}-{snapshot}"] == [snapshot]
     assert Path(orders.location.removeprefix("file://"), f"dt={day}", "_SUCCESS").is_file()
+
+
+def wait_for_job(live: Live, dag_id: str, run_id: str, task_id: str) -> Path:
+    """The folder of the job's first attempt, as soon as its process is there."""
+    task = live.home.runs / dag_id / run_id / task_id
+
+    def find() -> Path | None:
+        return next(task.rglob("clear_0/attempt-1/process"), None)
+
+    return Path(wait_for(find, seconds=BEGIN_SECONDS, what=f"the job of {task_id}")).parent

@@ -20,13 +20,12 @@ from infra.demo.shop import ORDERS_A_DAY, write_day
 from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitState
 from lakelib.ops.inspect import list_commits
-from tests.e2e.support import ORDERS, Live, check_follow_ups, green, rows_of
+from tests.e2e.support import BEGIN_SECONDS, ORDERS, Live, check_follow_ups, green, rows_of, wait_for_job
 
 pytestmark = pytest.mark.timeout(1800)
 
 STAGES = ("wait_for_source", "stage_and_judge", "decide", "publish", "tag", "mark_done", "announce")
 JOB_STAGES = ("stage_and_judge", "publish")
-_BEGIN_SECONDS = 300
 _RUN_SECONDS = 600
 _DAYS: Iterator[date] = (date(2026, 9, day) for day in range(1, 31))
 
@@ -46,15 +45,15 @@ def test_task_processes_are_killed_at_every_stage(live: Live) -> None:
 def test_jobs_are_killed_with_all_their_processes(live: Live) -> None:
     def strike(run_id: str) -> None:
         for stage in JOB_STAGES:
-            kill_job(wait_for_job(live, run_id, stage))
+            kill_job(wait_for_job(live, ORDERS, run_id, stage))
 
     check_that_it_recovers(live, strike)
 
 
 def test_spark_is_killed_when_its_commit_is_staged_and_not_judged(live: Live) -> None:
     def strike(run_id: str) -> None:
-        job = wait_for_job(live, run_id, "stage_and_judge")
-        wait_for(lambda: is_staged(live, run_id), seconds=_BEGIN_SECONDS, what="a staged commit")
+        job = wait_for_job(live, ORDERS, run_id, "stage_and_judge")
+        wait_for(lambda: is_staged(live, run_id), seconds=BEGIN_SECONDS, what="a staged commit")
         kill_job(job)
 
     check_that_it_recovers(live, strike)
@@ -111,7 +110,7 @@ def is_staged(live: Live, run_id: str) -> bool | None:
 def wait_for_pid(live: Live, run_id: str, task_id: str) -> int:
     """The process of a task, as soon as it has begun; 0 if it has ended already."""
     path = f"/api/v2/dags/{ORDERS}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}"
-    deadline = time.monotonic() + _BEGIN_SECONDS
+    deadline = time.monotonic() + BEGIN_SECONDS
     while time.monotonic() < deadline:
         with suppress(ApiError, OSError):
             found = live.api.get(path)
@@ -131,16 +130,6 @@ def kill_task(live: Live, pid: int) -> bool:
             process.kill()
             return True
     return False
-
-
-def wait_for_job(live: Live, run_id: str, task_id: str) -> Path:
-    """The folder of the job's first attempt, as soon as its process is there."""
-    task = live.home.runs / ORDERS / run_id / task_id
-
-    def find() -> Path | None:
-        return next(task.rglob("clear_0/attempt-1/process"), None)
-
-    return Path(wait_for(find, seconds=_BEGIN_SECONDS, what=f"the job of {task_id}")).parent
 
 
 def kill_job(attempt: Path) -> None:

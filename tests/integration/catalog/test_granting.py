@@ -101,6 +101,15 @@ def test_an_owner_who_may_make_roles_grants_them_and_stays_owner(
         assert [each.role for each in lake.grants()] == [Role.MAINTAINER, Role.OWNER]
 
 
+def test_a_copied_data_folder_is_told_also_where_roles_were_granted(town: Town) -> None:
+    with psycopg.connect(town.url) as admin:
+        admin.execute("update lake.identity set data_made_at = data_made_at - interval '1 day'")
+        found = admin.execute("select lake.check_identity_v1(i.epoch) from lake.identity i").fetchone()
+        admin.rollback()
+
+    assert found == ("copied",)
+
+
 def test_the_first_grant_waits_for_whoever_reads_and_lets_others_by(
     own_database: tuple[str, str, str], tmp_path: Path
 ) -> None:
