@@ -46,7 +46,9 @@ from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
 
 _ENDINGS = (".yaml", ".yml")
 _MAKES_NO_ROWS: Mapping[str, Any] = {
-    **dict.fromkeys(("description", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True),
+    **dict.fromkeys(
+        ("description", "options", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True
+    ),
     "source": {"arrival": True},
 }
 

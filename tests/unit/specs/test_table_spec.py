@@ -407,6 +407,7 @@ def test_the_hash_is_of_what_makes_the_rows(folder: Path) -> None:
     assert parse_spec(_changed(text, buckets="8"), folder / "orders.yaml").hash != before
     others = {"retries": "{count: 9}", "schedule": "{cron: '@daily'}", "gate": "gates/orders.yaml", "description": "x"}
     assert parse_spec(_changed(text, **others), folder / "orders.yaml").hash == before
+    assert parse_spec(_changed(text, options="{row_group_rows: 10}"), folder / "orders.yaml").hash == before
     waits = "{path: '/in/{partition}/*.json', arrival: {timeout: 1h}}"
     assert parse_spec(_changed(text, source=waits), folder / "orders.yaml").hash == before
     (folder / "orders.sql").write_text("SELECT 1")
