@@ -6,9 +6,9 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from lake_dags.ingest_dag import dag_id_of, make_ingest_dag
+from lake_dags.ingest_dag import make_ingest_dag
 from lake_dags.places import tables_folder
-from lakelib.errors import LakeError
+from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.table_spec import TableSpec, scan_specs
 
 MOST_CHARACTERS = 250
@@ -39,15 +39,8 @@ def make_dags(doc: str, wanted: Callable[[str], bool] = lambda dag_id: True) -> 
                 f"{spec.path}, field table: found {spec.table!r}, expected a name of which Airflow can make a DAG id:"
                 f" at most {MOST_CHARACTERS - len(dag_id_of('.')) + 1} characters"
             )
-        elif dag_id in dags:
-            errors.append(
-                f"{spec.path}, field table: found {spec.table!r}, expected a name whose DAG id is free: {dag_id}"
-            )
         elif wanted(dag_id):
-            try:
-                dags[dag_id] = make_ingest_dag(spec, specs, doc)
-            except LakeError as error:
-                errors.append(error.message)
+            dags[dag_id] = make_ingest_dag(spec, specs, doc)
     return Catalogue(dags=dags, errors=tuple(errors))
 
 

@@ -15,7 +15,6 @@ from airflow.sdk import (
     DAG,
     Asset,
     Context,
-    CronPartitionTimetable,
     CronTriggerTimetable,
     Param,
     PartitionedAssetTimetable,
@@ -31,8 +30,9 @@ from lake_dags.operator import LakeJobOperator, report_address
 from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
+from lake_dags.timetable import CalendarTimetable
 from lakelib.errors import InvalidInputError
-from lakelib.specs.partition_keys import KEY_FORMATS
+from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
@@ -43,18 +43,13 @@ _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
 
-def dag_id_of(table: str) -> str:
-    """`shop.orders` is filled by `ingest__shop__orders`."""
-    return "ingest__" + table.replace(".", "__")
-
-
 def asset_of(table: str) -> Asset:
     """The asset of which an event says: this table has a new snapshot."""
     return Asset(name=table, uri=f"lake://{table.replace('.', '/')}")
 
 
 def make_ingest_dag(spec: TableSpec, specs: Mapping[str, TableSpec], doc: str) -> DAG:
-    """The DAG of a spec. `specs` are all that there are, by table. Raises InvalidInputError, naming file and field."""
+    """The DAG of a spec. `specs` are all that are right, by table."""
     start = spec.schedule.start if spec.schedule else None
     with DAG(
         dag_id=dag_id_of(spec.table),
@@ -304,7 +299,7 @@ def event_extra(staged: Mapping[str, Any], snapshot: int) -> dict[str, Any]:
 
 
 def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
-    """A run at one tick of cron is about the partition in which the tick before lies: at 2 o'clock, about yesterday."""
+    """A run by the clock is about a partition that is over: at 2 o'clock, about yesterday."""
     schedule = spec.schedule
     every = spec.partition.every
     if schedule is None:
@@ -313,15 +308,7 @@ def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
         return _woken_by(spec, schedule.after, specs)
     if every == "none":
         return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
-    if every == "hour" and schedule.timezone != "UTC":
-        raise InvalidInputError(
-            f"{spec.path}, field schedule.timezone: found {schedule.timezone!r}, expected UTC where"
-            " partition.every is hour: such keys are hours in UTC.",
-            kind="invalid_spec",
-        )
-    return CronPartitionTimetable(
-        schedule.cron, timezone=schedule.timezone, run_offset=-1, key_format=KEY_FORMATS[every]
-    )
+    return CalendarTimetable(every=every, cron=schedule.cron, timezone=schedule.timezone)
 
 
 def _woken_by(spec: TableSpec, tables: Sequence[str], specs: Mapping[str, TableSpec]) -> PartitionedAssetTimetable:

@@ -4,7 +4,6 @@ from typing import Any
 
 from airflow.sdk import FixedKeyMapper, IdentityMapper, StartOfDayMapper, StartOfMonthMapper
 
-from lakelib.errors import InvalidInputError
 from lakelib.specs.partition_keys import KEY_FORMATS, WHOLE
 from lakelib.specs.table_spec import TableSpec
 
@@ -18,19 +17,12 @@ _COARSER = {
 def choose_map(spec: TableSpec, upstream: TableSpec | None) -> Any:
     """From the keys of a table's events to those of the spec's table: the same step, a coarser one, or the whole.
 
-    A table without a spec is taken to have keys of the same step. Raises InvalidInputError for a step that does not say
-    which partition is meant.
+    A table whose own spec is wrong at the moment is taken to have keys of the same step.
     """
     every = spec.partition.every
     if every == "none":
         return FixedKeyMapper(WHOLE)
     if upstream is None or upstream.partition.every == every:
         return IdentityMapper()
-    mapper = _COARSER.get((upstream.partition.every, every))
-    if mapper is None:
-        raise InvalidInputError(
-            f"{spec.path}, field schedule.after: found {upstream.table}, whose partition.every is"
-            f" {upstream.partition.every}, expected a table whose runs say which {every} they are about.",
-            kind="invalid_spec",
-        )
+    mapper = _COARSER[upstream.partition.every, every]
     return mapper(input_format=KEY_FORMATS[upstream.partition.every], output_format=KEY_FORMATS[every])

@@ -13,8 +13,14 @@ Context = Mapping[str, Any]
 
 def partition_of(context: Context, spec: TableSpec) -> str:
     """The partition key: of the timetable, a backfill or the API, else of the event that woke the run, else of the
-    form. Raises InvalidInputError for a key that is none of the table's, ValueError where nobody said one."""
-    key = context["dag_run"].partition_key or _event_key(context) or context["params"].get("partition")
+    form. Raises InvalidInputError for a key that is none of the table's, ValueError where nobody said one, or where run
+    and form say different ones."""
+    key, typed = context["dag_run"].partition_key, context["params"].get("partition")
+    if key and typed and key != typed:
+        raise ValueError(
+            f"The run's partition key is {key!r}, and its param `partition` is {typed!r}: trigger it with one of them."
+        )
+    key = key or _event_key(context) or typed
     if key is None and spec.partition.every == "none":
         key = spec.key_of(context["dag_run"].run_after)
     if key is None:

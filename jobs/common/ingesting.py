@@ -22,7 +22,7 @@ from lakelib.errors import DecidedError, RetryableError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, find_attempt, stage_partition
+from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
@@ -120,6 +120,8 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
         provided = _provided(lake, spec)
         work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table)
         found = find_attempt(lake.runtime, work.table, work.key)
+        if found is not None:
+            check_same_work(work.table, spec, job.partition, work.key, found)
         if found is not None and _is_settled(lake, work, found):
             return _told(lake, work, found.commit_id, adopted=True)
         return _carried_out(lake, work, found, given_session)

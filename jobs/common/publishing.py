@@ -15,6 +15,7 @@ from jobs.common.commits import add_commits, read_commits
 from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, RejectedError, Snapshot, StagedCommit
+from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging, publish_judged
 from lakelib.ops.publish import publish_staged
 from lakelib.specs.suite import Suite
@@ -90,7 +91,8 @@ class PublishedCommits:
 
 def publish(job: PublishArguments, given_session: "SparkSession | None" = None) -> PublishedCommits:
     """Raises RejectedError for a commit that its gate does not let through, ConflictError for one that others made
-    impossible, NotFoundError for one that is not there."""
+    impossible, NotFoundError for one that is not there, InvalidInputError for one whose key stands for another
+    partition."""
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
@@ -108,6 +110,8 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
             ):
                 judgings = _judgings(commits, suites, session)
                 snapshots = publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
+        for commit, snapshot in zip(commits, snapshots, strict=True):
+            check_not_replayed(lake.runtime, commit.id, snapshot)
         names = [commit.table_name for commit in commits]
         return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)))
 

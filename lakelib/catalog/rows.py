@@ -79,11 +79,13 @@ def snapshot_from_row(row: Row, *, replayed: bool = False) -> Snapshot:
 def attempt_from_row(row: Row) -> Attempt:
     return Attempt(
         commit_id=row["id"],
+        version=row["version"],
         state=CommitState(row["state"]),
         base_snapshot_id=row["base_snapshot_id"],
         snapshot_id=row["snapshot_id"],
         reason=row["reason"],
         summary=row["summary"],
+        properties=row["properties"],
     )
 
 

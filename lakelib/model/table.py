@@ -118,6 +118,8 @@ class Attempt:
     """A commit that did, or was to do, a piece of work, and what has become of it."""
 
     commit_id: UUID
+    version: int
+    """Of the key: a later one than was asked for, where that made the work obsolete."""
     state: CommitState
     base_snapshot_id: int
     snapshot_id: int | None
@@ -125,6 +127,7 @@ class Attempt:
     reason: str | None
     """Why it was rejected, or has expired."""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.errors import InvalidInputError
-from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, TableInfo
+from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, Snapshot, TableInfo
 from lakelib.ops.commit import Work, stage_work
 from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
@@ -25,6 +25,40 @@ def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Att
     """What has become of this work so far: a published commit, or the newest of those that are not; None for nothing
     that counts, which is nothing but commits that have expired."""
     return commits.find_attempt(runtime.catalog, table, key)
+
+
+def check_same_work(table: TableInfo, spec: TableSpec, partition: str, key: IdempotencyKey, found: Attempt) -> None:
+    """Raises InvalidInputError unless what was found under the key is this work: of the same partition and, in the same
+    version, made in the same way. Nothing would be loaded, and nobody would know."""
+    stands_for = found.properties.get("partition")
+    if stands_for != partition:
+        what = "a write that is no ingest" if stands_for is None else f"partition {stands_for}, not for {partition}"
+    elif found.version == key.version and found.properties.get("spec_hash") != spec.hash:
+        what = f"partition {partition} as the spec had it made before it was changed ({spec.path})"
+    else:
+        return
+    raise _key_reused(table, key.application, found.version, found.commit_id, what)
+
+
+def check_not_replayed(runtime: Runtime, commit_id: UUID, snapshot: Snapshot) -> None:
+    """Raises InvalidInputError if publishing the commit gave another partition's snapshot, which the same key has
+    published: the commit's own rows are not in it."""
+    if snapshot.commit_id == commit_id:
+        return
+    commit, other = (commits.load_commit(runtime.catalog, each) for each in (commit_id, snapshot.commit_id))
+    partition, stands_for = (each["properties"].get("partition") for each in (commit, other))
+    if partition != stands_for:
+        table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+        what = f"partition {stands_for}, not for {partition}, whose commit {commit_id} was not published"
+        raise _key_reused(table, commit["application"], other["version"], snapshot.commit_id, what)
+
+
+def _key_reused(table: TableInfo, application: str, version: int, commit_id: UUID, what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"In {table.full_name} version {version} of {application!r} stands for {what}: commit {commit_id}.",
+        kind="key_reused",
+        remedy="Ingest it under another key; in Airflow, clear the run, or trigger a new one.",
+    )
 
 
 def check_not_appended(

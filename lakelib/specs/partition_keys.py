@@ -65,10 +65,11 @@ def partition_keys(every: Step, first: str, last: str) -> tuple[str, ...]:
         keys.append(format_partition(every, begin))
         if begin == end:
             return tuple(keys)
-        begin = _next(every, begin)
+        begin = step_after(every, begin)
 
 
-def _next(every: Step, begin: datetime) -> datetime:
+def step_after(every: Step, begin: datetime) -> datetime:
+    """The beginning of the next step, from that of a step."""
     match every:
         case "hour":
             return begin + timedelta(hours=1)
@@ -76,6 +77,23 @@ def _next(every: Step, begin: datetime) -> datetime:
             return begin + timedelta(days=1)
         case _:
             return begin.replace(year=begin.year + begin.month // 12, month=begin.month % 12 + 1)
+
+
+def step_of(every: Step, moment: datetime) -> datetime:
+    """The beginning of the step that a moment lies in."""
+    hour = moment.replace(minute=0, second=0, microsecond=0, fold=0)
+    match every:
+        case "hour":
+            return hour
+        case "day":
+            return hour.replace(hour=0)
+        case _:
+            return hour.replace(day=1, hour=0)
+
+
+def step_before(every: Step, moment: datetime) -> datetime:
+    """The beginning of the step before the one that a moment lies in."""
+    return step_of(every, step_of(every, moment) - timedelta(hours=1))
 
 
 def column_value(every: Step, key: str, column_type: str) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.options import parse_options
+from lakelib.specs.cron import parse_cron
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.problems import Problem, shown
+from lakelib.specs.templates import PARTITION_PLACE, plain_folder
 
 if TYPE_CHECKING:
     from lakelib.specs.table_spec import TableSpec
@@ -18,6 +20,8 @@ _KEY_TYPES: Mapping[Step, tuple[str, ...]] = {
     "hour": ("string", "timestamp", "timestamp_ntz"),
     "month": ("date", "string"),
 }
+
+_ONE_TICK: Mapping[Step, str] = {"day": "0 2 * * *", "hour": "10 * * * *", "month": "0 3 1 * *"}
 
 
 def find_problems(spec: "TableSpec", leave_out: Collection[str] = ()) -> list[Problem]:
@@ -138,7 +142,7 @@ def _schedule(spec: "TableSpec") -> Iterator[Problem]:
         found = "neither" if schedule.cron is None else "both"
         yield Problem(place=("schedule",), found=f"{found} of cron and after", expected="one of them")
     if schedule.after is not None:
-        for field in ("timezone", "start", "catchup"):
+        for field in ("timezone", "start", "catchup", "catch_up_keys"):
             if field in schedule.model_fields_set:
                 value = shown(getattr(schedule, field))
                 yield Problem(place=("schedule", field), found=f"{value} beside after", expected="it beside cron only")
@@ -150,6 +154,49 @@ def _schedule(spec: "TableSpec") -> Iterator[Problem]:
             )
     if schedule.catchup and schedule.start is None:
         yield Problem(place=("schedule", "catchup"), found="true", expected="a start, the first day to make up for")
+
+
+def _ticks(spec: "TableSpec") -> Iterator[Problem]:
+    """A tick of cron is about one partition, or says that it makes up for others."""
+    schedule, every = spec.schedule, spec.partition.every
+    if schedule is None or schedule.cron is None:
+        return
+    if every == "none":
+        if schedule.catch_up_keys:
+            expected = "a partition.every for it: the table has the one key all"
+            yield Problem(place=("schedule", "catch_up_keys"), found="true", expected=expected)
+        return
+    if every == "hour" and schedule.timezone != "UTC":
+        expected = "UTC where partition.every is hour: such keys are hours in UTC"
+        yield Problem(place=("schedule", "timezone"), found=repr(schedule.timezone), expected=expected)
+    if not schedule.catch_up_keys and not parse_cron(schedule.cron).ticks_once_a(every):
+        yield Problem(
+            place=("schedule", "cron"),
+            found=f"{schedule.cron!r}, which does not tick once for each {every}",
+            expected=f"one tick a {every}, such as {_ONE_TICK[every]!r}, or catch_up_keys: true, with which a tick is"
+            f" about each {every} that ended since the tick before",
+        )
+
+
+def _own_files(spec: "TableSpec") -> Iterator[Problem]:
+    """A run reads files, and waits for a marker, that no run of another partition takes for its own."""
+    source, every = spec.source, spec.partition.every
+    if source is None or every == "none":
+        return
+    is_own = PARTITION_PLACE in source.path
+    if not is_own:
+        expected = f"{PARTITION_PLACE} in it, for a run is about one {every}"
+        yield Problem(place=("source", "path"), found=repr(source.path), expected=expected)
+    marker = source.arrival.marker
+    if marker is not None and "/" not in marker:
+        marker = plain_folder(source.path) + marker if is_own else None
+    if marker is not None and PARTITION_PLACE not in marker:
+        yield Problem(
+            place=("source", "arrival", "marker"),
+            found=f"{marker!r} for every {every}",
+            expected=f"{PARTITION_PLACE} in its path, or in the folders that source.path names before its first"
+            " wildcard, or null",
+        )
 
 
 def _mark_done(spec: "TableSpec") -> Iterator[Problem]:
@@ -198,6 +245,8 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("source", "transform", "reads"), _rows),
     (("transform", "gate"), _files),
     (("table", "schedule"), _schedule),
+    (("schedule", "partition"), _ticks),
+    (("source", "partition"), _own_files),
     (("publish", "partition_by", "partition"), _mark_done),
     (("publish", "partition"), _tag),
     (("spark",), _master),

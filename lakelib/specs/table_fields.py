@@ -20,7 +20,8 @@ from pydantic import (
 )
 
 from lakelib.model.table import MAX_DEPTH
-from lakelib.specs import cron, durations
+from lakelib.specs import durations
+from lakelib.specs.cron import parse_cron
 from lakelib.specs.ddl import parse_columns
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.templates import check_places, check_variables
@@ -134,7 +135,7 @@ Buckets = Annotated[
     BeforeValidator(_buckets),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
 ]
-Cron = Annotated[str, AfterValidator(_checked(cron.check_cron))]
+CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]
 
 
@@ -239,7 +240,7 @@ class Partition(Part):
 class Schedule(Part):
     """When runs start: by the clock (cron), or when other tables change (after)."""
 
-    cron: Cron | None = Field(
+    cron: CronText | None = Field(
         default=None,
         description="Five fields (minute, hour, day of month, month, day of week), or @daily and its like.",
         examples=["0 2 * * *", "@daily"],
@@ -247,6 +248,10 @@ class Schedule(Part):
     timezone: Annotated[str, AfterValidator(_time_zone)] = Field(default="UTC", description="The time zone of cron.")
     start: date | None = Field(default=None, description="The first day with runs, such as 2026-11-01.")
     catchup: bool = Field(default=False, description="Whether the runs between start and now are made up for.")
+    catch_up_keys: bool = Field(
+        default=False,
+        description="cron need not tick once for each partition: a tick is about all that ended since the tick before.",
+    )
     after: TableNames | None = Field(
         default=None,
         description="A run starts when a new snapshot of one of these tables was published, and reads just that.",

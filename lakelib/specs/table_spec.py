@@ -6,7 +6,7 @@ Every error names the file, the line, the field, what was found and what is expe
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from os import PathLike
@@ -17,6 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.specs.ddl import NamedColumn, parse_columns
+from lakelib.specs.folder_checks import find_problems_between
 from lakelib.specs.partition_keys import WHOLE, column_value, format_partition, parse_partition, partition_keys
 from lakelib.specs.problems import Problem, problems_of, shown, spec_error
 from lakelib.specs.suite import Suite, load_suite
@@ -40,10 +41,16 @@ from lakelib.specs.table_fields import (
     ViewName,
     Write,
 )
-from lakelib.specs.templates import fill_places, fill_variables
+from lakelib.specs.templates import fill_places, fill_variables, plain_folder
 from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
 
 _ENDINGS = (".yaml", ".yml")
+_MAKES_NO_ROWS: Mapping[str, Any] = {
+    **dict.fromkeys(
+        ("description", "options", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True
+    ),
+    "source": {"arrival": True},
+}
 
 
 class TableSpec(Part):
@@ -99,7 +106,8 @@ class TableSpec(Part):
         self._path = context
         query = self.transform_path
         text = query.read_bytes() if query is not None and os.path.isfile(query) else b""
-        self._hash = hashlib.sha256(self.model_dump_json().encode() + b"\0" + text).hexdigest()
+        said = self.model_dump_json(exclude=_MAKES_NO_ROWS)
+        self._hash = hashlib.sha256(said.encode() + b"\0" + text).hexdigest()
 
     @property
     def path(self) -> Path:
@@ -108,7 +116,8 @@ class TableSpec(Part):
 
     @property
     def hash(self) -> str:
-        """Of the spec and its transform: another hash is another way to make the rows. The gate has its own."""
+        """Of what makes the rows, the transform's text included: another hash is another way to make them. The gate has
+        its own."""
         return self._hash
 
     @property
@@ -167,9 +176,7 @@ class TableSpec(Part):
         marker = self._source.arrival.marker
         if marker is None or "/" in marker:
             return marker and self._filled("source.arrival.marker", marker, key, environ)
-        path = self.source_path(key, environ)
-        plain = next((path[:at] for at, sign in enumerate(path) if sign in "*?[{"), path)
-        return plain[: plain.rfind("/") + 1] + marker
+        return plain_folder(self.source_path(key, environ)) + marker
 
     def tag_name(self, key: str, snapshot_id: int) -> str | None:
         """The tag that the spec wants for a snapshot; None for none."""
@@ -225,8 +232,8 @@ def find_specs(folder: str | PathLike[str]) -> tuple[Path, ...]:
 
 
 def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
-    """All specs of a folder; one that is wrong does not keep the others from being read. Two files of one table are
-    wrong, both of them."""
+    """All specs of a folder; one that is wrong does not keep the others from being read. Where specs do not go together
+    (two of one table, or of one DAG id; a cycle of `schedule.after`), each of them is wrong."""
     files = find_specs(folder)
     specs: dict[Path, TableSpec] = {}
     errors: dict[Path, LakeError] = {}
@@ -235,14 +242,29 @@ def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
             specs[file] = load_spec(file)
         except LakeError as error:
             errors[file] = error
+    right, known = tuple(specs.values()), _known_tables(specs.values(), errors)
     for file, spec in specs.items():
-        others = [other.name for other, each in specs.items() if each.table == spec.table and other != file]
-        if others:
-            found = Problem(
-                place=("table",), found=repr(spec.table), expected=f"a table of its own; {others[0]} has it"
-            )
-            errors[file] = spec_error(load_yaml(file), [found])
+        problems = find_problems_between(spec, right, known)
+        if problems:
+            errors[file] = spec_error(load_yaml(file), problems)
     return SpecFolder(specs=tuple(spec for file, spec in specs.items() if file not in errors), errors=errors)
+
+
+def _known_tables(right: Iterable[TableSpec], wrong: Iterable[Path]) -> frozenset[str] | None:
+    """None if a file with a wrong spec does not say which table it is about."""
+    said = [_table_of(file) for file in wrong]
+    named = [table for table in said if table is not None]
+    return frozenset({*named, *(spec.table for spec in right)}) if len(named) == len(said) else None
+
+
+def _table_of(file: Path) -> str | None:
+    """The table that a file with a wrong spec is about, if it says so."""
+    try:
+        values = load_yaml(file).values
+    except LakeError:
+        return None
+    table = values.get("table") if isinstance(values, dict) else None
+    return table if isinstance(table, str) else None
 
 
 def load_specs(folder: str | PathLike[str]) -> tuple[TableSpec, ...]:

@@ -7,9 +7,10 @@ from lakelib.errors import InvalidInputError
 
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+_PLAIN = re.compile(r"(?:\$\{[^{}]*\}|\{partition\}|[^*?\[{])*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
-
+PARTITION_PLACE = "{partition}"
 ALLOWED_PREFIX = "LAKE_VAR_"
 ALLOWED_NAME = "LANDING"
 ALLOWED_NAMES_VARIABLE = "LAKE_SPEC_VARIABLES"
@@ -53,6 +54,13 @@ def check_variables(text: str) -> None:
 def fill_places(text: str, places: Mapping[str, object]) -> str:
     """`{partition}` and its like become their values; other braces stay as they are."""
     return _PLACE.sub(lambda matched: str(places.get(matched[1], matched[0])), text)
+
+
+def plain_folder(path: str) -> str:
+    """What a path, filled in or not, says of its folder before its first wildcard, with the slash."""
+    matched = _PLAIN.match(path)
+    assert matched is not None
+    return matched[0][: matched[0].rfind("/") + 1]
 
 
 def check_places(text: str, known: tuple[str, ...]) -> None:

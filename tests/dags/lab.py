@@ -35,6 +35,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.sdk import timezone
 from airflow.sdk.definitions.dag import _run_task
+from airflow.timetables.base import TimeRestriction
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from fastapi.testclient import TestClient
@@ -177,6 +178,21 @@ def backfill(dag_id: str, first: str, last: str) -> list:
     with _session() as session:
         runs = session.scalars(select(DagRun).where(DagRun.backfill_id == made.id).order_by(DagRun.partition_key)).all()
         return [[run.run_id, run.partition_key] for run in runs]
+
+
+def calendar(dag_id: str, first: str, last: str) -> dict:
+    """Partition keys, each with its moment: those of the runs that the scheduler makes one after another, due between
+    first and last, with what a key that is typed by hand stands for; and those of a backfill from first to last."""
+    with _session() as session:
+        timetable = _stored_dag(dag_id, session).timetable
+    earliest, latest = timezone.parse(first), timezone.parse(last)
+    restriction = TimeRestriction(earliest=earliest, latest=latest, catchup=True)
+    info, scheduled = None, []
+    while info := timetable.next_dagrun_info_v2(last_dagrun_info=info, restriction=restriction):
+        typed = timetable.resolve_partition_date(info.partition_key)
+        scheduled.append([info.partition_key, info.run_after, info.partition_date, typed])
+    filled = timetable.iter_partition_dagrun_infos(earliest=earliest, latest=latest)
+    return {"scheduled": scheduled, "backfilled": [[one.partition_key, one.partition_date] for one in filled]}
 
 
 def events(asset: str) -> list:

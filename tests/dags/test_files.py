@@ -64,6 +64,7 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     (tmp_path / "broken.yaml").write_text(good.replace("good", "broken") + "write: {mode: upsrt}\n")
     hourly = "partition_by: [id]\npartition: {column: id, every: hour}\n"
     late = good.replace("good", "late").replace("BIGINT", "TIMESTAMP") + hourly
+    late = late.replace("/in/*.parquet", "'/in/{partition}/*.parquet'")
     (tmp_path / "late.yaml").write_text(late + 'schedule: {cron: "@hourly", timezone: Europe/Berlin}\n')
     found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
     assert [dag for dag in found["dags"] if dag.startswith("ingest")] == ["ingest__a__good"]
@@ -71,7 +72,23 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     error = found["errors"]["table_specs.py"]
     assert "broken.yaml" in error
     assert "write.mode" in error
-    assert "late.yaml, field schedule.timezone" in error
+    assert "late.yaml, line 7, field schedule.timezone" in error
+
+
+def test_specs_that_do_not_go_together_cost_their_own_dags_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    spec = "table: {}\ncolumns: id BIGINT\nprimary_key: [id]\nsource: {{path: /in/*.parquet}}\n"
+    after = {"a.one": "a.two", "a.two": "a.one", "a.lost": "a.nowhere", "a.last": "a.one"}
+    for number, table in enumerate([*after, "a.good", "x.y__z", "x__y.z"]):
+        follows = f"schedule: {{after: [{after[table]}]}}\n" if table in after else ""
+        (tmp_path / f"{number}.yaml").write_text(spec.format(table) + follows)
+    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    assert [dag for dag in found["dags"] if dag.startswith("ingest")] == ["ingest__a__good", "ingest__a__last"]
+    (error,) = found["errors"].values()
+    assert "0.yaml, line 5, field schedule.after.0: found a.one after a.two after a.one" in error
+    assert "1.yaml, line 5, field schedule.after.0: found a.two after a.one after a.two" in error
+    assert "2.yaml, line 5, field schedule.after.0: found 'a.nowhere'" in error
+    assert "5.yaml, line 1, field table: found 'x.y__z'; expected a name whose DAG id is free; 6.yaml has" in error
+    assert "6.yaml, line 1, field table: found 'x__y.z'; expected a name whose DAG id is free; 5.yaml has" in error
 
 
 def test_a_name_that_airflow_cannot_take_costs_its_own_dag_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:

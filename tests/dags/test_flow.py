@@ -166,9 +166,12 @@ def test_wrong_rows_fail_the_run_at_once(shop: Shop) -> None:
     assert (ran["state"], len(shop.calls("ingest"))) == ("failed", 1)
 
 
-@pytest.mark.parametrize("start", [{}, {"partition_key": "2026-11-31"}, {"partition_key": "2026-11"}])
-def test_a_run_without_a_partition_of_the_table_fails_at_once(shop: Shop, start: dict[str, str]) -> None:
-    shop.answer()
+_TWO_DAYS = {"partition_key": "2026-11-01", "conf": {"partition": "2026-11-02"}}
+
+
+@pytest.mark.parametrize("start", [{}, {"partition_key": "2026-11-31"}, {"partition_key": "2026-11"}, _TWO_DAYS])
+def test_a_run_without_one_partition_of_the_table_fails_at_once(shop: Shop, start: dict[str, Any]) -> None:
+    shop.answer(d01=["accept"], d02=["accept"])
     ran = shop.lab.run(DAYS, **start)
     assert (ran["state"], ran["tries"]["wait_for_source"], shop.calls("ingest")) == ("failed", 1, [])
 
@@ -225,7 +228,7 @@ def test_of_two_snapshots_of_a_partition_the_newer_one_is_read(shop: Shop) -> No
 
 
 def test_airflows_own_backfill_makes_a_run_for_each_partition(shop: Shop) -> None:
-    made = shop.lab("backfill", dag_id=DAYS, first="2026-11-05T00:00:00", last="2026-11-07T23:59:59")
+    made = shop.lab("backfill", dag_id=DAYS, first="2026-11-05T00:00:00", last="2026-11-07T00:00:00")
     assert [key for _, key in made] == ["2026-11-05", "2026-11-06", "2026-11-07"]
     shop.answer(d05=["accept"])
     assert shop.lab("go", dag_id=DAYS, run_id=made[0][0])["state"] == "success"

@@ -369,6 +369,74 @@ def test_work_that_later_work_made_obsolete_is_told_as_published(shop: Shop, run
     assert (late.facts["state"], late.facts["snapshot"]) == ("published", snapshot)
 
 
+NEXT_DAY = "2026-11-19"
+
+
+@pytest.mark.parametrize("is_published", [False, True])
+def test_a_key_that_stands_for_another_partition_is_no_key_for_this_one(
+    shop: Shop, run_job: RunJob, lake: Lake, is_published: bool
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    shop.deliver([order(2, dt=NEXT_DAY)], key=NEXT_DAY)
+    first = _ingest(run_job, shop, 1)
+    if is_published:
+        _publish(lake, shop, first)
+    refused = _ingest(run_job, shop, 1, key=NEXT_DAY)
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "key_reused")
+    assert f"stands for partition {DAY}, not for {NEXT_DAY}" in refused.facts["error"]["message"]
+    _publish(lake, shop, _ingest(run_job, shop, 2, key=NEXT_DAY))
+
+
+def test_a_key_of_an_older_version_that_another_partition_made_obsolete_is_refused(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    shop.deliver([order(2, dt=NEXT_DAY)], key=NEXT_DAY)
+    _publish(lake, shop, _ingest(run_job, shop, 5))
+    refused = _ingest(run_job, shop, 4, key=NEXT_DAY)
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "key_reused")
+    assert "version 5 of 'test' stands for partition" in refused.facts["error"]["message"]
+
+
+def test_a_commit_that_another_partition_made_obsolete_is_not_told_as_published(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    shop.deliver([order(2, dt=NEXT_DAY)], key=NEXT_DAY)
+    early, late = _ingest(run_job, shop, 1), _ingest(run_job, shop, 2, key=NEXT_DAY)
+    _publish(lake, shop, late)
+    refused = run_job("publish", "--commit", early.facts["commit"])
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "key_reused")
+    assert lake.table(shop.table).scan().count() == 1
+
+
+def test_a_key_stands_for_the_rows_as_the_spec_had_them_made(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    first = _ingest(run_job, shop, 1)
+    shop.write_spec(retries="{count: 5}", description="One row an order.")
+    assert _ingest(run_job, shop, 1).facts["commit"] == first.facts["commit"]
+    (shop.folder / "open.sql").write_text("SELECT * FROM source WHERE status = 'open'")
+    shop.write_spec(transform="open.sql")
+    refused = _ingest(run_job, shop, 1)
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "key_reused")
+    assert "as the spec had it made before it was changed" in refused.facts["error"]["message"]
+
+
+def test_a_key_of_another_write_is_no_key_of_an_ingest(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    shop.write_spec()
+    shop.deliver([order(1)])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    rows = lake.table(shop.table).scan().to_arrow()
+    lake.table(shop.table).upsert(rows, idempotency_key=("test", 2))
+    refused = _ingest(run_job, shop, 2)
+    assert (refused.code, refused.facts["error"]["kind"]) == (3, "key_reused")
+    assert "a write that is no ingest" in refused.facts["error"]["message"]
+
+
 def test_a_commit_that_was_discarded_stays_so_for_its_key(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec()
     shop.deliver([order(1)])

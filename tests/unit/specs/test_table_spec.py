@@ -50,6 +50,8 @@ partition: {column: dt, every: day}
 source: {path: "/in/{partition}/*.json"}
 """
 
+_HOURS = {"partition_by": "[at]", "partition": "{column: at, every: hour}"}
+_MONTHS = {"partition_by": "[month]", "partition": "{column: month, every: month}"}
 SUITE = "name: orders\nexpectations: [{type: expect_column_values_to_not_be_null, kwargs: {column: dt}}]\n"
 
 
@@ -194,6 +196,43 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"schedule": "{after: []}"}, "field schedule.after: found a list; expected a list with at least one item."),
         ({"schedule": "{after: [shop.orders]}"}, "field schedule.after.0: found 'shop.orders' itself; expected other"),
         ({"schedule": "{after: [a.b], timezone: UTC}"}, "field schedule.timezone: found 'UTC' beside after; expected"),
+        ({"schedule": "{after: [a.b], catch_up_keys: true}"}, "field schedule.catch_up_keys: found true beside after;"),
+        (
+            {"schedule": "{cron: '0 2 * * 1-5'}"},
+            "field schedule.cron: found '0 2 * * 1-5', which does not tick once for each day; expected one tick a day,"
+            " such as '0 2 * * *', or catch_up_keys: true, with which a tick is about each day that ended",
+        ),
+        ({"schedule": "{cron: '0 2,14 * * *'}"}, "found '0 2,14 * * *', which does not tick once for each day"),
+        ({"schedule": "{cron: '*/30 2 * * *'}"}, "found '*/30 2 * * *', which does not tick once for each day"),
+        ({"schedule": "{cron: '@weekly'}"}, "found '@weekly', which does not tick once for each day"),
+        (
+            {**_MONTHS, "schedule": "{cron: '0 2 29 * *'}"},
+            "found '0 2 29 * *', which does not tick once for each month",
+        ),
+        ({**_MONTHS, "schedule": "{cron: '0 2 1 * 1'}"}, "which does not tick once for each month"),
+        ({**_MONTHS, "schedule": "{cron: '@daily'}"}, "found '@daily', which does not tick once for each month"),
+        ({**_HOURS, "schedule": "{cron: '0 2 * * *'}"}, "found '0 2 * * *', which does not tick once for each hour"),
+        (
+            {**_HOURS, "schedule": "{cron: '@hourly', timezone: Europe/Berlin}"},
+            "field schedule.timezone: found 'Europe/Berlin'; expected UTC where partition.every is hour: such keys are",
+        ),
+        (
+            {"partition": None, "schedule": "{cron: '@daily', catch_up_keys: true}"},
+            "field schedule.catch_up_keys: found true; expected a partition.every for it: the table has the one",
+        ),
+        (
+            {"source": "{path: '/in/*.json'}"},
+            "field source.path: found '/in/*.json'; expected {partition} in it, for a",
+        ),
+        (
+            {"source": "{path: '${LANDING}/orders-{partition}.json'}"},
+            "field source.arrival.marker: found '${LANDING}/_READY' for every day; expected {partition} in its",
+        ),
+        ({"source": "{path: '/in/*/{partition}/x.json'}"}, "field source.arrival.marker: found '/in/_READY' for every"),
+        (
+            {"source": "{path: '/in/{partition}/', arrival: {marker: /in/_READY}}"},
+            "field source.arrival.marker: found '/in/_READY' for every day; expected {partition} in its path",
+        ),
         ({"publish": "{tag: 'a-{day}'}"}, "found 'a-{day}'; expected {partition} or {snapshot} in braces; not {day}."),
         ({"publish": "{tag: 'a-{partition'}"}, "found 'a-{partition'; expected each brace to be closed, and opened."),
         (
@@ -281,11 +320,96 @@ def test_two_specs_of_one_table_are_both_wrong(folder: Path) -> None:
     assert "found 'shop.orders'; expected a table of its own; b.yaml has it" in found.errors[folder / "a.yaml"].message
 
 
+_PLAIN = "columns: id BIGINT, at TIMESTAMP\nprimary_key: [id]\n"
+
+
+def _folder_of(folder: Path, **texts: str) -> dict[str, str]:
+    """What is said of specs in one folder, by file, without the file's name."""
+    home = folder / "tables"
+    home.mkdir()
+    for name, text in texts.items():
+        (home / f"{name}.yaml").write_text(text)
+    found = scan_specs(home)
+    assert {spec.path for spec in found.specs} == {home / f"{name}.yaml" for name in texts} - found.errors.keys()
+    return {path.stem: error.message.removeprefix(f"{path}, ") for path, error in found.errors.items()}
+
+
+def _table(name: str, after: str | None = None, **more: str) -> str:
+    follows = {"schedule": f"{{after: [{after}]}}"} if after else {}
+    fields = {"source": "{path: '/in/{partition}/'}", **follows, **more}
+    return f"table: {name}\n{_PLAIN}" + "".join(f"{field}: {value}\n" for field, value in fields.items())
+
+
+def test_tables_whose_runs_would_start_each_other_for_ever_are_named(folder: Path) -> None:
+    told = _folder_of(
+        folder,
+        a=_table("s.a", after="s.first, s.c"),
+        b=_table("s.b", after="s.a"),
+        c=_table("s.c", after="s.b"),
+        first=_table("s.first"),
+        last=_table("s.last", after="s.c"),
+    )
+    expected = "expected tables that do not come after this one; their runs would start each other for ever."
+    assert told == {
+        "a": f"line 5, field schedule.after.1: found s.a after s.c after s.b after s.a; {expected}",
+        "b": f"line 5, field schedule.after.0: found s.b after s.a after s.c after s.b; {expected}",
+        "c": f"line 5, field schedule.after.0: found s.c after s.b after s.a after s.c; {expected}",
+    }
+
+
+def test_a_table_after_one_that_nobody_knows_is_named(folder: Path) -> None:
+    told = _folder_of(folder, a=_table("s.a"), b=_table("s.b", after="s.a, s.x"), c=_table("s.c", after="s.b"))
+    assert told == {
+        "b": "line 5, field schedule.after.1: found 's.x'; expected a table of which there is a spec: s.a, s.b, s.c."
+    }
+
+
+@pytest.mark.parametrize("broken", ["table: s.a\nbukets: 3\n", "table: [\n"])
+def test_a_table_after_one_whose_spec_is_wrong_stays(folder: Path, broken: str) -> None:
+    assert list(_folder_of(folder, a=broken, b=_table("s.b", after="s.a"))) == ["a"]
+
+
+def test_two_tables_of_one_dag_id_are_both_named(folder: Path) -> None:
+    told = _folder_of(folder, one=_table("s.a__b"), two=_table("s__a.b"), three=_table("s.b"))
+    assert told == {
+        "one": "line 1, field table: found 's.a__b'; expected a name whose DAG id is free; two.yaml has"
+        " ingest__s__a__b, too, for s__a.b.",
+        "two": "line 1, field table: found 's__a.b'; expected a name whose DAG id is free; one.yaml has"
+        " ingest__s__a__b, too, for s.a__b.",
+    }
+
+
+def test_a_table_comes_after_those_that_say_which_of_its_partitions_is_meant(folder: Path) -> None:
+    cut = {"partition_by": "[at]"}
+    hour = {**cut, "partition": "{column: at, every: hour}"}
+    day = {**cut, "partition": "{column: at, every: day}"}
+    told = _folder_of(
+        folder,
+        whole=_table("s.whole", after="s.day, s.hour"),
+        hour=_table("s.hour", **hour),
+        day=_table("s.day", after="s.hour, s.other", **day),
+        other=_table("s.other", **day),
+        finer=_table("s.finer", after="s.day", **hour),
+        of_whole=_table("s.of_whole", after="s.whole", **day),
+    )
+    assert told == {
+        "finer": "line 5, field schedule.after.0: found 's.day', whose partition.every is day; expected tables whose"
+        " runs say which hour they are about.",
+        "of_whole": "line 5, field schedule.after.0: found 's.whole', whose partition.every is none; expected tables"
+        " whose runs say which day they are about.",
+    }
+
+
 def test_the_hash_is_of_what_makes_the_rows(folder: Path) -> None:
     text = _changed(SMALL, transform="orders.sql")
     before = parse_spec(text, folder / "orders.yaml").hash
     assert parse_spec(f"# a comment\n{text}", folder / "orders.yaml").hash == before
     assert parse_spec(_changed(text, buckets="8"), folder / "orders.yaml").hash != before
+    others = {"retries": "{count: 9}", "schedule": "{cron: '@daily'}", "gate": "gates/orders.yaml", "description": "x"}
+    assert parse_spec(_changed(text, **others), folder / "orders.yaml").hash == before
+    assert parse_spec(_changed(text, options="{row_group_rows: 10}"), folder / "orders.yaml").hash == before
+    waits = "{path: '/in/{partition}/*.json', arrival: {timeout: 1h}}"
+    assert parse_spec(_changed(text, source=waits), folder / "orders.yaml").hash == before
     (folder / "orders.sql").write_text("SELECT 1")
     assert parse_spec(text, folder / "orders.yaml").hash != before
 
@@ -322,7 +446,9 @@ def test_paths_are_filled_in_when_they_are_used(folder: Path) -> None:
 def test_a_spec_uses_only_variables_that_are_meant_for_specs(
     folder: Path, name: str, listed: str, is_allowed: bool
 ) -> None:
-    spec = _spec(folder, source=f"{{path: '${{{name}}}/{{partition}}/', arrival: {{marker: '/m/${{{name}}}'}}}}")
+    spec = _spec(
+        folder, source=f"{{path: '${{{name}}}/{{partition}}/', arrival: {{marker: '/m/${{{name}}}/{{partition}}'}}}}"
+    )
     environ = {name: "hidden", "LAKE_SPEC_VARIABLES": listed}
 
     for path in (spec.source_path, spec.marker_path):
@@ -342,10 +468,11 @@ def test_a_spec_uses_only_variables_that_are_meant_for_specs(
     [
         ("{path: '/in/{partition}/*.json'}", "/in/2026-11-18/_READY"),
         ("{path: '/in/{partition}/'}", "/in/2026-11-18/_READY"),
-        ("{path: '/in/{partition}.json'}", "/in/_READY"),
-        ("{path: '/in/*/x.json', arrival: {marker: DONE}}", "/in/DONE"),
-        ("{path: '/in/x/', arrival: {marker: '/m/{partition}.${LAKE_VAR_E}'}}", "/m/2026-11-18.ok"),
-        ("{path: '/in/x/', arrival: {marker: null}}", None),
+        ("{path: '/in/{partition}.json', arrival: {marker: '/in/{partition}.ok'}}", "/in/2026-11-18.ok"),
+        ("{path: '/in/{partition}/*/x.json', arrival: {marker: DONE}}", "/in/2026-11-18/DONE"),
+        ("{path: '${LAKE_VAR_E}/{partition}/{a,b}/x.json'}", "ok/2026-11-18/_READY"),
+        ("{path: '/in/{partition}/', arrival: {marker: '/m/{partition}.${LAKE_VAR_E}'}}", "/m/2026-11-18.ok"),
+        ("{path: '/in/x-{partition}/', arrival: {marker: null}}", None),
     ],
 )
 def test_a_marker_is_beside_the_files_or_where_its_path_says(folder: Path, source: str, marker: str | None) -> None:

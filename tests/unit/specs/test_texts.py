@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.specs.cron import check_cron
+from lakelib.specs.cron import parse_cron
 from lakelib.specs.durations import LONGEST, format_duration, parse_duration
 
 
@@ -70,12 +70,14 @@ def test_any_other_text_is_no_length_of_time(text: str) -> None:
         "0 2 * * *",
         "*/15 0-6/2 1,15 JAN-mar,12 mon-fri",
         "59 23 31 12 7",
+        "0 0 30 2 mon",
+        "0 0 29,31 feb *",
         "  0   2 * * sun ",
         "@daily",
     ],
 )
 def test_cron_expressions_are_accepted(text: str) -> None:
-    check_cron(text)
+    parse_cron(text)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +103,10 @@ def test_cron_expressions_are_accepted(text: str) -> None:
         ("", "five fields"),
         ("@reboot", "five fields"),
         ("@Daily", "five fields"),
+        ("0 0 30 2 *", "a day of month that one of its months has"),
+        ("0 0 31 4,jun *", "a day of month that one of its months has"),
     ],
 )
 def test_what_is_wrong_with_a_cron_expression_is_said_of_its_field(text: str, field: str) -> None:
     with pytest.raises(ValueError, match=f"^{field}"):
-        check_cron(text)
+        parse_cron(text)

@@ -65,7 +65,7 @@ order by c.version desc limit 1;
 -- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it
 -- obsolete), else the newest that has not expired.
 -- name: find_attempt
-select id, state, base_snapshot_id, snapshot_id, reason, summary from lake.commit
+select id, version, state, base_snapshot_id, snapshot_id, reason, summary, properties from lake.commit
 where table_id = %(table_id)s and application = %(application)s
   and (state = 'published' and version >= %(version)s or state in ('staged', 'rejected') and version = %(version)s)
 order by state = 'published' desc, version, staged_at desc, id limit 1;
