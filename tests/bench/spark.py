@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from lakelib.distribute.files import FileSource, open_files
+from lakelib.distribute.files import FileSource, find_all_files, open_files
 from lakelib.table import Table
 from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
 from tests.bench.lab import Lab, interleave, seconds_of
@@ -73,7 +73,8 @@ class _SparkOrders:
     def measure_load(self) -> Iterator[Line]:
         """The first round warms the JVM up for all."""
         frame = self._source
-        files = open_files(self._session, self._lab.lake.runtime.storage, [str(self._source_folder)], "parquet")
+        storage = self._lab.lake.runtime.storage
+        files = open_files(self._session, storage, find_all_files(storage, [str(self._source_folder)]), "parquet")
         tables: list[Table] = []
         ours, shuffled, direct, plain = interleave(
             _LOAD_ROUNDS,

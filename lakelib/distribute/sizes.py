@@ -1,0 +1,69 @@
+"""Tells Spark how large the rows are that Python makes, and asks it how large it takes a frame to be.
+
+Spark knows nothing of what a function makes of its rows: it takes as many for granted as went in. From its estimates
+follow which side of a join is sent to all executors, and how many tasks a shuffle has.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakelib.distribute.sessions import is_connect
+
+_ROW_BYTES = 8
+_UNKNOWN_BYTES = 2**50
+"""Of what it cannot estimate Spark says that it is larger than anything."""
+
+_DEFAULT_BYTES = {"string": 20, "binary": 100, "bool": 1}
+_LONG_DECIMAL_DIGITS = 18
+
+
+def sized_numbers(session: Any, count: int, size_bytes: int, schema: pa.Schema) -> DataFrame:
+    """The numbers below `count`, a partition each. Spark takes rows of the schema that Arrow makes of them to have so
+    many bytes: it counts them by the numbers that there would be if it did not leave most of them out."""
+    step = max(1, -(-size_bytes // (row_bytes(schema) * max(1, count))))
+    numbers: DataFrame = session.range(0, count * step, 1, max(1, count))
+    return numbers if step == 1 else numbers.where(f"id % {step}L = 0").selectExpr(f"id div {step}L AS id")
+
+
+def row_bytes(schema: pa.Schema) -> int:
+    """What a row takes, as Spark guesses it from the types."""
+    return _ROW_BYTES + sum(_value_bytes(field.type) for field in schema)
+
+
+def _value_bytes(kind: pa.DataType) -> int:
+    if pa.types.is_struct(kind):
+        return sum(_value_bytes(field.type) for field in kind)
+    if pa.types.is_map(kind):
+        return _value_bytes(kind.key_type) + _value_bytes(kind.item_type)
+    if pa.types.is_list(kind):
+        return _value_bytes(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return 16 if kind.precision > _LONG_DECIMAL_DIGITS else 8
+    known = _DEFAULT_BYTES.get(str(kind))
+    return kind.bit_width // 8 if known is None else known
+
+
+def estimated_bytes(frame: Any) -> int | None:
+    """What Spark's optimizer takes the frame's rows to have; None if it knows nothing, or is not to be asked, as over
+    Spark Connect. To it a join has as many rows as both sides multiplied: no more are believed than all that is read
+    has together."""
+    if is_connect(frame.sparkSession):
+        return None
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    leaves = plan.collectLeaves()
+    read = 0
+    for place in range(leaves.size()):
+        leaf = leaves.apply(place)
+        read += _bytes_of(leaf) * _row_bytes_of(plan) // _row_bytes_of(leaf)
+    size_bytes = min(_bytes_of(plan), read)
+    return size_bytes if size_bytes < _UNKNOWN_BYTES else None
+
+
+def _bytes_of(plan: Any) -> int:
+    return int(plan.stats().sizeInBytes())
+
+
+def _row_bytes_of(plan: Any) -> int:
+    return _ROW_BYTES + int(plan.schema().defaultSize())
