@@ -10,6 +10,7 @@ from jobs.common.arguments import Files
 from jobs.common.sources import open_rows_of_files
 from lakelib import InvalidInputError, Lake
 from lakelib.distribute.files import FileSource
+from lakelib.distribute.frames import FrameSource, open_frame
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table
@@ -78,11 +79,11 @@ def opened_partition(
     views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in reads)]
     try:
         if rows is not None:
-            _as_frame(rows, table, spec.partition_value(key)).createOrReplaceTempView(SOURCE_VIEW)
+            _frame_of(rows, table, spec.partition_value(key)).createOrReplaceTempView(SOURCE_VIEW)
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        yield _run_query(session, _query(spec.transform_path), key)
+        yield open_frame(_run_query(session, _query(spec.transform_path), key), getattr(rows, "settle", None))
     finally:
         for view in views:
             session.catalog.dropTempView(view)
@@ -102,11 +103,11 @@ def _open_source(
     return open_rows_of_files(session, lake, table, files, write, arrival.files)
 
 
-def _as_frame(rows: Any, table: TableInfo, values: Mapping[str, str]) -> Any:
+def _frame_of(rows: FileSource | FrameSource, table: TableInfo, values: Mapping[str, str]) -> Any:
     """Files that lack a column of the partition, where others have it, are of the partition's value, as they are
     without a transform."""
-    if not isinstance(rows, FileSource):
-        return rows
+    if isinstance(rows, FrameSource):
+        return rows.frame
     return rows.filled(parse_target(table, values).constants if values else {}).frame()
 
 

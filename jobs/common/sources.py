@@ -8,6 +8,7 @@ from typing import Any
 from jobs.common.arguments import Files, FileView, Query
 from lakelib import Lake
 from lakelib.distribute.files import find_all_files, open_files
+from lakelib.distribute.frames import open_frame
 from lakelib.distribute.sessions import is_reached_by_jvm
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
@@ -16,7 +17,7 @@ from lakelib.ops.request import WriteRequest
 from lakelib.plan.declare import declare_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.paths import complete_uri
-from lakelib.storage.source_files import SourceFile
+from lakelib.storage.source_files import SourceFile, check_listing
 from lakelib.storage.source_reader import find_obstacle
 
 
@@ -50,13 +51,17 @@ def open_rows_of_files(
     """Without Spark's own reader where that can be. `listed` are the files at the paths, if they are known already."""
     declared = declare_schema(files.schema) if files.schema else ()
     obstacle = find_obstacle(files.format, files.options, declared or _columns_taken(table, files))
-    if obstacle:
-        return _filtered(_read_by_spark(session, lake, files, obstacle), files)
     storage = lake.runtime.storage
+    if obstacle:
+        _check_reached(lake, files, obstacle)
+    found = find_all_files(storage, files.paths) if listed is None else listed
+    if obstacle:
+        frame = _filtered(_read_by_spark(session, lake, files), files)
+        return open_frame(frame, lambda: check_listing(storage, files.paths, found))
     source = open_files(
         session,
         storage,
-        find_all_files(storage, files.paths) if listed is None else listed,
+        found,
         files.format,
         options=files.options,
         columns=files.columns,
@@ -89,7 +94,7 @@ def _filtered(frame: Any, files: Files) -> Any:
     return frame if files.columns is None else frame.select(*(f"`{name.replace('`', '``')}`" for name in files.columns))
 
 
-def _read_by_spark(session: Any, lake: Lake, files: Files, obstacle: str | None) -> Any:
+def _check_reached(lake: Lake, files: Files, obstacle: str) -> None:
     uris = [complete_uri(path, lake.runtime.storage.settings.default_fs) for path in files.paths]
     unreached = next((uri for uri in uris if not is_reached_by_jvm(uri)), None)
     if unreached is not None:
@@ -98,15 +103,21 @@ def _read_by_spark(session: Any, lake: Lake, files: Files, obstacle: str | None)
             kind="unsupported_source",
             remedy="Convert the files to Parquet, or copy them to where Spark reaches them.",
         )
+
+
+def _read_by_spark(session: Any, lake: Lake, files: Files) -> Any:
+    uris = [complete_uri(path, lake.runtime.storage.settings.default_fs) for path in files.paths]
     reader = session.read.format(files.format).options(**_reader_options(files.format, files.options))
     return (reader.schema(files.schema) if files.schema else reader).load(uris)
 
 
 def _reader_options(format: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Text means the same whoever reads it: moments without a zone are in UTC, and a wrong value is an error."""
-    if format not in ("csv", "json"):
-        return dict(options)
-    return {"timeZone": "UTC", "mode": "FAILFAST"} | dict(options)
+    """Files mean the same whoever reads them: they have the columns of all of them, moments in text without a zone are
+    in UTC, and a wrong value is an error."""
+    meant = {"timeZone": "UTC", "mode": "FAILFAST"} if format in ("csv", "json") else {"mergeSchema": "true"}
+    return {name: value for name, value in meant.items() if name.casefold() not in map(str.casefold, options)} | dict(
+        options
+    )
 
 
 def _are_reached(lake: Lake, paths: tuple[str, ...]) -> bool:

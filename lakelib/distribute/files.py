@@ -27,7 +27,7 @@ from lakelib.rows.align import Alignment, plan_alignment
 from lakelib.rows.types import arrow_schema, column_type_text
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, find_source_files, list_row_groups, naming
+from lakelib.storage.source_files import SourceFile, find_source_files, if_unchanged, list_row_groups, naming
 from lakelib.storage.source_reader import SourceReader
 from lakelib.storage.source_text import text_bytes
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
@@ -91,12 +91,12 @@ class FileSource:
 
     def check(self, work: WriteWork) -> None:
         """Values are seen by the tasks only."""
-        work.align(self.schema)
         roles = frozenset(name.casefold() for name in (*work.target.order_names, *_names(work.target.partition_by)))
         for file in _unlike(self.files):
             with naming(file.uri, 0):
                 _check_roles(self._names(file), roles)
                 work.align(pa.schema([each for each in self.schema if each.name.casefold() in self._names(file)]))
+        work.align(self.schema)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
         parts = _plan_parts(self)
@@ -121,9 +121,8 @@ class FileSource:
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = _uniform_columns(self.schema)
         task = _reading_task(self._plain(), columns, groups)
-        schema = arrow_schema(columns)
-        numbers = sized_numbers(self.session, len(groups), memory_bytes, schema)
-        frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(schema))
+        numbers = sized_numbers(self.session, len(groups), memory_bytes)
+        frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame if self.where is None else frame.where(self.where)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
@@ -215,7 +214,8 @@ def _plan_parts(source: FileSource) -> list[FilePart]:
 def _cut(source: FileSource, file: SourceFile, large: int) -> list[FilePart]:
     if file.size_bytes <= large:
         return [FilePart(file=file, row_groups=None, memory_bytes=_UNREAD_FACTOR * file.size_bytes)]
-    groups = list_row_groups(source.storage, file, source.reader.columns)
+    with if_unchanged(source.storage, file):
+        groups = list_row_groups(source.storage, file, source.reader.columns)
     return [
         FilePart(file=file, row_groups=(number,), memory_bytes=group.memory_bytes)
         for number, group in enumerate(groups)

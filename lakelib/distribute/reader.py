@@ -149,7 +149,7 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     if not splits:
         return session.createDataFrame([], schema)
     groups = group_parts(storage, target, splits, parallelism(session))
-    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits), target.output_schema)
+    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits))
     return numbers.mapInArrow(reading_task(storage, target, groups), schema)
 
 

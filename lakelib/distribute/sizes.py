@@ -4,6 +4,7 @@ Spark knows nothing of what a function makes of its rows: it takes as many for g
 follow which side of a join is sent to all executors, and how many tasks a shuffle has.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,11 @@ from pyspark.sql import DataFrame
 from lakelib.distribute.sessions import is_connect
 
 _ROW_BYTES = 8
+_NUMBER_BYTES = 8
+_LARGE_BYTES = 2**34
+"""Beyond this Spark makes no difference that would be worth the numbers."""
+
+_MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
 _UNKNOWN_BYTES = 2**50
 """Of what it cannot estimate Spark says that it is larger than anything."""
 
@@ -19,10 +25,11 @@ _DEFAULT_BYTES = {"string": 20, "binary": 100, "bool": 1}
 _LONG_DECIMAL_DIGITS = 18
 
 
-def sized_numbers(session: Any, count: int, size_bytes: int, schema: pa.Schema) -> DataFrame:
-    """The numbers below `count`, a partition each. Spark takes rows of the schema that Arrow makes of them to have so
-    many bytes: it counts them by the numbers that there would be if it did not leave most of them out."""
-    step = max(1, -(-size_bytes // (row_bytes(schema) * max(1, count))))
+def sized_numbers(session: Any, count: int, size_bytes: int) -> DataFrame:
+    """The numbers below `count`, a partition each. What Arrow makes of them Spark takes for as large as the numbers are
+    that there would be, did it not leave most of them out: here so many bytes."""
+    told_bytes = min(size_bytes, _LARGE_BYTES)
+    step = max(1, -(-told_bytes // (_NUMBER_BYTES * max(1, count))))
     numbers: DataFrame = session.range(0, count * step, 1, max(1, count))
     return numbers if step == 1 else numbers.where(f"id % {step}L = 0").selectExpr(f"id div {step}L AS id")
 
@@ -52,13 +59,19 @@ def estimated_bytes(frame: Any) -> int | None:
     if is_connect(frame.sparkSession):
         return None
     plan = frame._jdf.queryExecution().optimizedPlan()
-    leaves = plan.collectLeaves()
-    read = 0
-    for place in range(leaves.size()):
-        leaf = leaves.apply(place)
-        read += _bytes_of(leaf) * _row_bytes_of(plan) // _row_bytes_of(leaf)
+    read = sum(_bytes_of(each) * _row_bytes_of(plan) // _row_bytes_of(each) for each in _what_is_read(plan))
     size_bytes = min(_bytes_of(plan), read)
     return size_bytes if size_bytes < _UNKNOWN_BYTES else None
+
+
+def _what_is_read(plan: Any) -> Iterator[Any]:
+    """The parts of a plan that nothing is known to be below."""
+    children = plan.children()
+    if not children.size() or plan.nodeName() in _MADE_BY_PYTHON:
+        yield plan
+        return
+    for place in range(children.size()):
+        yield from _what_is_read(children.apply(place))
 
 
 def _bytes_of(plan: Any) -> int:

@@ -121,23 +121,42 @@ def _is_hidden(path: str) -> bool:
 def unchanged(storage: Storage, file: SourceFile) -> Iterator[None]:
     """Meanwhile the file is the one that was listed: raises RetryableError if it is another one, or gone, when the
     block ends or fails."""
+    with if_unchanged(storage, file):
+        yield
+    _check_version(storage, file, None)
+
+
+@contextmanager
+def if_unchanged(storage: Storage, file: SourceFile) -> Iterator[None]:
+    """What fails in the block fails so only if the file is the one that was listed: else with RetryableError."""
     try:
         yield
     except Exception as error:
         _check_version(storage, file, error)
         raise
-    _check_version(storage, file, None)
 
 
 def _check_version(storage: Storage, file: SourceFile, cause: Exception | None) -> None:
     found = storage.at(file.uri).find_file(file.uri)
     if found is None or found.version != file.version:
-        became = "is gone" if found is None else "has changed"
-        raise RetryableError(
-            f"The file {file.uri} {became} since it was listed.",
-            kind="source_changed",
-            remedy="Try again when nobody writes it any more; deliver files under their names when they are complete.",
-        ) from cause
+        raise _changed(file.uri, "is gone" if found is None else "has changed") from cause
+
+
+def check_listing(storage: Storage, paths: Sequence[str], listed: Sequence[SourceFile]) -> None:
+    """Raises RetryableError unless the files of the paths are those that were listed."""
+    now = {file.uri: file.version for path in paths for file in find_source_files(storage, path)}
+    before = {file.uri: file.version for file in listed}
+    for uri in sorted(now.keys() | before.keys()):
+        if now.get(uri) != before.get(uri):
+            raise _changed(uri, "is gone" if uri not in now else "has changed" if uri in before else "has come")
+
+
+def _changed(uri: str, became: str) -> RetryableError:
+    return RetryableError(
+        f"The file {uri} {became} since it was listed.",
+        kind="source_changed",
+        remedy="Try again when nobody writes it any more; deliver files under their names when they are complete.",
+    )
 
 
 def _folder_values(path: str) -> tuple[tuple[str, str | None], ...]:

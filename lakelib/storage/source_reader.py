@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.align import convert_array, places_by_name, plan_alignment, plan_column_conversion
 from lakelib.rows.convert import Rules
@@ -15,6 +15,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.source_files import (
     SourceFile,
     SourceRows,
+    if_unchanged,
     look_into_parquet,
     naming,
     read_parquet,
@@ -124,18 +125,18 @@ class SourceReader:
         )
         if self.declared is not None:
             schema = arrow_schema(self.declared.columns)
-        elif files:
-            self._check_columns(schema)
-        else:
+        elif not files:
             schema = arrow_schema([column for column in self.target.columns if self._is_wanted(column.name)])
-        return replace(self, json_fields=self._json_fields(schema)), schema
+        elif self.format == "json":
+            schema = self._with_later_fields(schema)
+        self._check_columns(schema)
+        return replace(self, json_fields=schema if self.format == "json" else None), schema
 
-    def _json_fields(self, schema: pa.Schema) -> pa.Schema:
-        """A file may have them later than in its first lines; and so those of the table that no first line has."""
-        names = {name.casefold() for name in schema.names}
-        later = [column for column in self.types.columns.values() if column.name.casefold() not in names]
-        fields = [*schema, *(pa.field(column.name, arrow_type(column.type)) for column in later)]
-        return pa.schema([each for each in fields if self._is_wanted(each.name)])
+    def _with_later_fields(self, schema: pa.Schema) -> pa.Schema:
+        """A file may have fields of the table that no file has in its first lines, if it need not have them at all."""
+        told = {name.casefold() for name in schema.names} | self.target.roles
+        later = [column for name, column in self.types.columns.items() if name not in told and self._is_wanted(name)]
+        return pa.schema([*schema, *arrow_schema(later)])
 
     def read(self, storage: Storage, file: SourceFile, row_groups: Sequence[int] | None) -> Iterator[SourceRows]:
         """The rows as the file has them, or as they are declared. Raises RetryableError if it is not the file that was
@@ -158,7 +159,7 @@ class SourceReader:
         return self.is_text or self.target.explicit_cast
 
     def _look(self, storage: Storage, file: SourceFile) -> pa.Schema | None:
-        try:
+        with if_unchanged(storage, file):
             match self.format:
                 case "parquet":
                     return look_into_parquet(storage, file)
@@ -166,9 +167,6 @@ class SourceReader:
                     return look_into_csv(storage, file, self.dialect, self.types)
                 case _:
                     return look_into_json(storage, file)
-        except LakeError:
-            with unchanged(storage, file):
-                raise
 
     def _file_rows(self, storage: Storage, file: SourceFile, row_groups: Sequence[int] | None) -> Iterator[SourceRows]:
         match self.format:

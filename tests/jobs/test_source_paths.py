@@ -83,6 +83,9 @@ CASES = {
     "a first file without a column that may be NULL": Case(
         files=[[without(row(1), "name")], [row(2)]], rows=[(1, DAY, 1, None), (2, DAY, 1, "a")]
     ),
+    "no file with a column that may be NULL": Case(
+        files=[[without(row(1), "name")], [without(row(2), "name")]], rows=[(1, DAY, 1, None), (2, DAY, 1, None)]
+    ),
     "a file without a column that may not be NULL": Case(
         files=[[row(1)], [without(row(2), "name")]],
         spec={"columns": "id BIGINT, dt DATE, seq BIGINT, name STRING NOT NULL"},
