@@ -13,8 +13,12 @@ from pyspark.sql import DataFrame
 from lakelib.distribute.sessions import is_connect
 
 _ROW_BYTES = 8
-_NUMBER_BYTES = 8
-_LARGE_BYTES = 2**34
+_WIDE_FIELDS = 50
+_WIDE_TYPE = f"STRUCT<{','.join(f'w{place}: BINARY' for place in range(_WIDE_FIELDS))}>"
+_NUMBER_BYTES = (16 + 100 * _WIDE_FIELDS) // 2
+"""Of a number with the wide column beside it: a number by itself has 8 bytes in Spark's eyes, but a row of them 16."""
+
+_LARGE_BYTES = 2**40
 """Beyond this Spark makes no difference that would be worth the numbers."""
 
 _MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
@@ -26,12 +30,15 @@ _LONG_DECIMAL_DIGITS = 18
 
 
 def sized_numbers(session: Any, count: int, size_bytes: int) -> DataFrame:
-    """The numbers below `count`, a partition each. What Arrow makes of them Spark takes for as large as the numbers are
-    that there would be, did it not leave most of them out: here so many bytes."""
+    """The numbers below `count`, a partition each, in the first column. Spark takes what Arrow makes of them for as
+    large as they are themselves: here for about so many bytes. To that end there is a column of a wide type, always
+    NULL, and a filter that leaves most of more numbers out, as to which Spark assumes nothing."""
     told_bytes = min(size_bytes, _LARGE_BYTES)
     step = max(1, -(-told_bytes // (_NUMBER_BYTES * max(1, count))))
     numbers: DataFrame = session.range(0, count * step, 1, max(1, count))
-    return numbers if step == 1 else numbers.where(f"id % {step}L = 0").selectExpr(f"id div {step}L AS id")
+    if step > 1:
+        numbers = numbers.where(f"id % {step}L = 0")
+    return numbers.selectExpr(f"id div {step}L AS id", f"CAST(NULL AS {_WIDE_TYPE}) AS weight")
 
 
 def row_bytes(schema: pa.Schema) -> int:
