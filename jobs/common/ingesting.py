@@ -220,9 +220,10 @@ def _stage(
 ) -> UUID | None:
     """The staged commit; None if there are no rows and there have to be some."""
     spec, key = work.spec, work.job.partition
-    with opened_partition(session, lake, work.table, spec, key, arrival, reads) as rows:
+    request = _request(work, arrival, reads)
+    with opened_partition(session, lake, work.table, spec, key, arrival, reads, request) as rows:
         try:
-            return stage_partition(lake.runtime, work.table, spec, key, rows, _request(work, arrival, reads))
+            return stage_partition(lake.runtime, work.table, spec, key, rows, request)
         except InvalidInputError as error:
             if error.kind != "empty_source":
                 raise

@@ -15,7 +15,6 @@ import lakelib
 from lakelib import LakeError, Snapshot
 from lakelib.errors import OTHER_EXIT_CODE, exit_code_of
 
-_TOLD_IN_TASK = re.compile(r"lakelib\.errors\.(\w+): (.*)")
 _TOLD_BY_JAVA = re.compile(r"(\[(DATA_SOURCE_NOT_FOUND)\] .*)")
 """What is wrong with a request and comes without a class of PySpark's own."""
 _NOT_THERE = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
@@ -118,12 +117,13 @@ def _from_spark(error: Exception) -> LakeError | None:
     from py4j.protocol import Py4JJavaError  # jobs that need no Spark do not wait for it
     from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 
+    from lakelib.distribute.told import error_told
+
     if not isinstance(error, PySparkException | Py4JJavaError):
         return None
-    told = _TOLD_IN_TASK.search(str(error))
-    family = getattr(lakelib, told[1], None) if told else None
-    if told and isinstance(family, type) and issubclass(family, LakeError):
-        return family(told[2].strip())
+    told = error_told(error)
+    if told is not None:
+        return told
     if isinstance(error, AnalysisException | ParseException | IllegalArgumentException):
         condition = error.getCondition() or ""
         kind = f"spark_{condition.partition('.')[0].lower() or 'refused'}"

@@ -10,10 +10,13 @@ from jobs.common.arguments import Files
 from jobs.common.sources import open_rows_of_files
 from lakelib import InvalidInputError, Lake
 from lakelib.distribute.files import FileSource
+from lakelib.distribute.frames import FrameSource, open_frame
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table
+from lakelib.ops.overwrite import parse_target
 from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.request import WriteRequest
 from lakelib.rows.types import plain_schema
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
@@ -60,30 +63,35 @@ def opened_partition(
     key: str,
     arrival: Arrival | None,
     reads: tuple[PinnedRead, ...],
+    write: WriteRequest,
 ) -> Iterator[Any]:
     """The rows as a table's writes take them, as long as the block lasts. An empty source has no rows, whatever the
     transform."""
     if spec.source is not None and (arrival is None or arrival.is_empty):
         yield plain_schema(table.schema.columns).empty_table()
         return
-    rows = None if spec.source is None or arrival is None else _open_source(session, lake, table, spec.source, arrival)
-    if spec.transform_path is None:
+    rows = None
+    if spec.source is not None and arrival is not None:
+        rows = _open_source(session, lake, table, spec.source, arrival, write)
+    if spec.transform_path is None or (isinstance(rows, FileSource) and rows.is_empty):
         yield rows
         return
     views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in reads)]
     try:
         if rows is not None:
-            _as_frame(rows).createOrReplaceTempView(SOURCE_VIEW)
+            _frame_of(rows, table, spec.partition_value(key)).createOrReplaceTempView(SOURCE_VIEW)
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        yield _run_query(session, _query(spec.transform_path), key)
+        yield open_frame(_run_query(session, _query(spec.transform_path), key), getattr(rows, "settle", None))
     finally:
         for view in views:
             session.catalog.dropTempView(view)
 
 
-def _open_source(session: Any, lake: Lake, table: TableInfo, source: Source, arrival: Arrival) -> Any:
+def _open_source(
+    session: Any, lake: Lake, table: TableInfo, source: Source, arrival: Arrival, write: WriteRequest
+) -> Any:
     files = Files(
         format=source.format.lower(),
         paths=(arrival.path,),
@@ -92,11 +100,15 @@ def _open_source(session: Any, lake: Lake, table: TableInfo, source: Source, arr
         columns=None,
         where=None,
     )
-    return open_rows_of_files(session, lake, table, files)
+    return open_rows_of_files(session, lake, table, files, write, arrival.files)
 
 
-def _as_frame(rows: Any) -> Any:
-    return rows.frame() if isinstance(rows, FileSource) else rows
+def _frame_of(rows: FileSource | FrameSource, table: TableInfo, values: Mapping[str, str]) -> Any:
+    """Files that lack a column of the partition, where others have it, are of the partition's value, as they are
+    without a transform."""
+    if isinstance(rows, FrameSource):
+        return rows.frame
+    return rows.filled(parse_target(table, values).constants if values else {}).frame()
 
 
 def _run_query(session: Any, query: str, key: str) -> Any:

@@ -32,13 +32,14 @@ def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         info = find_table(lake.runtime, job.table)
-        done = find_done(lake.runtime, info, parse_request(**job.write))
+        write = parse_request(**job.write)
+        done = find_done(lake.runtime, info, write)
         if done is not None:
             return Done(snapshot=done)
         with (
             opened_session(f"{job.mode} {job.table}", around.master, given_session) as session,
             told_progress(session, around.progress),
-            opened_rows(session, lake, info, job.source) as rows,
+            opened_rows(session, lake, info, job.source, write) as rows,
         ):
             return Done(snapshot=_write(lake.table(job.table), rows, job))
 

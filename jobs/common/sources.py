@@ -1,26 +1,33 @@
 """Turns what a job is told of its rows into data that a table takes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from jobs.common.arguments import Files, FileView, Query
 from lakelib import Lake
-from lakelib.distribute.files import open_files
+from lakelib.distribute.files import find_all_files, open_files
+from lakelib.distribute.frames import open_frame
 from lakelib.distribute.sessions import is_reached_by_jvm
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
+from lakelib.ops.request import WriteRequest
 from lakelib.plan.declare import declare_schema
+from lakelib.rows.unite import TargetColumns
 from lakelib.storage.paths import complete_uri
+from lakelib.storage.source_files import SourceFile, check_listing
 from lakelib.storage.source_reader import find_obstacle
 
 
 @contextmanager
-def opened_rows(session: Any, lake: Lake, table: TableInfo, source: Files | Query) -> Iterator[Any]:
+def opened_rows(
+    session: Any, lake: Lake, table: TableInfo, source: Files | Query, write: WriteRequest
+) -> Iterator[Any]:
     """The rows as the table's writes take them, as long as the block lasts. Nothing but schemas is read yet."""
     if isinstance(source, Files):
-        yield open_rows_of_files(session, lake, table, source)
+        yield open_rows_of_files(session, lake, table, source, write)
         return
     names = [view.name for view in source.file_views] + [view.name for view in source.lake_views]
     try:
@@ -33,25 +40,47 @@ def opened_rows(session: Any, lake: Lake, table: TableInfo, source: Files | Quer
 # Files
 
 
-def open_rows_of_files(session: Any, lake: Lake, table: TableInfo, files: Files) -> Any:
-    """Without the JVM where that can be. A condition on Parquet is best judged by Spark, where it reaches the files."""
+def open_rows_of_files(
+    session: Any,
+    lake: Lake,
+    table: TableInfo,
+    files: Files,
+    write: WriteRequest,
+    listed: Sequence[SourceFile] | None = None,
+) -> Any:
+    """Without Spark's own reader where that can be. `listed` are the files at the paths, if they are known already."""
     declared = declare_schema(files.schema) if files.schema else ()
     obstacle = find_obstacle(files.format, files.options, declared or _columns_taken(table, files))
-    by_spark = files.where is not None and files.format == "parquet" and _are_reached(lake, files.paths)
-    if obstacle or by_spark:
-        return _filtered(_read_by_spark(session, lake, files, obstacle), files)
+    storage = lake.runtime.storage
+    if obstacle:
+        _check_reached(lake, files, obstacle)
+    found = find_all_files(storage, files.paths) if listed is None else listed
+    if obstacle:
+        frame = _filtered(_read_by_spark(session, lake, files), files)
+        return open_frame(frame, lambda: check_listing(storage, files.paths, found))
     source = open_files(
         session,
-        lake.runtime.storage,
-        files.paths,
+        storage,
+        found,
         files.format,
         options=files.options,
         columns=files.columns,
         declared=declared,
-        known=table.schema.columns,
-        required=[column.name for column in (*table.primary_key, *table.partition_by, *table.sequence_by)],
+        target=_target_columns(table, write),
     )
-    return source if files.where is None else source.frame().where(files.where)
+    return replace(source, where=files.where)
+
+
+def _target_columns(table: TableInfo, write: WriteRequest) -> TargetColumns:
+    roles = (*table.primary_key, *table.partition_by, *table.sequence_by)
+    needed = (*roles, *(column for column in table.schema.columns if not column.nullable))
+    return TargetColumns(
+        columns=table.schema.columns,
+        roles=frozenset(column.name.casefold() for column in needed),
+        fixed=frozenset(column.name.casefold() for column in (*table.primary_key, *table.partition_by)),
+        explicit_cast=write.explicit_cast,
+        merge_schema=write.merge_schema,
+    )
 
 
 def _columns_taken(table: TableInfo, files: Files) -> tuple[Column, ...]:
@@ -65,7 +94,7 @@ def _filtered(frame: Any, files: Files) -> Any:
     return frame if files.columns is None else frame.select(*(f"`{name.replace('`', '``')}`" for name in files.columns))
 
 
-def _read_by_spark(session: Any, lake: Lake, files: Files, obstacle: str | None) -> Any:
+def _check_reached(lake: Lake, files: Files, obstacle: str) -> None:
     uris = [complete_uri(path, lake.runtime.storage.settings.default_fs) for path in files.paths]
     unreached = next((uri for uri in uris if not is_reached_by_jvm(uri)), None)
     if unreached is not None:
@@ -74,15 +103,21 @@ def _read_by_spark(session: Any, lake: Lake, files: Files, obstacle: str | None)
             kind="unsupported_source",
             remedy="Convert the files to Parquet, or copy them to where Spark reaches them.",
         )
+
+
+def _read_by_spark(session: Any, lake: Lake, files: Files) -> Any:
+    uris = [complete_uri(path, lake.runtime.storage.settings.default_fs) for path in files.paths]
     reader = session.read.format(files.format).options(**_reader_options(files.format, files.options))
     return (reader.schema(files.schema) if files.schema else reader).load(uris)
 
 
 def _reader_options(format: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Text means the same whoever reads it: moments without a zone are in UTC, and a wrong value is an error."""
-    if format not in ("csv", "json"):
-        return dict(options)
-    return {"timeZone": "UTC", "mode": "FAILFAST"} | dict(options)
+    """Files mean the same whoever reads them: they have the columns of all of them, moments in text without a zone are
+    in UTC, and a wrong value is an error."""
+    meant = {"timeZone": "UTC", "mode": "FAILFAST"} if format in ("csv", "json") else {"mergeSchema": "true"}
+    return {name: value for name, value in meant.items() if name.casefold() not in map(str.casefold, options)} | dict(
+        options
+    )
 
 
 def _are_reached(lake: Lake, paths: tuple[str, ...]) -> bool:
@@ -105,4 +140,5 @@ def _open_view(session: Any, lake: Lake, view: FileView, options: Mapping[str, s
     if _are_reached(lake, (view.path,)):
         uri = complete_uri(view.path, lake.runtime.storage.settings.default_fs)
         return session.read.format(view.format).options(**_reader_options(view.format, options)).load(uri)
-    return open_files(session, lake.runtime.storage, [view.path], view.format, options=options).frame()
+    storage = lake.runtime.storage
+    return open_files(session, storage, find_all_files(storage, [view.path]), view.format, options=options).frame()

@@ -6,7 +6,7 @@ people who want a data frame, the files are read by the same code and handed to 
 """
 
 import pickle
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,17 +15,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakelib.distribute.sessions import parallelism
+from lakelib.distribute.sizes import sized_numbers
 from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
+from lakelib.distribute.told import told_in_text
 from lakelib.distribute.types import spark_schema_of
-from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_by_bucket
+from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_frame
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.align import Alignment, plan_alignment
 from lakelib.rows.types import arrow_schema, column_type_text
+from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, find_source_files, list_row_groups, naming
+from lakelib.storage.source_files import SourceFile, find_source_files, if_unchanged, list_row_groups, naming
 from lakelib.storage.source_reader import SourceReader
+from lakelib.storage.source_text import text_bytes
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _LISTING_THREADS = 16
@@ -56,10 +60,13 @@ class FileSource:
     session: Any = field(repr=False)
     storage: Storage
     files: tuple[SourceFile, ...]
+    """Those that have a row."""
     reader: SourceReader
     schema: pa.Schema
-    """Of the first file's rows. Those of the others are matched to the table by name."""
+    """The columns of all files together."""
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    where: str | None = None
+    """A condition of Spark SQL: only the rows for which it is true count."""
 
     @property
     def rereadable(self) -> bool:
@@ -70,21 +77,33 @@ class FileSource:
         """Nothing is in this process's memory."""
         return 0
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.files
+
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows, read by this process."""
+        """All rows, read by this process, or collected where they are filtered."""
+        if self.where is not None:
+            yield from self.frame().toArrow().to_batches()
+            return
         whole = [FilePart(file=file, row_groups=None, memory_bytes=0) for file in self.files]
         yield from _uniform_rows(self, _uniform_columns(self.schema), whole)
 
     def check(self, work: WriteWork) -> None:
-        """Values, and other files' columns, are seen by the tasks only."""
+        """Values are seen by the tasks only."""
+        roles = frozenset(name.casefold() for name in (*work.target.order_names, *_names(work.target.partition_by)))
+        for file in _unlike(self.files):
+            with naming(file.uri, 0):
+                _check_roles(self._names(file), roles)
+                work.align(pa.schema([each for each in self.schema if each.name.casefold() in self._names(file)]))
         work.align(self.schema)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
         parts = _plan_parts(self)
         memory_bytes = sum(part.memory_bytes for part in parts)
-        if is_shuffled(work, distribution, lambda: memory_bytes):
-            columns = _uniform_columns(self.schema)
-            return write_by_bucket(self.frame(parts), arrow_schema(columns), work, memory_bytes)
+        if is_shuffled(work, distribution, lambda: memory_bytes) or self.where is not None:
+            columns = arrow_schema(_uniform_columns(self.schema))
+            return write_frame(self.frame(parts), columns, work, distribution, memory_bytes)
         share = task_work(work)
         least = min(parallelism(self.session), MOST_RUNS)
         groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
@@ -92,18 +111,32 @@ class FileSource:
         return gather(work, sorted((pickle.loads(row[0]) for row in rows), key=lambda message: message.task))
 
     def frame(self, parts: Sequence[FilePart] | None = None) -> DataFrame:
-        """The rows as a Spark data frame. Nothing is read yet."""
+        """The rows as a Spark data frame. Nothing is read yet. Raises InvalidInputError for a file that lacks a column
+        that the table asks of each file, and that others have."""
+        for file in _unlike(self.files):
+            with naming(file.uri, 0):
+                _check_roles(self._names(file), self.reader.target.roles & _folded(self.schema))
         parts = _plan_parts(self) if parts is None else parts
         memory_bytes = sum(part.memory_bytes for part in parts)
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = _uniform_columns(self.schema)
         task = _reading_task(self._plain(), columns, groups)
-        frame: DataFrame = self._numbers(groups).mapInArrow(task, spark_schema_of(arrow_schema(columns)))
-        return frame
+        numbers = sized_numbers(self.session, len(groups), memory_bytes)
+        frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
+        return frame if self.where is None else frame.where(self.where)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
         """The source with columns of one value each added: to each file those that it has not already."""
         return replace(self, schema=_with_fields(self.schema, constants), constants=dict(constants))
+
+    def filled(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
+        """The source, whose files that lack one of these columns have its value, where others have the column."""
+        present = _folded(self.schema)
+        return self.with_constants({name: value for name, value in constants.items() if name.casefold() in present})
+
+    def _names(self, file: SourceFile) -> frozenset[str]:
+        """Of the columns of the file's rows, casefolded."""
+        return file.names | {name.casefold() for name in self.constants}
 
     def _plain(self) -> "FileSource":
         """What a task gets: sessions stay with the driver."""
@@ -121,28 +154,47 @@ class FileSource:
 def open_files(
     session: Any,
     storage: Storage,
-    paths: Sequence[str],
+    files: Sequence[SourceFile],
     format: str,
     *,
     options: Mapping[str, str] | None = None,
     columns: Sequence[str] | None = None,
     declared: Sequence[Column] = (),
-    known: Sequence[Column] = (),
-    required: Collection[str] = (),
+    target: TargetColumns | None = None,
 ) -> FileSource:
-    """The files of all paths, which are files, folders or patterns of either.
+    """Files that were listed, in their order.
 
-    Of their `columns` just those are read. `declared` columns are the only ones, in these types. Text (CSV, JSON) is
-    read in the types of `known` columns, a table's; JSON then may have them later than in its first lines, but for the
-    `required` ones. Raises NotFoundError for a path without files, InvalidInputError for a first file that is not what
-    it should be or lacks a column that is asked for.
+    They have the columns of all of them, in the types of the `target`, the table that they are for; files without a row
+    say nothing. Of their `columns` just those are read. `declared` columns are the only ones, in these types. Raises
+    InvalidInputError for a file that is not what it should be, columns that no file has, and types that do not go
+    together.
     """
-    files = tuple(file for path in paths for file in find_source_files(storage, path))
-    reader = SourceReader.of(format, options or {}, columns, declared, known, required)
-    first = next((file for file in files if file.size_bytes), files[0])
-    reader = reader.prepared(storage, first)
-    schema = reader.schema_of(storage, first)
-    return FileSource(session=session, storage=storage, files=files, reader=reader, schema=schema)
+    reader = SourceReader.of(format, options or {}, columns, declared, target or TargetColumns())
+    with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="lakelib-look") as pool:
+        found = [file for file in pool.map(lambda file: reader.look_into(storage, file), files) if file is not None]
+    alike: dict[pa.Schema, pa.Schema] = {}
+    found = [replace(file, schema=alike.setdefault(file.schema, file.schema)) for file in found]
+    reader, schema = reader.united(found)
+    return FileSource(session=session, storage=storage, files=tuple(found), reader=reader, schema=schema)
+
+
+def find_all_files(storage: Storage, paths: Sequence[str]) -> tuple[SourceFile, ...]:
+    """The files of all paths, which are files, folders or patterns of either. Raises NotFoundError for a path without
+    files."""
+    return tuple(file for path in paths for file in find_source_files(storage, path))
+
+
+def _unlike(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """The first file of each set of columns."""
+    return list({file.names: file for file in reversed(files)}.values())[::-1]
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def _folded(schema: pa.Schema) -> frozenset[str]:
+    return frozenset(name.casefold() for name in schema.names)
 
 
 # Planning
@@ -151,7 +203,7 @@ def open_files(
 def _plan_parts(source: FileSource) -> list[FilePart]:
     """The files, the large ones of them cut, in their order."""
     if source.reader.format != "parquet":
-        return [FilePart(file=file, row_groups=None, memory_bytes=file.size_bytes) for file in source.files]
+        return [FilePart(file=file, row_groups=None, memory_bytes=text_bytes(file)) for file in source.files]
     total = sum(file.size_bytes for file in source.files)
     large = min(_LARGE_BYTES, total // (4 * parallelism(source.session)))
     with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="lakelib-list") as pool:
@@ -162,7 +214,8 @@ def _plan_parts(source: FileSource) -> list[FilePart]:
 def _cut(source: FileSource, file: SourceFile, large: int) -> list[FilePart]:
     if file.size_bytes <= large:
         return [FilePart(file=file, row_groups=None, memory_bytes=_UNREAD_FACTOR * file.size_bytes)]
-    groups = list_row_groups(source.storage, file, source.reader.columns)
+    with if_unchanged(source.storage, file):
+        groups = list_row_groups(source.storage, file, source.reader.columns)
     return [
         FilePart(file=file, row_groups=(number,), memory_bytes=group.memory_bytes)
         for number, group in enumerate(groups)
@@ -218,45 +271,41 @@ def _write_parts(source: FileSource, work: WriteWork, parts: Sequence[FilePart])
 
 def _aligned_rows(source: FileSource, work: WriteWork, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows as the table wants them, checked here, where it is known which file they are of."""
-
-    def plan(schema: pa.Schema) -> Alignment:
-        _check_roles(work, schema)
-        return work.align(schema)
-
-    for batch, uri, first_row in _aligned_parts(source, parts, plan):
+    for batch, uri, first_row in _aligned_parts(source, parts, work.align):
         if work.inside is not None:
             with naming(uri, first_row):
                 work.inside.check(batch)
         yield batch
 
 
-def _check_roles(work: WriteWork, schema: pa.Schema) -> None:
+def _check_roles(given: frozenset[str], roles: frozenset[str]) -> None:
     """Without these a row would land in another partition, or count as older than every other, unnoticed."""
-    given = {name.casefold() for name in schema.names}
-    for name in (*(column.name for column in work.target.partition_by), *work.target.order_names):
-        if name.casefold() not in given:
-            raise InvalidInputError(
-                f"The partition or sequence column {name!r} is missing.",
-                kind="missing_column",
-                remedy="Add it to the file; NULL may be its value, but has to be said.",
-            )
+    lacking = sorted(roles - given)
+    if lacking:
+        raise InvalidInputError(
+            f"The column {lacking[0]!r} is missing, and it is one of key, partition or sequence, or may not be NULL.",
+            kind="missing_column",
+            remedy="Add it to the file; NULL may be its value where the table allows that, but has to be said.",
+        )
 
 
 def _reading_task(source: FileSource, columns: Sequence[Column], groups: Sequence[Sequence[FilePart]]) -> Task:
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for rows in _uniform_rows(source, columns, groups[number]):
-                    yield from pa.Table.from_batches([rows]).to_batches(max_chunksize=_OUTPUT_ROWS)
+                with told_in_text():
+                    for rows in _uniform_rows(source, columns, groups[number]):
+                        yield from pa.Table.from_batches([rows]).to_batches(max_chunksize=_OUTPUT_ROWS)
 
     return read
 
 
 def _uniform_rows(source: FileSource, columns: Sequence[Column], parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     wanted = TableSchema(id=1, columns=tuple(columns))
+    casts = source.reader.target.explicit_cast
 
     def plan(schema: pa.Schema) -> Alignment:
-        return plan_alignment(schema, wanted, required_ids=frozenset())
+        return plan_alignment(schema, wanted, required_ids=frozenset(), explicit_cast=casts)
 
     for batch, _, _ in _aligned_parts(source, parts, plan):
         yield batch
@@ -271,14 +320,14 @@ def _uniform_columns(schema: pa.Schema) -> tuple[Column, ...]:
 
 
 def _aligned_parts(
-    source: FileSource, parts: Sequence[FilePart], plan: Any
+    source: FileSource, parts: Sequence[FilePart], plan: Callable[[pa.Schema], Alignment]
 ) -> Iterator[tuple[pa.RecordBatch, str, int]]:
     for part in parts:
         uri = part.file.uri
         alignment: Alignment | None = None
         for rows in source.reader.read(source.storage, part.file, part.row_groups):
             first_row = rows.first_row
-            for batch in near_batches([_with_constants(rows.batch, source.constants)]):
+            for batch in near_batches([_with_constants(rows.batch, part.file, source.constants)]):
                 with naming(uri, first_row):
                     alignment = alignment or plan(batch.schema)
                     aligned = alignment.apply(batch)
@@ -286,10 +335,16 @@ def _aligned_parts(
                 first_row += batch.num_rows
 
 
-def _with_constants(batch: pa.RecordBatch, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
-    schema = _with_fields(batch.schema, constants)
-    added = [pa.repeat(constants[name], batch.num_rows) for name in schema.names[batch.num_columns :]]
-    return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema) if added else batch
+def _with_constants(batch: pa.RecordBatch, file: SourceFile, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+    """The batch with the constants that the file does not say itself."""
+    missing = {name: value for name, value in constants.items() if name.casefold() not in file.names}
+    if not missing:
+        return batch
+    folded = {name.casefold() for name in missing}
+    kept = batch.select([name for name in batch.schema.names if name.casefold() not in folded])
+    schema = _with_fields(kept.schema, missing)
+    added = [pa.repeat(value, batch.num_rows) for value in missing.values()]
+    return pa.RecordBatch.from_arrays([*kept.columns, *added], schema=schema)
 
 
 def _with_fields(schema: pa.Schema, constants: Mapping[str, pa.Scalar]) -> pa.Schema:

@@ -1,6 +1,6 @@
 """A Spark data frame as a source of rows: written by Spark's tasks where it can be, collected where it must be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from lakelib.distribute.constants import constant
 from lakelib.distribute.types import arrow_schema_of
 from lakelib.distribute.writer import write_frame
+from lakelib.errors import LakeError
 from lakelib.rows.types import type_text
 from lakelib.rows.values import raw_values
 from lakelib.storage.write_work import WriteWork, WrittenFiles
@@ -20,6 +21,12 @@ class FrameSource:
 
     frame: Any
     schema: pa.Schema
+    settle: Callable[[], None] | None = None
+    """Called when the rows were read: raises a LakeError if they are not those that were meant."""
+
+    @property
+    def session(self) -> Any:
+        return self.frame.sparkSession
 
     @property
     def rereadable(self) -> bool:
@@ -40,7 +47,14 @@ class FrameSource:
         work.align(self.schema)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
-        return write_frame(self.frame, self.schema, work, distribution)
+        written = write_frame(self.frame, self.schema, work, distribution)
+        try:
+            if self.settle is not None:
+                self.settle()
+        except LakeError:
+            work.storage.at(work.target.location).delete_files(file.path for file in written.files)
+            raise
+        return written
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FrameSource":
         """The source with columns of one value each added: those that it has not already."""
@@ -50,9 +64,9 @@ class FrameSource:
             if name.casefold() not in present:
                 raw = raw_values(pa.array([value]))[0]
                 frame = frame.withColumn(name, constant(type_text(value.type), raw))
-        return open_frame(frame)
+        return open_frame(frame, self.settle)
 
 
-def open_frame(frame: Any) -> FrameSource:
+def open_frame(frame: Any, settle: Callable[[], None] | None = None) -> FrameSource:
     """Raises InvalidInputError for columns of types that no table can have."""
-    return FrameSource(frame=frame, schema=arrow_schema_of(frame.schema))
+    return FrameSource(frame=frame, schema=arrow_schema_of(frame.schema), settle=settle)

@@ -17,6 +17,7 @@ from pyspark.sql.types import LongType, StructType
 
 from lakelib.distribute.conditions import condition, fits_the_jvm, named
 from lakelib.distribute.sessions import is_reached_by_jvm, parallelism
+from lakelib.distribute.sizes import row_bytes, sized_numbers
 from lakelib.distribute.tasks import ReadPart, reading_task
 from lakelib.distribute.types import spark_schema_of
 from lakelib.model.files import DataFile, Split
@@ -148,8 +149,18 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     if not splits:
         return session.createDataFrame([], schema)
     groups = group_parts(storage, target, splits, parallelism(session))
-    numbers = session.range(0, len(groups), 1, len(groups))
+    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits))
     return numbers.mapInArrow(reading_task(storage, target, groups), schema)
+
+
+def _size_bytes(target: ReadTarget, splits: Sequence[Split]) -> int:
+    """At most so many bytes have the rows, as far as is known: what Spark takes such rows to have, or, where values are
+    long, the columns' share in the files."""
+    files = {file.path: file for split in splits for file in split.files}.values()
+    wanted = row_bytes(target.output_schema)
+    stored = max(row_bytes(arrow_schema(schema.columns)) for schema in target.schemas.values())
+    share = sum(file.size_bytes for file in files) * min(wanted, stored) // stored
+    return max(wanted * sum(file.row_count for file in files), share)
 
 
 def group_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[list[ReadPart]]:

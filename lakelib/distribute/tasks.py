@@ -8,6 +8,7 @@ from itertools import chain, groupby
 import pyarrow as pa
 from pyspark import TaskContext
 
+from lakelib.distribute.told import told_in_text
 from lakelib.errors import LakeError
 from lakelib.model.files import Split
 from lakelib.model.options import MIB
@@ -41,7 +42,8 @@ def reading_task(storage: Storage, target: ReadTarget, groups: Sequence[Sequence
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from read_parts(storage, target, groups[number])
+                with told_in_text():
+                    yield from read_parts(storage, target, groups[number])
 
     return read
 

@@ -17,8 +17,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
 from lakelib.distribute.conditions import named
-from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
+from lakelib.distribute.sessions import parallelism, quick_batches
+from lakelib.distribute.sizes import estimated_bytes
 from lakelib.distribute.tasks import MESSAGE_DDL, Message, writing_task
+from lakelib.distribute.told import error_told
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
@@ -37,8 +39,8 @@ MOST_RUNS = 8
 _BUFFERS = 2
 """A task holds as many write buffers of rows: each run that it does not write is one less to merge."""
 
-_UNKNOWN_BYTES = 2**50
-"""Of what it cannot estimate Spark says that it is larger than anything."""
+_TASKS_A_SLOT = 16
+"""An estimate may be far too high, and a task costs time however few rows it gets."""
 
 _TOO_LARGE = ("OversizedAllocationException", "OutOfMemory")
 """What Spark's error says when a batch is too large for a vector or for the memory left."""
@@ -46,20 +48,18 @@ _TOO_LARGE = ("OversizedAllocationException", "OutOfMemory")
 _POSITION = "__lakelib_position"
 
 
-def write_frame(frame: Any, schema: pa.Schema, work: WriteWork, distribution: str) -> WrittenFiles:
-    """Writes the frame's rows, which have that schema. An error leaves no file behind that a task has told of."""
-    estimate = cache(lambda: _estimated_bytes(frame))
+def write_frame(
+    frame: Any, schema: pa.Schema, work: WriteWork, distribution: str, size_bytes: int | None = None
+) -> WrittenFiles:
+    """Writes the frame's rows, which have that schema, and about so many bytes where that is known better than Spark
+    does. An error leaves no file behind that a task has told of."""
+    estimate = cache(lambda: estimated_bytes(frame) if size_bytes is None else size_bytes)
     if is_shuffled(work, distribution, estimate):
-        return write_by_bucket(frame, schema, work, estimate())
+        shuffled = _by_bucket(frame, schema, work, estimate())
+        return gather(work, _messages_of(shuffled, schema, work))
     if distribution == "auto":
         frame = _by_few_tasks(frame, estimate())
     return gather(work, _messages_of(frame, schema, work))
-
-
-def write_by_bucket(frame: Any, schema: pa.Schema, work: WriteWork, size_bytes: int | None) -> WrittenFiles:
-    """Writes the frame's rows, about so many bytes of them, after a shuffle by bucket."""
-    shuffled = _by_bucket(frame, schema, work, size_bytes)
-    return gather(work, _messages_of(shuffled, schema, work))
 
 
 def task_work(work: WriteWork) -> WriteWork:
@@ -77,6 +77,9 @@ def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork) -> list[Message
         with quick_batches(frame.sparkSession, schema):
             rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
     except Exception as error:
+        told = error_told(error)
+        if told is not None:
+            raise told from error
         if not any(word in str(error) for word in _TOO_LARGE):
             raise
         rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
@@ -116,14 +119,6 @@ def is_shuffled(work: WriteWork, distribution: str, estimate: Callable[[], int |
     return takes_part and (estimate() or 0) > MOST_RUNS * _RUN_BYTES
 
 
-def _estimated_bytes(frame: Any) -> int | None:
-    """What Spark's optimizer thinks; None if it knows nothing, or is not to be asked, as over Spark Connect."""
-    if is_connect(frame.sparkSession):
-        return None
-    size_bytes = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
-    return size_bytes if size_bytes < _UNKNOWN_BYTES else None
-
-
 def _by_few_tasks(frame: Any, size_bytes: int | None) -> Any:
     """Small frames of many partitions would become a great many tiny files."""
     if size_bytes is None:
@@ -161,7 +156,8 @@ def _shuffled(
 
 def _choose_tasks(frame: Any, target: RunTarget, size_bytes: int | None) -> tuple[int, int]:
     """How many tasks write, and to which depth their rows are told apart."""
-    wanted = max(parallelism(frame.sparkSession), -(-(size_bytes or 0) // _RUN_BYTES))
+    slots = parallelism(frame.sparkSession)
+    wanted = min(max(slots, -(-(size_bytes or 0) // _RUN_BYTES)), _TASKS_A_SLOT * slots)
     if not target.primary_key:
         return wanted, 0
     depth = target.buckets.fixed_depth

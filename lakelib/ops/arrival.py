@@ -39,12 +39,10 @@ def find_arrival(storage: Storage, spec: TableSpec, key: str, environ: Mapping[s
     """What has arrived of a partition of the spec's source. Raises InvalidInputError for a key that is none of the
     table's, and for a variable that is not set."""
     path, marker = spec.source_path(key, environ), spec.marker_path(key, environ)
-    return Arrival(
-        path=path,
-        files=_find_files(storage, path),
-        marker=marker,
-        has_marker=marker is not None and _exists(storage, marker),
-    )
+    # The marker first: what was listed before it came may lack the files that came with it.
+    has_marker = marker is not None and _exists(storage, marker)
+    files = _find_files(storage, path, may_be_unfinished=marker is not None and not has_marker)
+    return Arrival(path=path, files=files, marker=marker, has_marker=has_marker)
 
 
 def check_arrival(spec: TableSpec, key: str, arrival: Arrival) -> None:
@@ -57,11 +55,13 @@ def check_arrival(spec: TableSpec, key: str, arrival: Arrival) -> None:
         )
 
 
-def _find_files(storage: Storage, path: str) -> tuple[SourceFile, ...]:
+def _find_files(storage: Storage, path: str, *, may_be_unfinished: bool) -> tuple[SourceFile, ...]:
     try:
         return tuple(find_source_files(storage, path))
-    except NotFoundError:
-        return ()
+    except NotFoundError as error:
+        if error.kind == "missing_file" or may_be_unfinished:
+            return ()
+        raise
 
 
 def _exists(storage: Storage, path: str) -> bool:

@@ -243,6 +243,8 @@ def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
     float for some decimals.
     """
     types = pa.types
+    if _is_text(source) and types.is_integer(target):
+        return lambda array: _decimal_digits(array).cast(target)
     if _is_text(source) and types.is_timestamp(target) and target.tz is not None:
         return lambda array: _text_as_utc(array).cast(target)
     if (types.is_decimal(source) and types.is_floating(target)) or (
@@ -255,6 +257,14 @@ def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
     if loses_silently and not _is_text(target) and not _is_text(source):
         return lambda array: _reversible_cast(array, target)
     return lambda array: array.cast(target)
+
+
+def _decimal_digits(array: pa.Array) -> pa.Array:
+    """The text, none of which is a number in hexadecimal: Arrow would take `0x10` for 16, as few others do."""
+    text = array.cast(pa.string())
+    if pc.any(pc.match_substring_regex(text, r"^0[xX]")).as_py():
+        raise pa.ArrowInvalid("a number is written in hexadecimal")
+    return text
 
 
 def _text_as_utc(array: pa.Array) -> pa.Array:

@@ -7,7 +7,6 @@ way, `lakelib.spark.reader`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +16,9 @@ from pyspark.sql.types import StructType
 
 from lakelib.distribute.reader import group_parts
 from lakelib.distribute.tasks import ReadPart, read_parts
+from lakelib.distribute.told import told_in_text
 from lakelib.distribute.types import spark_schema_of
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.predicate import Constant
 from lakelib.model.table import TableInfo
@@ -62,7 +62,7 @@ class _LakeSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        with _kinds_in_text(), _opened(self._settings) as lake:
+        with told_in_text(), _opened(self._settings) as lake:
             table, request = _asked(lake, self.options)
             plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
             bind_where(request.where, plan.schema)
@@ -74,7 +74,7 @@ class _LakeSource(DataSource):
         return _LakeReader(settings, dict(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        with _kinds_in_text():
+        with told_in_text():
             raise InvalidInputError(
                 "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
                 kind="unsupported_write",
@@ -97,7 +97,7 @@ class _LakeReader(DataSourceReader):
         return _LakeReader, (None, self._options, self._schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        with _kinds_in_text(), _opened(self._settings) as lake:
+        with told_in_text(), _opened(self._settings) as lake:
             plan = self._plan(lake)
             hold_for_spark(lake.runtime, plan)
             storage = lake.runtime.storage
@@ -110,7 +110,7 @@ class _LakeReader(DataSourceReader):
         # A user's own schema may let columns be NULL that cannot: Spark takes batches of exactly the schema asked for.
         fields = zip(partition.target.output_schema, self._schema, strict=True)
         schema = pa.schema([found.with_nullable(wanted.nullable) for found, wanted in fields])
-        with _kinds_in_text():
+        with told_in_text():
             for batch in read_parts(partition.storage, partition.target, partition.parts):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
@@ -152,12 +152,3 @@ def _check_types(table: TableInfo, expected: StructType, found: StructType) -> N
                 kind="schema_changed",
                 remedy="Load the table, or create the view, again; give no schema of your own.",
             )
-
-
-@contextmanager
-def _kinds_in_text() -> Iterator[None]:
-    """Of an error in its Python processes Spark hands on the text only: the text has the kind too."""
-    try:
-        yield
-    except LakeError as error:
-        raise type(error)(f"[{error.kind}] {error.message}", kind=error.kind, remedy=error.remedy) from None

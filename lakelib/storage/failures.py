@@ -15,6 +15,7 @@ from botocore.exceptions import (
 )
 
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
+from lakelib.storage.listing import DanglingLinkError
 
 _REFUSED = frozenset(
     (
@@ -105,6 +106,12 @@ def translated_writing(uri: str) -> Iterator[None]:
 
 def translate(error: Exception, uri: str, *, named_by_catalog: bool = False) -> LakeError:
     """The lakelib error for a driver's error about a file or folder."""
+    if isinstance(error, DanglingLinkError):
+        return NotFoundError(
+            f"The link {error.filename} leads nowhere.",
+            kind="dangling_link",
+            remedy="Put its file or folder there, or remove the link.",
+        )
     if isinstance(error, FileNotFoundError):
         return missing_file(uri, named_by_catalog=named_by_catalog)
     if isinstance(error, NoCredentialsError | PartialCredentialsError | ProfileNotFound):
@@ -181,7 +188,7 @@ def _from_system(error: OSError, uri: str) -> LakeError:
         return RetryableError(f"There is no room to write {uri}.", kind="storage_full", remedy="Make room and repeat.")
     if error.errno in _INVALID_ERRNO:
         return InvalidInputError(
-            f"{uri} cannot be used as a file: {error.strerror}.",
+            f"{error.filename or uri} cannot be used as a file: {error.strerror}.",
             kind="invalid_location",
             remedy="Correct the location, or the setting warehouse (LAKE_WAREHOUSE).",
         )

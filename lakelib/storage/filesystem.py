@@ -6,9 +6,10 @@ being when a file is written. Every method raises lakelib's errors (see `storage
 
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +21,15 @@ from pyarrow import fs
 from lakelib.errors import InvalidInputError
 from lakelib.settings import StorageSettings
 from lakelib.storage.failures import missing_file, translate, translated
-from lakelib.storage.listing import DELETE_BATCH, FailedDelete, FileEntry, list_arrow, list_local
+from lakelib.storage.listing import (
+    DELETE_BATCH,
+    FailedDelete,
+    FileEntry,
+    arrow_entry,
+    list_arrow,
+    list_local,
+    local_entry,
+)
 from lakelib.storage.paths import complete_uri, join_uri, split_uri
 from lakelib.storage.s3 import S3Store
 
@@ -124,14 +133,21 @@ class Storage:
         size_bytes: int = info.size
         return size_bytes
 
-    def list_files(self, prefix: str = "") -> Iterator[FileEntry]:
-        """Every file below a folder ('' is the root), in no order, page by page. Nothing if there is no such folder."""
+    def find_file(self, path: str) -> FileEntry | None:
+        """What the store tells of a file; None if there is none (a folder is none)."""
+        uri, store, name = self._find(path)
+        with translated(uri):
+            found = store.find_file(name)
+        return None if found is None else replace(found, path=path)
+
+    def list_files(self, prefix: str = "", *, follow_links: bool = False) -> Iterator[FileEntry]:
+        """Every file below a folder ('' is the root), in no order, page by page. Nothing if there is no such folder.
+        With `follow_links` linked folders are looked into, and links that lead nowhere or in circles are errors."""
         uri, store, name = self._find(prefix)
         root = self._find("")[2].rstrip("/") + "/"
         with translated(uri):
-            for entry in store.list_files(name):
-                path = entry.path.removeprefix(root)
-                yield FileEntry(path=path, size_bytes=entry.size_bytes, modified_at=entry.modified_at)
+            for entry in store.list_files(name, follow_links=follow_links):
+                yield replace(entry, path=entry.path.removeprefix(root))
 
     def delete_files(self, paths: Iterable[str]) -> tuple[FailedDelete, ...]:
         """Deletes files and returns those that could not be. Missing files are fine."""
@@ -191,7 +207,8 @@ class _Store(Protocol):
 
     def clock(self) -> datetime | None: ...
     def open_output(self, name: str) -> pa.NativeFile: ...
-    def list_files(self, folder: str) -> Iterator[FileEntry]: ...
+    def list_files(self, folder: str, *, follow_links: bool) -> Iterator[FileEntry]: ...
+    def find_file(self, name: str) -> FileEntry | None: ...
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
     def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
@@ -228,8 +245,14 @@ class _LocalStore:
     def _open_new(self, name: str) -> pa.NativeFile:
         return self.filesystem.open_output_stream(name, compression=None, buffer_size=_WRITE_BYTES)
 
-    def list_files(self, folder: str) -> Iterator[FileEntry]:
-        return list_local(folder)
+    def list_files(self, folder: str, *, follow_links: bool) -> Iterator[FileEntry]:
+        return list_local(folder, follow_links=follow_links)
+
+    def find_file(self, name: str) -> FileEntry | None:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            status = os.stat(name)
+            return local_entry(name, status) if stat.S_ISREG(status.st_mode) else None
+        return None
 
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
         for name in names:
@@ -304,8 +327,12 @@ class _ArrowStore:
         self.filesystem.create_dir(name.rpartition("/")[0], recursive=True)
         return self.filesystem.open_output_stream(name, compression=None)
 
-    def list_files(self, folder: str) -> Iterator[FileEntry]:
+    def list_files(self, folder: str, *, follow_links: bool) -> Iterator[FileEntry]:
         return list_arrow(self.filesystem, folder)
+
+    def find_file(self, name: str) -> FileEntry | None:
+        info = self.filesystem.get_file_info(name)
+        return arrow_entry(info) if info.type == fs.FileType.File else None
 
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
         for name in names:

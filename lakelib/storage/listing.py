@@ -3,6 +3,7 @@
 Names are those of the store itself: absolute paths locally, keys of one bucket on S3.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -25,6 +26,8 @@ class FileEntry:
     """Relative to the root of the storage that was asked."""
     size_bytes: int
     modified_at: datetime
+    version: str
+    """Another one after the file was written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,31 +37,59 @@ class FailedDelete:
     reason: str
 
 
-def list_local(folder: str) -> Iterator[FileEntry]:
+def list_local(folder: str, *, follow_links: bool = False) -> Iterator[FileEntry]:
     """Every file below a folder, by absolute path; nothing if there is none. A lake's own catalog is left out, and what
-    vanishes meanwhile."""
-    pending = [folder]
+    vanishes meanwhile. If links are followed, linked folders are looked into, and a link that leads nowhere, or to a
+    folder above, is an OSError; else a link is a file."""
+    pending: list[tuple[str, tuple[str, ...]]] = [(folder, ())]
     while pending:
+        inside, above = pending.pop()
         try:
-            with os.scandir(pending.pop()) as entries:
+            here = _entered(inside, above) if follow_links else above
+            with os.scandir(inside) as entries:
                 for entry in entries:
                     if entry.name == OWN_CATALOG:
                         continue
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
+                    if entry.is_dir(follow_symlinks=follow_links):
+                        pending.append((entry.path, here))
                     else:
-                        yield from _local_entry(entry)
-        except (FileNotFoundError, NotADirectoryError):
+                        yield from _local_entry(entry, follow_links)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if isinstance(error, DanglingLinkError):
+                raise
             continue
 
 
-def _local_entry(entry: os.DirEntry[str]) -> Iterator[FileEntry]:
+class DanglingLinkError(FileNotFoundError):
+    """A link whose file or folder is not there."""
+
+
+def _entered(folder: str, above: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that one is in then, by their true names."""
+    true = os.path.realpath(folder)
+    if true in above:
+        raise OSError(errno.ELOOP, f"the link leads to a folder that it is in, {true}", folder)
+    return (*above, true)
+
+
+def _local_entry(entry: os.DirEntry[str], follow_links: bool) -> Iterator[FileEntry]:
     try:
         status = entry.stat()
     except FileNotFoundError:
+        if follow_links and entry.is_symlink():
+            raise DanglingLinkError(errno.ENOENT, "the link leads nowhere", entry.path) from None
         return
-    modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
-    yield FileEntry(path=entry.path, size_bytes=status.st_size, modified_at=modified_at)
+    yield local_entry(entry.path, status)
+
+
+def local_entry(path: str, status: os.stat_result) -> FileEntry:
+    """Which number a file has differs between machines that share it: its version does without."""
+    return FileEntry(
+        path=path,
+        size_bytes=status.st_size,
+        modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
+        version=f"{status.st_size} {status.st_mtime_ns}",
+    )
 
 
 def list_arrow(filesystem: fs.FileSystem, folder: str) -> Iterator[FileEntry]:
@@ -70,8 +101,14 @@ def list_arrow(filesystem: fs.FileSystem, folder: str) -> Iterator[FileEntry]:
             if info.type == fs.FileType.Directory:
                 pending.append(info.path)
             elif info.type == fs.FileType.File:
-                modified_at = info.mtime.astimezone(UTC) if info.mtime else datetime.now(UTC)
-                yield FileEntry(path=info.path, size_bytes=info.size, modified_at=modified_at)
+                yield arrow_entry(info)
+
+
+def arrow_entry(info: fs.FileInfo) -> FileEntry:
+    modified_at = info.mtime.astimezone(UTC) if info.mtime else datetime.now(UTC)
+    return FileEntry(
+        path=info.path, size_bytes=info.size, modified_at=modified_at, version=f"{info.size} {info.mtime_ns}"
+    )
 
 
 def list_s3(client: Any, bucket: str, prefix: str) -> Iterator[FileEntry]:
@@ -79,9 +116,17 @@ def list_s3(client: Any, bucket: str, prefix: str) -> Iterator[FileEntry]:
     for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         for found in page.get("Contents", ()):
             if not found["Key"].endswith("/"):  # an empty object that other tools make to stand for a folder
-                yield FileEntry(
-                    path=found["Key"], size_bytes=found["Size"], modified_at=found["LastModified"].astimezone(UTC)
-                )
+                yield s3_entry(found["Key"], found["Size"], found)
+
+
+def s3_entry(path: str, size_bytes: int, told: dict[str, Any]) -> FileEntry:
+    """What a service tells of an object, in a listing or by itself."""
+    return FileEntry(
+        path=path,
+        size_bytes=size_bytes,
+        modified_at=told["LastModified"].astimezone(UTC),
+        version=f"{size_bytes} {told.get('ETag', '').strip(chr(34))}",
+    )
 
 
 def delete_s3(client: Any, bucket: str, keys: Iterable[str]) -> Iterator[FailedDelete]:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -11,12 +12,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from lakelib.settings import StorageSettings
-from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, delete_s3, list_s3
+from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, delete_s3, list_s3, s3_entry
 
 _TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 3
 _EXISTS_ALREADY = (409, 412)
 """How a service answers that there is an object already, or that another one is just being made."""
+_MISSING = 404
 _ANY_REGION = "us-east-1"
 """What services of one's own, which have no regions, expect in a signature."""
 
@@ -38,11 +40,19 @@ class S3Store:
     def open_output(self, name: str) -> pa.NativeFile:
         return self.filesystem.open_output_stream(name, compression=None)
 
-    def list_files(self, folder: str) -> Iterator[FileEntry]:
+    def list_files(self, folder: str, *, follow_links: bool) -> Iterator[FileEntry]:
         for entry in list_s3(self._boto3(), self._bucket, self._prefix(folder)):
-            yield FileEntry(
-                path=f"{self._bucket}/{entry.path}", size_bytes=entry.size_bytes, modified_at=entry.modified_at
-            )
+            yield replace(entry, path=f"{self._bucket}/{entry.path}")
+
+    def find_file(self, name: str) -> FileEntry | None:
+        client, (bucket, _, key) = self._boto3(), name.partition("/")
+        try:
+            told = client.head_object(Bucket=bucket, Key=key)
+        except client.exceptions.ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == _MISSING:
+                return None
+            raise
+        return s3_entry(name, told["ContentLength"], told)
 
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]:
         keys = (name.partition("/")[2] for name in names)

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
 from lakelib.rows.align import places_by_name
 from lakelib.storage.failures import missing_file, translated_reading
 from lakelib.storage.filesystem import Storage
@@ -22,14 +22,26 @@ from lakelib.storage.paths import NULL_VALUE, complete_uri, join_uri, split_uri
 _BATCH_ROWS = 131_072
 _WILD = re.compile(r"[*?\[{]")
 _HIDDEN = (".", "_")
+_UNFINISHED = re.compile(r"(\._copying_|\.(tmp|temp|part|partial|filepart|inprogress|crdownload)|~)\Z", re.IGNORECASE)
+"""How programs call a file that they are still writing, before they give it its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
+    """A file as it was listed."""
+
     uri: str
     size_bytes: int
+    version: str
+    schema: pa.Schema | None = None
+    """What it has itself, as far as that was looked at."""
     folder_values: tuple[tuple[str, str | None], ...] = ()
     """Names and values that the file's folders say, below the one that was asked for: `dt=2026-11-18`."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of its columns, casefolded."""
+        return frozenset(name.casefold() for name in (self.schema or pa.schema([])).names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +62,9 @@ class SourceRows:
 def find_source_files(storage: Storage, given: str) -> list[SourceFile]:
     """The files that a file's name, a folder's, or a pattern of either (`*`, `?`, `[…]`, `{a,b}`) means, by name.
 
-    As for Spark, names that begin with `_` or `.` are hidden, unless they say a value. Raises NotFoundError for none.
+    As for Spark, names that begin with `_` or `.` are hidden, unless they say a value; and so are those of files that
+    are being written: `.tmp`, `._COPYING_` and their kind. Raises NotFoundError for none, and for a link that leads
+    nowhere.
     """
     uri = complete_uri(given, storage.settings.default_fs)
     found = _matching(storage, uri) if _WILD.search(uri) else _named(storage, uri)
@@ -63,8 +77,9 @@ def find_source_files(storage: Storage, given: str) -> list[SourceFile]:
 
 def _named(storage: Storage, uri: str) -> list[SourceFile]:
     folder, _, name = uri.rpartition("/")
-    if split_uri(uri)[2].strip("/") and storage.at(_root(folder)).exists(name):
-        return [SourceFile(uri=uri, size_bytes=storage.at(_root(folder)).size(name))]
+    found = storage.at(_root(folder)).find_file(name) if split_uri(uri)[2].strip("/") and name else None
+    if found is not None:
+        return [SourceFile(uri=uri, size_bytes=found.size_bytes, version=found.version)]
     return _below(storage, uri, lambda path: path)
 
 
@@ -87,16 +102,61 @@ def _root(folder: str) -> str:
 def _below(storage: Storage, folder: str, rest: Callable[[str], str | None]) -> list[SourceFile]:
     """The visible files below a folder whose path has a `rest`: what lies below the folder that was asked for."""
     found = []
-    for entry in storage.at(folder).list_files():
+    for entry in storage.at(folder).list_files(follow_links=True):
         inner = rest(entry.path)
         if inner is not None and not _is_hidden(entry.path):
             uri = join_uri(folder, entry.path)
-            found.append(SourceFile(uri=uri, size_bytes=entry.size_bytes, folder_values=_folder_values(inner)))
+            values = _folder_values(inner)
+            found.append(SourceFile(uri=uri, size_bytes=entry.size_bytes, version=entry.version, folder_values=values))
     return found
 
 
 def _is_hidden(path: str) -> bool:
+    if _UNFINISHED.search(path):
+        return True
     return any(part.startswith(_HIDDEN) and "=" not in part for part in path.split("/"))
+
+
+@contextmanager
+def unchanged(storage: Storage, file: SourceFile) -> Iterator[None]:
+    """Meanwhile the file is the one that was listed: raises RetryableError if it is another one, or gone, when the
+    block ends or fails."""
+    with if_unchanged(storage, file):
+        yield
+    _check_version(storage, file, None)
+
+
+@contextmanager
+def if_unchanged(storage: Storage, file: SourceFile) -> Iterator[None]:
+    """What fails in the block fails so only if the file is the one that was listed: else with RetryableError."""
+    try:
+        yield
+    except Exception as error:
+        _check_version(storage, file, error)
+        raise
+
+
+def _check_version(storage: Storage, file: SourceFile, cause: Exception | None) -> None:
+    found = storage.at(file.uri).find_file(file.uri)
+    if found is None or found.version != file.version:
+        raise _changed(file.uri, "is gone" if found is None else "has changed") from cause
+
+
+def check_listing(storage: Storage, paths: Sequence[str], listed: Sequence[SourceFile]) -> None:
+    """Raises RetryableError unless the files of the paths are those that were listed."""
+    now = {file.uri: file.version for path in paths for file in find_source_files(storage, path)}
+    before = {file.uri: file.version for file in listed}
+    for uri in sorted(now.keys() | before.keys()):
+        if now.get(uri) != before.get(uri):
+            raise _changed(uri, "is gone" if uri not in now else "has changed" if uri in before else "has come")
+
+
+def _changed(uri: str, became: str) -> RetryableError:
+    return RetryableError(
+        f"The file {uri} {became} since it was listed.",
+        kind="source_changed",
+        remedy="Try again when nobody writes it any more; deliver files under their names when they are complete.",
+    )
 
 
 def _folder_values(path: str) -> tuple[tuple[str, str | None], ...]:
@@ -122,12 +182,10 @@ def _pattern(glob: str) -> str:
 # Parquet
 
 
-def parquet_schema(storage: Storage, file: SourceFile) -> pa.Schema:
-    """Raises InvalidInputError for two columns of one name."""
+def look_into_parquet(storage: Storage, file: SourceFile) -> pa.Schema | None:
+    """The file's columns; None if it has no row."""
     with _opened(storage, file) as parquet:
-        schema = parquet.schema_arrow
-    places_by_name(schema)
-    return schema
+        return parquet.schema_arrow if parquet.metadata.num_rows else None
 
 
 def list_row_groups(storage: Storage, file: SourceFile, columns: Sequence[str] | None) -> list[RowGroup]:

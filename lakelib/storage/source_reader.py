@@ -1,25 +1,35 @@
 """Storage. Reads a source file of any format: what is wanted of its rows is one plain value, which a task gets too."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
-from lakelib.rows.align import convert_array, plan_alignment, plan_column_conversion
+from lakelib.rows.align import convert_array, places_by_name, plan_alignment, plan_column_conversion
 from lakelib.rows.convert import Rules
 from lakelib.rows.types import arrow_schema, arrow_type
+from lakelib.rows.unite import TargetColumns, unite
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, SourceRows, naming, parquet_schema, read_parquet
+from lakelib.storage.source_files import (
+    SourceFile,
+    SourceRows,
+    if_unchanged,
+    look_into_parquet,
+    naming,
+    read_parquet,
+    unchanged,
+)
 from lakelib.storage.source_text import (
     CsvDialect,
     TextTypes,
-    csv_schema,
     is_in_json,
-    json_schema,
+    look_into_csv,
+    look_into_json,
     read_csv,
     read_json,
+    told_type,
 )
 
 FORMATS = ("parquet", "csv", "json")
@@ -53,9 +63,9 @@ class SourceReader:
     """Just these are read; None is all."""
     declared: TableSchema | None
     """What the rows become before anything else is done with them."""
+    target: TargetColumns
+    """What the table that the rows are for asks of each file."""
     types: TextTypes
-    optional: tuple[str, ...]
-    """Columns that JSON may have without having them in its first lines."""
     json_fields: pa.Schema | None = None
     """What all JSON files are read as."""
 
@@ -66,8 +76,7 @@ class SourceReader:
         options: Mapping[str, str],
         columns: Sequence[str] | None,
         declared: Sequence[Column],
-        known: Sequence[Column],
-        required: Collection[str],
+        target: TargetColumns,
     ) -> "SourceReader":
         """Raises InvalidInputError for what only Spark's reader can do."""
         obstacle = find_obstacle(format, options, declared)
@@ -77,59 +86,87 @@ class SourceReader:
                 kind="unsupported_source",
                 remedy="Convert the files to Parquet, or put them where Spark's reader reaches them.",
             )
-        typed = declared or known
-        needed = {name.casefold() for name in required}
+        typed = declared or target.columns
         return cls(
             format=format,
             dialect=_dialect(options),
             columns=None if columns is None and not declared else tuple(columns or (each.name for each in declared)),
             declared=TableSchema(id=1, columns=tuple(declared)) if declared else None,
+            target=target,
             types=TextTypes(columns={column.name.casefold(): column for column in typed}),
-            optional=tuple(column.name for column in typed if column.name.casefold() not in needed),
         )
 
-    def prepared(self, storage: Storage, first: SourceFile) -> "SourceReader":
-        """The reader, which has learnt from the first file what JSON does not say in each line."""
-        if self.format != "json":
-            return self
-        seen = json_schema(storage, first, self.types)
-        names = {name.casefold() for name in seen.names}
-        later = [self.types.columns[name.casefold()] for name in self.optional if name.casefold() not in names]
-        fields = [*seen, *(pa.field(column.name, arrow_type(column.type)) for column in later)]
-        return replace(self, json_fields=pa.schema([each for each in fields if self._is_wanted(each.name)]))
+    @property
+    def is_text(self) -> bool:
+        return self.format != "parquet"
 
-    def schema_of(self, storage: Storage, file: SourceFile) -> pa.Schema:
-        """Of the file's rows. Raises InvalidInputError if the file lacks a column that is asked for."""
+    def look_into(self, storage: Storage, file: SourceFile) -> SourceFile | None:
+        """The file with the wanted ones of its columns, those that its folders say included; None if it has no row.
+        Raises InvalidInputError for a file that is not what it should be, or has two columns of one name."""
+        found = self._look(storage, file)
+        if found is None:
+            return None
+        with naming(file.uri, 0):
+            present = places_by_name(found) if len(found) else {}
+        values = tuple(each for each in file.folder_values if each[0].casefold() not in present)
+        fields = [*found, *(self._folder_field(name) for name, _ in values)]
+        schema = pa.schema([each for each in fields if self._is_wanted(each.name)])
+        return replace(file, schema=schema, folder_values=values)
+
+    def united(self, files: Sequence[SourceFile]) -> tuple["SourceReader", pa.Schema]:
+        """The reader of just these files, which were looked into, and the schema of their rows. Raises
+        InvalidInputError for a column that is asked for and in no file, or whose types do not go together."""
+        united: dict[str, pa.Field] = {}
+        for file in files:
+            with naming(file.uri, 0):
+                united = unite(united, file.schema or pa.schema([]), self.target, are_text=self.is_text)
+        schema = pa.schema(
+            [field.with_type(told_type(field.type)) if self.is_text else field for field in united.values()]
+        )
         if self.declared is not None:
-            return arrow_schema(self.declared.columns)
-        found = self._file_schema(storage, file)
-        present = {each.name.casefold() for each in found}
-        said = [self._folder_field(name) for name, _ in file.folder_values if name.casefold() not in present]
-        schema = pa.schema([each for each in [*found, *said] if self._is_wanted(each.name)])
-        self._check_columns(file, schema)
-        return schema
+            schema = arrow_schema(self.declared.columns)
+        elif not files:
+            schema = arrow_schema([column for column in self.target.columns if self._is_wanted(column.name)])
+        elif self.format == "json":
+            schema = self._with_later_fields(schema)
+        self._check_columns(schema)
+        return replace(self, json_fields=schema if self.format == "json" else None), schema
+
+    def _with_later_fields(self, schema: pa.Schema) -> pa.Schema:
+        """A file may have fields of the table that no file has in its first lines, if it need not have them at all."""
+        told = {name.casefold() for name in schema.names} | self.target.roles
+        later = [column for name, column in self.types.columns.items() if name not in told and self._is_wanted(name)]
+        return pa.schema([*schema, *arrow_schema(later)])
 
     def read(self, storage: Storage, file: SourceFile, row_groups: Sequence[int] | None) -> Iterator[SourceRows]:
+        """The rows as the file has them, or as they are declared. Raises RetryableError if it is not the file that was
+        listed."""
         alignment = None
-        for rows in self._file_rows(storage, file, row_groups):
-            with naming(file.uri, rows.first_row):
-                batch = self._selected(self._with_folder_values(rows.batch, file))
-                if self.declared is not None:
-                    explicit = self.format != "parquet"
-                    alignment = alignment or plan_alignment(
-                        batch.schema, self.declared, required_ids=frozenset(), explicit_cast=explicit
-                    )
-                    batch = alignment.apply(batch)
-            yield SourceRows(first_row=rows.first_row, batch=batch)
+        with unchanged(storage, file):
+            for rows in self._file_rows(storage, file, row_groups):
+                with naming(file.uri, rows.first_row):
+                    batch = self._selected(self._with_folder_values(rows.batch, file))
+                    if self.declared is not None:
+                        alignment = alignment or plan_alignment(
+                            batch.schema, self.declared, required_ids=frozenset(), explicit_cast=self._casts
+                        )
+                        batch = alignment.apply(batch)
+                yield SourceRows(first_row=rows.first_row, batch=batch)
 
-    def _file_schema(self, storage: Storage, file: SourceFile) -> pa.Schema:
-        match self.format:
-            case "parquet":
-                return parquet_schema(storage, file)
-            case "csv":
-                return csv_schema(storage, file, self.dialect, self.types)
-            case _:
-                return self.json_fields or pa.schema([])
+    @property
+    def _casts(self) -> bool:
+        """Text says no types."""
+        return self.is_text or self.target.explicit_cast
+
+    def _look(self, storage: Storage, file: SourceFile) -> pa.Schema | None:
+        with if_unchanged(storage, file):
+            match self.format:
+                case "parquet":
+                    return look_into_parquet(storage, file)
+                case "csv":
+                    return look_into_csv(storage, file, self.dialect, self.types)
+                case _:
+                    return look_into_json(storage, file)
 
     def _file_rows(self, storage: Storage, file: SourceFile, row_groups: Sequence[int] | None) -> Iterator[SourceRows]:
         match self.format:
@@ -138,17 +175,23 @@ class SourceReader:
             case "csv":
                 return read_csv(storage, file, self.dialect, self.types, self._is_wanted)
             case _:
-                fields = self.json_fields or pa.schema([])
-                return read_json(storage, file, fields, self.types, strict=self.columns is None)
+                return read_json(storage, file, self._fields_of(file), self.types, strict=self.columns is None)
 
-    def _check_columns(self, file: SourceFile, schema: pa.Schema) -> None:
+    def _fields_of(self, file: SourceFile) -> pa.Schema:
+        """What a JSON file is read as: of the columns that each file has to have those that it has."""
+        lacking = self.target.roles - file.names
+        lacking |= {name.casefold() for name, _ in file.folder_values}
+        fields = self.json_fields or pa.schema([])
+        return pa.schema([each for each in fields if each.name.casefold() not in lacking])
+
+    def _check_columns(self, schema: pa.Schema) -> None:
         present = {name.casefold() for name in schema.names}
         missing = next((name for name in self.columns or () if name.casefold() not in present), None)
         if missing is not None:
             raise InvalidInputError(
-                f"The file {file.uri} has no column {missing!r}, which is asked for.",
+                f"No file has a column {missing!r}, which is asked for.",
                 kind="unknown_column",
-                remedy="Name its columns as they are there.",
+                remedy="Name the columns as they are there.",
             )
 
     def _is_wanted(self, name: str) -> bool:
@@ -159,10 +202,8 @@ class SourceReader:
         return batch if len(names) == batch.num_columns else batch.select(names)
 
     def _with_folder_values(self, batch: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:
-        present = {name.casefold() for name in batch.schema.names}
         for name, text in file.folder_values:
-            if name.casefold() not in present:
-                batch = batch.append_column(self._folder_field(name), self._folder_array(name, text, batch.num_rows))
+            batch = batch.append_column(self._folder_field(name), self._folder_array(name, text, batch.num_rows))
         return batch
 
     def _folder_field(self, name: str) -> pa.Field:

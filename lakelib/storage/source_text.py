@@ -5,6 +5,7 @@ shows file, row and value.
 """
 
 import io
+import json as python_json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,12 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.source_files import SourceFile, SourceRows, naming, reading
 
 _BLOCK_BYTES = 8 * MIB
+_LOOKED_AT_BYTES = MIB
+"""So much of a JSON file tells its fields."""
+
+_UNPACKED_FACTOR = 5
+_HEAD_BYTES = 64 * 1024
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 200
 _EXPLICIT = Rules(explicit=True)
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
@@ -39,7 +46,7 @@ class CsvDialect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextTypes:
-    """The wanted types of columns by casefolded name. Others are text in CSV, and what JSON says they are."""
+    """The wanted types of columns by casefolded name. Others are text in CSV; in JSON they are what they look like."""
 
     columns: Mapping[str, Column] = field(default_factory=dict)
 
@@ -49,15 +56,26 @@ class TextTypes:
 
 def _open_text(storage: Storage, file: SourceFile, stack: ExitStack) -> pa.NativeFile:
     stream = stack.enter_context(storage.at(file.uri).open_input(file.uri))
-    compression = next((each for ending, each in _COMPRESSIONS.items() if file.uri.endswith(ending)), None)
+    compression = _compression(file)
     return stream if compression is None else stack.enter_context(pa.CompressedInputStream(stream, compression))
+
+
+def _compression(file: SourceFile) -> str | None:
+    return next((each for ending, each in _COMPRESSIONS.items() if file.uri.lower().endswith(ending)), None)
+
+
+def text_bytes(file: SourceFile) -> int:
+    """About what the file takes unpacked."""
+    return file.size_bytes * (1 if _compression(file) is None else _UNPACKED_FACTOR)
 
 
 # CSV
 
 
-def csv_schema(storage: Storage, file: SourceFile, dialect: CsvDialect, types: TextTypes) -> pa.Schema:
-    return pa.schema([_csv_field(name, types) for name in _csv_names(storage, file, dialect)])
+def look_into_csv(storage: Storage, file: SourceFile, dialect: CsvDialect, types: TextTypes) -> pa.Schema | None:
+    """The file's columns; None if it has no row."""
+    names, has_rows = _csv_head(storage, file, dialect)
+    return pa.schema([_csv_field(name, types) for name in names]) if has_rows else None
 
 
 def _csv_field(name: str, types: TextTypes) -> pa.Field:
@@ -65,21 +83,32 @@ def _csv_field(name: str, types: TextTypes) -> pa.Field:
     return pa.field(name, pa.string()) if column is None else pa.field(name, arrow_type(column.type))
 
 
-def _csv_names(storage: Storage, file: SourceFile, dialect: CsvDialect) -> list[str]:
-    """Without a header columns are named as Spark names them."""
+def _csv_head(storage: Storage, file: SourceFile, dialect: CsvDialect) -> tuple[list[str], bool]:
+    """The names of the columns, and whether there is a row. Without a header columns are named as Spark names them."""
     with ExitStack() as stack, reading(file.uri, "CSV"):
-        if not file.size_bytes:
-            return []
-        stream = _open_text(storage, file, stack)
-        names: list[str] = _csv_reader(stream, dialect, _read_options(dialect)).schema.names
-    return names if dialect.header else [f"_c{place}" for place in range(len(names))]
+        lines = _first_lines(_open_text(storage, file, stack), 2)
+        if not lines:
+            return [], False
+        names: list[str] = _csv_reader(io.BytesIO(lines[0] + b"\n"), dialect, _read_options(dialect)).schema.names
+    return (names, len(lines) > 1) if dialect.header else ([f"_c{place}" for place in range(len(names))], True)
+
+
+def _first_lines(stream: pa.NativeFile, count: int) -> list[bytes]:
+    """The first lines that are not empty; of the last one perhaps only its beginning."""
+    head = b""
+    while True:
+        read = stream.read(_HEAD_BYTES)
+        head += read
+        lines = [line for line in head.removeprefix(_BYTE_ORDER_MARK).splitlines() if line]
+        if len(lines) >= count or not read or len(head) > _BLOCK_BYTES:
+            return lines[:count]
 
 
 def read_csv(
     storage: Storage, file: SourceFile, dialect: CsvDialect, types: TextTypes, is_wanted: Callable[[str], bool]
 ) -> Iterator[SourceRows]:
     """The wanted columns; what the others hold does not matter."""
-    names = _csv_names(storage, file, dialect)
+    names, _ = _csv_head(storage, file, dialect)
     schema = pa.schema([_csv_field(name, types) for name in names if is_wanted(name)])
     if not len(schema):
         return
@@ -110,7 +139,7 @@ def _read_options(dialect: CsvDialect, names: list[str] | None = None) -> csv.Re
 
 
 def _csv_reader(
-    stream: pa.NativeFile,
+    stream: pa.NativeFile | io.BytesIO,
     dialect: CsvDialect,
     options: csv.ReadOptions,
     types: Mapping[str, pa.DataType] | None = None,
@@ -138,48 +167,87 @@ def _csv_reader(
 # JSON lines
 
 
-def json_schema(storage: Storage, file: SourceFile, types: TextTypes) -> pa.Schema:
-    """The fields of the file's first lines."""
+def look_into_json(storage: Storage, file: SourceFile) -> pa.Schema | None:
+    """The fields of the file's first lines; None if it has no line. A type that nothing tells is null."""
     with ExitStack() as stack:
-        for _, block in _blocks(storage, file, stack):
-            seen = _parse(block, pa.schema([]), "infer", file.uri).schema
-            return pa.schema([_json_field(found, types) for found in seen])
-    return pa.schema([])
+        for _, block in _blocks(storage, file, stack, _LOOKED_AT_BYTES):
+            return pa.schema([field.with_type(_looked_type(field.type)) for field in _inferred(block, file.uri)])
+    return None
 
 
-def _json_field(found: pa.Field, types: TextTypes) -> pa.Field:
-    column = types.of(found.name)
-    return (
-        pa.field(found.name, _plain_type(found.type))
-        if column is None
-        else pa.field(found.name, arrow_type(column.type))
-    )
+def _inferred(block: bytes, uri: str) -> pa.Schema:
+    return _parse(block, pa.schema([]), "infer", uri).schema
 
 
-def _plain_type(found: pa.DataType) -> pa.DataType:
-    """What looks like a moment is text, as long as nobody says otherwise; and so is what was never more than null."""
-    if pa.types.is_timestamp(found) or pa.types.is_null(found):
-        return pa.string()
+def _looked_type(found: pa.DataType) -> pa.DataType:
+    """What looks like a moment is text, as long as nobody says otherwise."""
+    return _each_leaf(found, lambda kind: pa.string() if pa.types.is_timestamp(kind) else kind)
+
+
+def told_type(found: pa.DataType) -> pa.DataType:
+    """What was never more than null, in all files, is text."""
+    return _each_leaf(found, lambda kind: pa.string() if pa.types.is_null(kind) else kind)
+
+
+def _each_leaf(found: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     if pa.types.is_list(found):
-        return pa.list_(_plain_type(found.value_type))
+        return pa.list_(_each_leaf(found.value_type, change))
     if pa.types.is_struct(found):
-        return pa.struct([each.with_type(_plain_type(each.type)) for each in found])
-    return found
+        return pa.struct([each.with_type(_each_leaf(each.type, change)) for each in found])
+    return change(found)
 
 
 def read_json(
     storage: Storage, file: SourceFile, schema: pa.Schema, types: TextTypes, *, strict: bool
 ) -> Iterator[SourceRows]:
-    """The fields of the schema; others are an error if `strict`, else left out."""
-    written = pa.schema([pa.field(each.name, _json_type(each.type)) for each in schema])
+    """The fields of the schema, whatever the case of their names in the file; others are an error if `strict`, else
+    left out."""
+    own = {field.name.casefold(): field for field in file.schema or ()}
+    written = pa.schema([_written_field(each, own.get(each.name.casefold())) for each in schema])
     beyond = "error" if strict else "ignore"
     with ExitStack() as stack:
         for first_row, block in _blocks(storage, file, stack):
             rows = _parse(block, written, beyond, file.uri, first_row)
-            for batch in rows.select(schema.names).combine_chunks().to_batches():
+            if not strict:
+                _check_spelling(block, rows, written, file.uri)
+            for batch in rows.select(written.names).combine_chunks().to_batches():
                 with naming(file.uri, first_row):
                     converted = _converted(batch, schema, types)
                 yield SourceRows(first_row=first_row, batch=converted)
+
+
+def _written_field(wanted: pa.Field, own: pa.Field | None) -> pa.Field:
+    """A field by the names that it has in the file."""
+    kind = _json_type(wanted.type)
+    return pa.field(wanted.name, kind) if own is None else pa.field(own.name, _spelt(kind, own.type))
+
+
+def _spelt(wanted: pa.DataType, own: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(wanted) and pa.types.is_list(own):
+        return pa.list_(_spelt(wanted.value_type, own.value_type))
+    if pa.types.is_struct(wanted) and pa.types.is_struct(own):
+        names = {field.name.casefold(): field for field in own}
+        return pa.struct([_written_field(each, names.get(each.name.casefold())) for each in wanted])
+    return wanted
+
+
+def _check_spelling(block: bytes, rows: pa.Table, written: pa.Schema, uri: str) -> None:
+    """Where other fields are passed over, one that is spelt differently further down would be too."""
+    lacking = [name for name in written.names if rows.column(name).null_count]
+    if not lacking:
+        return
+    folded = block.lower()
+    if all(folded.count(f'"{name.lower()}"'.encode()) == block.count(f'"{name}"'.encode()) for name in lacking):
+        return
+    given = {name for line in block.splitlines() if line.strip() for name in python_json.loads(line)}
+    for name in lacking:
+        other = next((each for each in given if each != name and each.casefold() == name.casefold()), None)
+        if other is not None:
+            raise InvalidInputError(
+                f"The file {uri} has two fields that differ at most by case: {name!r} and {other!r}.",
+                kind="duplicate_column",
+                remedy="Write each field in one way.",
+            )
 
 
 def _json_type(wanted: pa.DataType) -> pa.DataType:
@@ -196,14 +264,16 @@ def is_in_json(wanted: pa.DataType) -> bool:
     return not pa.types.is_map(wanted) and not pa.types.is_binary(wanted)
 
 
-def _blocks(storage: Storage, file: SourceFile, stack: ExitStack) -> Iterator[tuple[int, bytes]]:
+def _blocks(
+    storage: Storage, file: SourceFile, stack: ExitStack, block_bytes: int = _BLOCK_BYTES
+) -> Iterator[tuple[int, bytes]]:
     """Whole lines, about a block of them at a time, each with the number of lines before."""
     with reading(file.uri, "JSON"):
         stream = _open_text(storage, file, stack)
     rest, line = b"", 0
     while True:
         with reading(file.uri, "JSON"):
-            read = stream.read(_BLOCK_BYTES)
+            read = stream.read(block_bytes)
         whole, newline, tail = (rest + read).rpartition(b"\n")
         block, rest = (whole + newline, tail) if read else (rest, b"")
         if block.strip():
@@ -244,7 +314,7 @@ def _wrong_line(
     return InvalidInputError(
         f"The file {uri} cannot be read as JSON lines: row {first_row + row} (counted from 0): {said}."
         f" The row: {shown}",
-        kind="unreadable_file",
+        kind="unknown_column" if said == "unexpected field" else "unreadable_file",
         remedy="Correct the line, or the types that are wanted (the table's, or those of the schema that was given).",
     )
 

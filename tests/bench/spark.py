@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from lakelib.distribute.files import FileSource, open_files
+from lakelib.distribute.files import FileSource, find_all_files, open_files
 from lakelib.table import Table
 from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
 from tests.bench.lab import Lab, interleave, seconds_of
@@ -23,6 +23,7 @@ from tests.bench.report import Line, at_most, at_most_times, show_seconds
 _KEY = "int64"
 _ROWS = 10_000_000
 _UPSERT_ROWS = 500_000
+_JOINED_ROWS = 20_000
 _QUICK_DIVISOR = 10
 _UPSERTS = 4
 _SOURCE_FILES = 4
@@ -47,6 +48,7 @@ def measure_spark(lab: Lab) -> Iterator[Line]:
         yield from orders.measure_upsert()
         yield from orders.measure_read()
         yield from orders.measure_clean_read()
+        yield from orders.measure_join()
 
 
 @contextmanager
@@ -73,7 +75,8 @@ class _SparkOrders:
     def measure_load(self) -> Iterator[Line]:
         """The first round warms the JVM up for all."""
         frame = self._source
-        files = open_files(self._session, self._lab.lake.runtime.storage, [str(self._source_folder)], "parquet")
+        storage = self._lab.lake.runtime.storage
+        files = open_files(self._session, storage, find_all_files(storage, [str(self._source_folder)]), "parquet")
         tables: list[Table] = []
         ours, shuffled, direct, plain = interleave(
             _LOAD_ROUNDS,
@@ -115,6 +118,20 @@ class _SparkOrders:
         table = self._create()
         table.upsert(self._source, distribution="hash")
         yield self._measure_scan(table, "Spark: read with no pending deltas", None, 1.1)
+
+    def measure_join(self) -> Iterator[Line]:
+        """Spark takes a join for the product of its sides: what is written of it must not have tasks for that."""
+        left, right = (self._frame_of(make_table(_JOINED_ROWS, _KEY)) for _ in range(2))
+        joined = left.join(right.select("order_id"), "order_id")
+        auto, none = interleave(
+            _LOAD_ROUNDS,
+            [
+                lambda: self._create().upsert(joined, distribution="auto"),
+                lambda: self._create().upsert(joined, distribution="none"),
+            ],
+        )
+        note = f"best of {_LOAD_ROUNDS}; peer: the same without a shuffle"
+        yield at_most_times(f"Spark: upsert a join of {_JOINED_ROWS:,} rows", min(auto), min(none), 1.5, note)
 
     def _measure_scan(self, table: Table, title: str, columns: list[str] | None, bar: float) -> Line:
         paths = [f"{table.location}/{file.path}" for file in table.files()]

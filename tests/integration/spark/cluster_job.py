@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 import lakelib
 from lakelib import Lake, Table
 from tests.integration.spark.program import serve
+from tests.integration.spark.read_files import read_files
 
 TASKS = 2
 _WAIT_SECONDS = 60
@@ -71,6 +72,25 @@ def write_with_a_straggler(spark: SparkSession, lake: Lake, given: dict[str, Any
             (folder / "together").touch()
 
     return _write(spark, lake, given, straggle)
+
+
+def write_a_join(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """Two scans that Python reads, joined and written: the most tasks of a stage, and how they were joined."""
+    table = lake.table(given["table"])
+    for version in (1, 2):
+        table.upsert(_rows(spark, 0, 20_000, version), distribution="none")
+    left, right = (table.scan().to_spark(spark) for _ in range(2))
+    small = table.scan(columns=["id"], where="id < 5").to_spark(spark).limit(5)
+    joined = left.join(right.select("id", sf.col("version").alias("other")), "id").drop("other")
+    spark.sparkContext.setJobGroup("joined", "a join is written")
+    table.upsert(joined)
+    tracker = spark.sparkContext.statusTracker()
+    stages = [stage for job in tracker.getJobIdsForGroup("joined") for stage in tracker.getJobInfo(job).stageIds]
+    tasks = [info.numTasks for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "100000")
+    plan = small.join(left, "id")._jdf.queryExecution().executedPlan().toString()
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    return {"tasks": max(tasks), "builds_left": "BuildLeft" in plan, **_seen(spark, table)}
 
 
 def _write(spark: SparkSession, lake: Lake, given: dict[str, Any], act: _Act) -> dict[str, Any]:
@@ -131,7 +151,7 @@ def main() -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
-        jobs = (live, write_slowly, write_with_failures, write_with_a_straggler)
+        jobs = (live, write_slowly, write_with_failures, write_with_a_straggler, read_files, write_a_join)
         serve({job.__name__: lambda given, job=job: json.dumps(job(spark, lake, given)).encode() for job in jobs})
     spark.stop()
 

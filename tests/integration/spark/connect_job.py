@@ -18,6 +18,7 @@ import lakelib.spark
 from lakelib import InvalidInputError, Lake
 from lakelib.specs.suite import parse_suite
 from tests.integration.spark.program import serve
+from tests.integration.spark.read_files import read_files
 from tests.spark.constant_writer import frame_of_constants
 
 ZONE = "America/New_York"
@@ -89,13 +90,19 @@ def publish_gated(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> Dat
     return spark.createDataFrame([(verdict.engine, verdict.outcome.value)], "engine string, outcome string")
 
 
+def read_others_files(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> pa.Table:
+    """What became of them, on every way, as one text."""
+    return pa.table({"found": [json.dumps(read_files(spark, lake, given))]})
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     spark = SparkSession.builder.remote(settings["remote"]).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", ZONE)
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
         jobs = (upsert, read_plainly, use_format, give_constants, judge, publish_gated)
-        serve({job.__name__: lambda given, job=job: _as_file(job(spark, lake, given).toArrow()) for job in jobs})
+        served = {job.__name__: lambda given, job=job: _as_file(job(spark, lake, given).toArrow()) for job in jobs}
+        serve({**served, "read_others_files": lambda given: _as_file(read_others_files(spark, lake, given))})
     spark.stop()
 
 

@@ -1,5 +1,6 @@
 """Spark Connect: the client has no JVM, and the server's tasks read and write the lake all the same."""
 
+import json
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from infra.spark.standalone import die_with_parent, spark_environment, spark_hom
 from lakelib import Lake, Table
 from tests.integration.spark.connect_job import ZONE
 from tests.integration.spark.program import started_program
+from tests.integration.spark.read_files import WAYS
 from tests.spark.constant_writer import all_values, raws_by_type
 
 SCRIPT = Path(__file__).with_name("connect_job.py")
@@ -101,6 +103,15 @@ def test_the_format_reads_and_writes_in_all_modes(run: Run, lake: Lake) -> None:
     stored = same_rows(read, lake.table("shop.modes"), where="id >= 60")
     assert stored["id"].to_pylist() == list(range(60, 200))
     check_values(stored, lambda key: 2 if key < 150 else 3)
+
+
+def test_files_of_others_are_taken_or_refused_alike_on_every_way(run: Run, lake: Lake, tmp_path: Path) -> None:
+    schema = "id BIGINT, seq BIGINT, name STRING"
+    table = lake.create_table("shop.files", schema, primary_key=["id"], sequence_by=["seq"])
+    [found] = run("read_others_files", table=table.name, folder=str(tmp_path))["found"].to_pylist()
+    rows = [[1, 2, None], [2, 1, None]]
+    told = {"good": rows, "lacking": "missing_column", "changed": "source_changed"}
+    assert json.loads(found) == dict.fromkeys(WAYS, told)
 
 
 def same_rows(read: pa.Table, table: Table, where: str | None = None) -> pa.Table:

@@ -14,6 +14,7 @@ from infra.spark.standalone import Cluster, started_cluster
 from lakelib import Lake, Table
 from tests.integration.spark.cluster_job import TASKS
 from tests.integration.spark.program import Answer, Program, started_program, wait_until
+from tests.integration.spark.read_files import WAYS
 
 SCRIPT = Path(__file__).with_name("cluster_job.py")
 ROWS = TASKS * 400_000
@@ -83,6 +84,26 @@ def test_a_table_lives_on_a_cluster(driver: Program, table: Table) -> None:
         "deleted": sums({key: version for key, version in upserted().items() if 1_000 <= key < 11_900}),
     }
     check_files(table)
+
+
+def test_files_of_others_are_taken_or_refused_alike_on_every_way(driver: Program, lake: Lake, tmp_path: Path) -> None:
+    table = lake.create_table(
+        "shop.files", "id BIGINT, seq BIGINT, name STRING", primary_key=["id"], sequence_by=["seq"]
+    )
+    found = json.loads(driver.order("read_files", table=table.name, folder=str(tmp_path)).read())
+    rows = [[1, 2, None], [2, 1, None]]
+    told = {"good": rows, "lacking": "missing_column", "changed": "source_changed"}
+    assert found == dict.fromkeys(WAYS, told)
+    lake.drop_table(table.name)
+
+
+def test_a_join_of_scans_is_written_by_few_tasks_and_the_small_side_is_sent_around(
+    driver: Program, table: Table
+) -> None:
+    found = json.loads(driver.order("write_a_join", table=table.name).read())
+    assert found.pop("tasks") <= 32
+    assert found.pop("builds_left")
+    assert found == sums(dict.fromkeys(range(20_000), 2))
 
 
 def upserted() -> dict[int, int]:

@@ -205,6 +205,7 @@ def test_timestamps_in_text_without_a_zone_are_utc_under_an_explicit_cast() -> N
     ("kind", "given", "shown"),
     [
         ("bigint", ["1", "abc"], "row 1 .*'abc'"),
+        ("bigint", ["16", "0x10"], "row 1 .*'0x10'"),
         ("tinyint", pa.array([1, 2, 128]), "row 2 .*128"),
         ("int", pa.array([1.0, 1.5]), "row 1 .*1.5"),
         ("int", pa.array([float("nan")]), "row 0 .*nan"),

@@ -1,0 +1,89 @@
+"""Tells Spark how large the rows are that Python makes, and asks it how large it takes a frame to be.
+
+Spark knows nothing of what a function makes of its rows: it takes as many for granted as went in. From its estimates
+follow which side of a join is sent to all executors, and how many tasks a shuffle has.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakelib.distribute.sessions import is_connect
+
+_ROW_BYTES = 8
+_WIDE_FIELDS = 50
+_WIDE_TYPE = f"STRUCT<{','.join(f'w{place}: BINARY' for place in range(_WIDE_FIELDS))}>"
+_NUMBER_BYTES = (16 + 100 * _WIDE_FIELDS) // 2
+"""Of a number with the wide column beside it: a number by itself has 8 bytes in Spark's eyes, but a row of them 16."""
+
+_LARGE_BYTES = 2**40
+"""Beyond this Spark makes no difference that would be worth the numbers."""
+
+_MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
+_UNKNOWN_BYTES = 2**50
+"""Of what it cannot estimate Spark says that it is larger than anything."""
+
+_DEFAULT_BYTES = {"string": 20, "binary": 100, "bool": 1}
+_LONG_DECIMAL_DIGITS = 18
+
+
+def sized_numbers(session: Any, count: int, size_bytes: int) -> DataFrame:
+    """The numbers below `count`, a partition each, in the first column. Spark takes what Arrow makes of them for as
+    large as they are themselves: here for about so many bytes. To that end there is a column of a wide type, always
+    NULL, and a filter that leaves most of more numbers out, as to which Spark assumes nothing."""
+    told_bytes = min(size_bytes, _LARGE_BYTES)
+    step = max(1, -(-told_bytes // (_NUMBER_BYTES * max(1, count))))
+    numbers: DataFrame = session.range(0, count * step, 1, max(1, count))
+    if step > 1:
+        numbers = numbers.where(f"id % {step}L = 0")
+    return numbers.selectExpr(f"id div {step}L AS id", f"CAST(NULL AS {_WIDE_TYPE}) AS weight")
+
+
+def row_bytes(schema: pa.Schema) -> int:
+    """What a row takes, as Spark guesses it from the types."""
+    return _ROW_BYTES + sum(_value_bytes(field.type) for field in schema)
+
+
+def _value_bytes(kind: pa.DataType) -> int:
+    if pa.types.is_struct(kind):
+        return sum(_value_bytes(field.type) for field in kind)
+    if pa.types.is_map(kind):
+        return _value_bytes(kind.key_type) + _value_bytes(kind.item_type)
+    if pa.types.is_list(kind):
+        return _value_bytes(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return 16 if kind.precision > _LONG_DECIMAL_DIGITS else 8
+    known = _DEFAULT_BYTES.get(str(kind))
+    return kind.bit_width // 8 if known is None else known
+
+
+def estimated_bytes(frame: Any) -> int | None:
+    """What Spark's optimizer takes the frame's rows to have; None if it knows nothing, or is not to be asked, as over
+    Spark Connect. To it a join has as many rows as both sides multiplied: no more are believed than all that is read
+    has together."""
+    if is_connect(frame.sparkSession):
+        return None
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    read = sum(_bytes_of(each) * _row_bytes_of(plan) // _row_bytes_of(each) for each in _what_is_read(plan))
+    size_bytes = min(_bytes_of(plan), read)
+    return size_bytes if size_bytes < _UNKNOWN_BYTES else None
+
+
+def _what_is_read(plan: Any) -> Iterator[Any]:
+    """The parts of a plan that nothing is known to be below."""
+    children = plan.children()
+    if not children.size() or plan.nodeName() in _MADE_BY_PYTHON:
+        yield plan
+        return
+    for place in range(children.size()):
+        yield from _what_is_read(children.apply(place))
+
+
+def _bytes_of(plan: Any) -> int:
+    return int(plan.stats().sizeInBytes())
+
+
+def _row_bytes_of(plan: Any) -> int:
+    return _ROW_BYTES + int(plan.schema().defaultSize())

@@ -1,0 +1,146 @@
+"""Spark is told how large the rows are that Python makes: its plans show it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import lakelib.spark
+from lakelib import Lake, Table
+from lakelib.distribute.files import find_all_files, open_files
+from lakelib.distribute.sizes import estimated_bytes, row_bytes, sized_numbers
+from tests.spark.conftest import NewTable
+
+MIB = 2**20
+Change = Callable[[dict[str, str]], None]
+
+
+ID = pa.schema([("id", pa.int64())])
+
+
+def size_of(frame: Any) -> int:
+    return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+
+
+def plan_of(frame: Any) -> str:
+    return str(frame._jdf.queryExecution().executedPlan())
+
+
+def merged_table(new_table: NewTable, count: int) -> Table:
+    """Its files need a merge, so that Python reads them."""
+    table = new_table("id bigint, name string, amount double", primary_key=["id"])
+    for _ in range(2):
+        rows = pa.table({"id": range(count), "name": ["n"] * count, "amount": [0.5] * count})
+        table.append(rows)
+    return table
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("size_bytes", [0, 1, 1_000, 3 * MIB, 2**37])
+def test_the_numbers_are_just_those_whatever_size_they_stand_for(
+    spark: SparkSession, count: int, size_bytes: int
+) -> None:
+    numbers = sized_numbers(spark, count, size_bytes)
+    assert size_bytes <= size_of(numbers) <= size_bytes + 3_000 * count
+    assert [row.id for row in numbers.collect()] == list(range(count))
+    assert numbers.rdd.getNumPartitions() == count
+    assert sized_numbers(spark, 0, 0).count() == 0
+
+
+def test_a_row_takes_what_spark_takes_it_for(spark: SparkSession) -> None:
+    ddl = (
+        "a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h string, i binary, j date, k timestamp,"
+        " l timestamp_ntz, m decimal(10,2), n decimal(38,2), o array<int>, p map<string,int>, q struct<x:int,y:string>"
+    )
+    frame = spark.range(10).selectExpr(*(f"CAST(NULL AS {each}) AS c{n}" for n, each in enumerate(types_of(ddl))))
+    from lakelib.distribute.types import arrow_schema_of
+
+    assert size_of(frame) == 10 * 8 * row_bytes(arrow_schema_of(frame.schema)) // row_bytes(ID)
+
+
+def types_of(ddl: str) -> list[str]:
+    from pyspark.sql.types import StructType
+
+    return [field.dataType.simpleString() for field in StructType.fromDDL(ddl)]
+
+
+def test_a_scan_that_python_reads_has_its_size(spark: SparkSession, new_table: NewTable) -> None:
+    table = merged_table(new_table, 50_000)
+    full = table.scan().to_spark(spark)
+    rows = 100_000
+    assert rows * 44 <= size_of(full) < 2 * rows * 44
+    assert size_of(table.scan(columns=["id"]).to_spark(spark)) < size_of(full)
+    assert full.count() == 50_000
+
+
+def test_of_a_join_the_small_side_is_broadcast_whichever_it_is(
+    spark: SparkSession, new_table: NewTable, with_settings: Change
+) -> None:
+    with_settings({"spark.sql.autoBroadcastJoinThreshold": str(MIB)})
+    large = merged_table(new_table, 50_000).scan().to_spark(spark)
+    small = merged_table(new_table, 10).scan().to_spark(spark)
+    joined = small.join(large, "id")
+    assert "BroadcastHashJoin" in plan_of(joined)
+    assert "BuildLeft" in plan_of(joined)
+    assert "SortMergeJoin" in plan_of(large.join(large.withColumnRenamed("name", "other"), "id"))
+    assert joined.count() == 10
+
+
+def test_views_have_their_size_too(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
+    table = merged_table(new_table, 50_000)
+    lakelib.spark.views(spark, lake, "shop")
+    assert size_of(spark.table(table.name.partition(".")[2])) >= 100_000 * 44
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pq.write_table(pa.table({"id": range(100_000), "name": ["n"] * 100_000}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("id,name\n" + "1,n\n" * 100_000)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("format", "least"), [("parquet", 100_000 * 8), ("csv", 4 * 100_000)])
+def test_the_rows_of_files_have_their_size(
+    spark: SparkSession, lake: Lake, folder: Path, format: str, least: int
+) -> None:
+    storage = lake.runtime.storage
+    options = {"header": "true"} if format == "csv" else {}
+    files = find_all_files(storage, [str(folder / f"a.{format}")])
+    frame = open_files(spark, storage, files, format, options=options).frame()
+    assert size_of(frame) >= least
+    assert frame.count() == 100_000
+
+
+def test_a_join_is_not_taken_for_the_product_of_its_sides(spark: SparkSession, new_table: NewTable) -> None:
+    left, right = (merged_table(new_table, 20_000).scan().to_spark(spark) for _ in range(2))
+    joined = left.join(right.selectExpr("id", "name AS other"), "id")
+    assert size_of(joined) > 2**40
+    assert estimated_bytes(joined) == pytest.approx(2 * 40_000 * 64, rel=0.1)
+
+
+def test_a_join_is_written_by_few_tasks(spark: SparkSession, new_table: NewTable) -> None:
+    left, right = (merged_table(new_table, 20_000).scan().to_spark(spark) for _ in range(2))
+    table = new_table("id bigint, name string, amount double, other string", primary_key=["id"])
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("joined", "a join is written")
+    table.upsert(left.join(right.selectExpr("id", "name AS other"), "id"))
+    stages = [stage for job in tracker.getJobIdsForGroup("joined") for stage in tracker.getJobInfo(job).stageIds]
+    tasks = [info.numTasks for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    assert max(tasks) <= 16
+    assert table.scan().to_arrow().num_rows == 20_000
+
+
+def test_a_copy_from_table_to_table_is_shuffled_where_it_is_large(
+    spark: SparkSession, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakelib.distribute.writer._RUN_BYTES", 2**17)
+    source = merged_table(new_table, 50_000)
+    schema, options = "id bigint, name string, amount double", {"min_bucket_file_bytes": 0}
+    copy = new_table(schema, primary_key=["id"], buckets=4, options=options)
+    copy.upsert(source.scan().to_spark(spark))
+    assert [file.prefix for file in sorted(copy.files(), key=lambda file: file.prefix)] == [0, 1, 2, 3]
+    assert copy.scan().to_arrow().num_rows == 50_000
