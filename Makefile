@@ -45,7 +45,7 @@ bench: setup  ## measure against plain Parquet and the peer, and say which bar i
 soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the long lake machine
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
-	LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=100 $(PYTHON) -m pytest -s --timeout 3600 \
+	LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 $(PYTHON) -m pytest -s --timeout 3600 \
 		tests/property/test_lake_machine.py tests/property/test_lake_machine_on_spark.py
 
 golden: setup  ## compute the golden key hashes with real Spark
