@@ -1,6 +1,6 @@
 -- The tables of all namespaces or of one, each with its head.
 -- name: list_table_heads
-select t.*, s.columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at,
+select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at,
        r.suite_name, r.suite_version, r.suite_hash
 from lake."table" t
 join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
