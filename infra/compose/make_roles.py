@@ -20,11 +20,13 @@ declare
     found record;
 begin
     for found in select c.oid::regclass as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                 where n.nspname = 'public' and c.relkind in ('r', 'p', 'v') loop
+                 where n.nspname = 'public' and c.relkind in ('r', 'p', 'v')
+                   and c.relowner <> {user}::regrole loop
         execute format('alter table %s owner to %I', found.name, {user});
     end loop;
     for found in select t.oid::regtype as name from pg_type t join pg_namespace n on n.oid = t.typnamespace
-                 where n.nspname = 'public' and t.typtype = 'e' loop
+                 where n.nspname = 'public' and t.typtype = 'e'
+                   and t.typowner <> {user}::regrole loop
         execute format('alter type %s owner to %I', found.name, {user});
     end loop;
 end $own$
@@ -55,7 +57,8 @@ def make_user(owner_url: str, user: str, password: str) -> None:
 
 
 def give_database(owner_url: str, url: str) -> None:
-    """The URL's database, and all that a superuser has made in it before, is the URL's user's."""
+    """The URL's database, and all that a superuser has made in it before, is the URL's user's. What is already is not
+    touched: to change an owner locks the table, and Airflow may be at work."""
     user, _ = login_of(url)
     database = str(conninfo.conninfo_to_dict(url)["dbname"])
     with psycopg.connect(conninfo.make_conninfo(owner_url, dbname=database)) as admin:
