@@ -1,4 +1,5 @@
-"""Tells Spark how large the rows are that Python makes, and asks it how large it takes a frame to be.
+"""Tells Spark how large the rows are that Python makes, and asks it how large it takes a frame to be, and of how many
+parts.
 
 Spark knows nothing of what a function makes of its rows: it takes as many for granted as went in. From its estimates
 follow which side of a join is sent to all executors, and how many tasks a shuffle has.
@@ -22,6 +23,7 @@ _LARGE_BYTES = 2**40
 """Beyond this Spark makes no difference that would be worth the numbers."""
 
 _MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
+_MOVES_ROWS = ("AdaptiveSparkPlan", "Exchange")
 _UNKNOWN_BYTES = 2**50
 """Of what it cannot estimate Spark says that it is larger than anything."""
 
@@ -69,6 +71,23 @@ def estimated_bytes(frame: Any) -> int | None:
     read = sum(_bytes_of(each) * _row_bytes_of(plan) // _row_bytes_of(each) for each in _what_is_read(plan))
     size_bytes = min(_bytes_of(plan), read)
     return size_bytes if size_bytes < _UNKNOWN_BYTES else None
+
+
+def partition_count(frame: Any) -> int | None:
+    """Of how many partitions a classic frame is; None where rows change places on the way, for Spark may decide it
+    then."""
+    # A frame is planned once: what was cached since then, only a frame of its own knows.
+    execution = frame.select("*")._jdf.queryExecution()
+    if any(word in node.nodeName() for node in _nodes(execution.executedPlan()) for word in _MOVES_ROWS):
+        return None
+    return int(execution.toRdd().getNumPartitions())
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    children = plan.children()
+    for place in range(children.size()):
+        yield from _nodes(children.apply(place))
 
 
 def _what_is_read(plan: Any) -> Iterator[Any]:

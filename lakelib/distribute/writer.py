@@ -17,8 +17,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
 from lakelib.distribute.conditions import named
-from lakelib.distribute.sessions import parallelism, quick_batches
-from lakelib.distribute.sizes import estimated_bytes
+from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
+from lakelib.distribute.sizes import estimated_bytes, partition_count
 from lakelib.distribute.tasks import MESSAGE_DDL, Message, writing_task
 from lakelib.distribute.told import error_told
 from lakelib.model.files import NewFile
@@ -54,10 +54,9 @@ def write_frame(
     """Writes the frame's rows, which have that schema, and about so many bytes where that is known better than Spark
     does. An error leaves no file behind that a task has told of."""
     estimate = cache(lambda: estimated_bytes(frame) if size_bytes is None else size_bytes)
-    if is_shuffled(work, distribution, estimate):
-        shuffled = _by_bucket(frame, schema, work, estimate())
-        return gather(work, _messages_of(shuffled, schema, work))
-    if distribution == "auto":
+    if is_shuffled(work, distribution, estimate) or _has_many_runs(frame, work, distribution):
+        frame = _by_bucket(frame, schema, work, estimate())
+    elif distribution == "auto" and not work.target.primary_key:
         frame = _by_few_tasks(frame, estimate())
     return gather(work, _messages_of(frame, schema, work))
 
@@ -119,8 +118,17 @@ def is_shuffled(work: WriteWork, distribution: str, estimate: Callable[[], int |
     return takes_part and (estimate() or 0) > MOST_RUNS * _RUN_BYTES
 
 
+def _has_many_runs(frame: Any, work: WriteWork, distribution: str) -> bool:
+    """Whether a frame of rows with keys, however small, has more partitions than should be runs."""
+    if distribution != "auto" or not work.target.primary_key or is_connect(frame.sparkSession):
+        return False
+    count = partition_count(frame)
+    return count is None or count > MOST_RUNS
+
+
 def _by_few_tasks(frame: Any, size_bytes: int | None) -> Any:
-    """Small frames of many partitions would become a great many tiny files."""
+    """Small frames of many partitions would become a great many tiny files. Not for rows with keys: a task is given
+    partitions that are near to it, whatever their order."""
     if size_bytes is None:
         return frame
     slots = min(parallelism(frame.sparkSession), MOST_RUNS)

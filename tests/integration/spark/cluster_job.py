@@ -93,6 +93,17 @@ def write_a_join(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict
     return {"tasks": max(tasks), "builds_left": "BuildLeft" in plan, **_seen(spark, table)}
 
 
+def write_a_cached_frame(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """100 keys in each of 23 partitions, which two executors hold: the last partition is the newest."""
+    table, number = lake.table(given["table"]), sf.col("id")
+    key, version = (number % 100).alias("id"), sf.floor(number / 100).cast("int").alias("version")
+    cached = spark.range(0, 2_300, 1, 23).select(key, version).withColumn("day", (sf.col("id") % 2).cast("int")).cache()
+    cached.count()
+    table.upsert(cached)
+    cached.unpersist(blocking=True)
+    return _seen(spark, table)
+
+
 def _write(spark: SparkSession, lake: Lake, given: dict[str, Any], act: _Act) -> dict[str, Any]:
     table = lake.table(given["table"])
     rows = _rows(spark, 0, given["rows"], 1)
@@ -151,7 +162,8 @@ def main() -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
-        jobs = (live, write_slowly, write_with_failures, write_with_a_straggler, read_files, write_a_join)
+        writes = (write_slowly, write_with_failures, write_with_a_straggler, write_a_join, write_a_cached_frame)
+        jobs = (live, read_files, *writes)
         serve({job.__name__: lambda given, job=job: json.dumps(job(spark, lake, given)).encode() for job in jobs})
     spark.stop()
 

@@ -106,6 +106,12 @@ def test_a_join_of_scans_is_written_by_few_tasks_and_the_small_side_is_sent_arou
     assert found == sums(dict.fromkeys(range(20_000), 2))
 
 
+def test_of_a_frame_that_executors_hold_the_last_partition_wins(driver: Program, table: Table) -> None:
+    found = json.loads(driver.order("write_a_cached_frame", table=table.name).read())
+    assert found == sums(dict.fromkeys(range(100), 22))
+    check_files(table)
+
+
 def upserted() -> dict[int, int]:
     rows = dict.fromkeys(range(9_000), 1) | dict.fromkeys(range(9_000, 12_000), 2)
     return rows | dict.fromkeys(range(11_000, 11_500), 3)
