@@ -22,7 +22,7 @@ from lakelib.errors import DecidedError, RetryableError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, stage_partition
+from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
@@ -122,6 +122,7 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
         found = find_attempt(lake.runtime, work.table, work.key)
         if found is not None:
             check_same_work(work.table, spec, job.partition, work.key, found)
+            found = None if is_overtaken(lake.runtime, found) else found
         if found is not None and _is_settled(lake, work, found):
             return _told(lake, work, found.commit_id, adopted=True)
         return _carried_out(lake, work, found, given_session)
@@ -245,7 +246,8 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
         merge_schema=work.spec.write.merge_schema,
         explicit_cast=work.spec.write.explicit_cast,
     )
-    return replace(request, refuse_empty=not _may_be_empty(work.spec))
+    own = [read.snapshot_id for read in reads if read.table_id == work.table.id]
+    return replace(request, refuse_empty=not _may_be_empty(work.spec), made_from=min(own, default=None))
 
 
 # What to tell

@@ -30,6 +30,7 @@ class PinnedRead:
 
     view: str
     table: str
+    table_id: int
     snapshot_id: int
     """0 for a table without snapshots."""
 
@@ -51,7 +52,7 @@ def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[Pinne
 def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
     info = find_table(lake.runtime, name)
     snapshot = resolve_snapshot(lake.runtime, info, at)
-    return PinnedRead(view=view, table=name, snapshot_id=0 if snapshot is None else snapshot.id)
+    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=0 if snapshot is None else snapshot.id)
 
 
 @contextmanager

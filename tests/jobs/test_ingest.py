@@ -122,6 +122,90 @@ def test_a_transform_sees_source_tables_and_the_partition(shop: Shop, run_job: R
     assert head.properties[f"reads.{shop.table}"] == "1"
 
 
+def _write_running_total(shop: Shop, mode: str = "upsert") -> None:
+    """A table of balances: what a day brings is added to the highest that is there."""
+    (shop.folder / "add.sql").write_text(
+        "SELECT s.name, DATE(:partition) AS dt, s.total + coalesce(t.total, 0) AS total FROM source s\n"
+        "LEFT JOIN (SELECT name, max(total) AS total FROM totals GROUP BY name) t ON s.name = t.name\n"
+    )
+    shop.write_spec(
+        columns="name STRING, dt DATE, total BIGINT",
+        primary_key="[name, dt]",
+        sequence_by=None,
+        transform="add.sql",
+        reads=f"{{totals: {shop.table}}}",
+        write=f"{{mode: {mode}}}",
+    )
+
+
+@pytest.mark.parametrize("mode", ["upsert", "append", "overwrite"])
+def test_what_a_transform_read_of_its_own_table_is_what_its_commit_depends_on(
+    mode: str, shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    _write_running_total(shop, mode)
+    for day in ("2026-11-17", DAY):
+        shop.deliver([{"name": "all", "total": 10}], day)
+    first = _ingest(run_job, shop, 1, key="2026-11-17")
+    assert first.code == 0, first.err
+    second = _ingest(run_job, shop, 2)
+    assert (first.facts["base_snapshot"], second.facts["base_snapshot"]) == (0, 0)
+    assert _publish(lake, shop, first) == 1
+    refused = run_job("publish", "--commit", second.facts["commit"])
+    assert (refused.code, refused.facts["error"]["kind"]) == (5, "rows_added")
+    assert "since snapshot 0" in refused.err
+    anew = _ingest(run_job, shop, 2)
+    assert (anew.facts["adopted"], anew.facts["base_snapshot"]) == (False, 1)
+    assert lake.staged(UUID(second.facts["commit"])).state == "expired"
+    assert _publish(lake, shop, anew) == 2
+    assert rows_of(lake.table(shop.table), "total") == [(10,), (20,)]
+    again = _ingest(run_job, shop, 2)
+    assert (again.facts["adopted"], again.facts["state"], again.facts["snapshot"]) == (True, "published", 2)
+    assert _publish(lake, shop, again) == 2
+    assert len(lake.table(shop.table).history()) == 2
+
+
+def test_a_commit_depends_on_the_snapshot_that_its_transform_read(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    """And not on the head that it was staged at."""
+    _write_running_total(shop)
+    shop.deliver([{"name": "all", "total": 10}])
+    for version in (1, 2):
+        _publish(lake, shop, _ingest(run_job, shop, version))
+    late = _ingest(run_job, shop, 3, "--at", f"{shop.table}=1")
+    assert late.facts["base_snapshot"] == 1
+    with pytest.raises(ConflictError) as refused:
+        _publish(lake, shop, late)
+    assert refused.value.kind == "rows_added"
+
+
+def test_rows_that_went_concern_a_transform_that_read_them(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    """Wherever they were: its overwrite replaces its own partition, and no other."""
+    _write_running_total(shop, "overwrite")
+    for day in ("2026-11-17", DAY):
+        shop.deliver([{"name": "all", "total": 10}], day)
+    _publish(lake, shop, _ingest(run_job, shop, 1, key="2026-11-17"))
+    late = _ingest(run_job, shop, 2)
+    table = lake.table(shop.table)
+    table.overwrite(table.scan().to_arrow().slice(0, 0), partitions={"dt": "2026-11-17"})
+    with pytest.raises(ConflictError) as refused:
+        _publish(lake, shop, late)
+    assert refused.value.kind == "rows_removed"
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    assert rows_of(table, "dt", "total") == [(date(2026, 11, 18), 10)]
+
+
+def test_a_compaction_does_not_concern_a_transform_that_read_the_table(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    _write_running_total(shop)
+    shop.deliver([{"name": "all", "total": 10}])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    staged = _ingest(run_job, shop, 3)
+    assert lake.table(shop.table).compact(full=True) is not None
+    adopted = _ingest(run_job, shop, 3)
+    assert adopted.facts["commit"] == staged.facts["commit"]
+    _publish(lake, shop, adopted)
+    assert rows_of(lake.table(shop.table), "total") == [(30,)]
+
+
 def test_a_table_that_is_read_is_pinned_to_the_snapshot_given(
     shop: Shop, run_job: RunJob, lake: Lake, tmp_path: Path
 ) -> None:
