@@ -17,7 +17,7 @@ from jobs.common.outcome import Outcome
 from lakelib import ConflictError, Lake
 from lakelib.specs.table_spec import load_spec
 from tests.jobs.conftest import Ran, RunJob, rows_of
-from tests.jobs.ingest_support import DAY, Shop, new_shop, order
+from tests.jobs.ingest_support import DAY, FIELDS, Shop, new_shop, order
 
 
 @pytest.fixture
@@ -316,6 +316,66 @@ def test_an_empty_source_is_what_the_spec_says(
     else:
         _publish(lake, shop, ran)
         assert lake.table(shop.table).scan().count() == 0
+
+
+@pytest.mark.parametrize("files", ["json", "orc"])
+@pytest.mark.parametrize(
+    ("source_empty", "write_empty", "delivered", "found"),
+    [
+        ("skip", None, 1, "empty_transform"),
+        ("publish", "fail", 1, "empty_transform"),
+        ("fail", "skip", 1, "empty"),
+        ("fail", "publish", 1, "accept"),
+        ("fail", "publish", 0, "empty_source"),
+        ("skip", "publish", 0, "empty"),
+    ],
+)
+def test_a_transform_that_gives_no_rows_is_told_from_an_empty_source(
+    files: str,
+    source_empty: str,
+    write_empty: str | None,
+    delivered: int,
+    found: str,
+    shop: Shop,
+    run_job: RunJob,
+    spark: SparkSession,
+) -> None:
+    (shop.folder / "none.sql").write_text("SELECT * FROM source WHERE amount < 0")
+    shop.write_spec(
+        source=f"{{format: {files}, path: '{shop.landing}/{{partition}}/*.{files}', when_empty: {source_empty}}}",
+        transform="none.sql",
+        write="{mode: overwrite}" if write_empty is None else f"{{mode: overwrite, when_empty: {write_empty}}}",
+    )
+    file = shop.deliver([order(1)])
+    if files == "orc":
+        rows = spark.read.schema(FIELDS["columns"]).json(str(file))
+        rows.limit(delivered).coalesce(1).write.mode("append").orc(str(file.parent))
+    elif not delivered:
+        file.write_text("")
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.facts["error"]["kind"] if ran.code else ran.facts["outcome"]) == found, ran.err
+    if found == "empty_source":
+        assert "The source of partition" in ran.err
+    elif found == "empty_transform":
+        assert f"The transform of {shop.table} gives no rows for partition {DAY}" in ran.err
+    elif found == "empty":
+        assert ("the source has no rows" if not delivered else "the transform gives no rows") in ran.out
+
+
+@pytest.mark.parametrize(("write_empty", "found"), [("null", "accept"), ("skip", "empty"), ("fail", "empty_transform")])
+def test_a_table_made_from_others_may_have_no_rows_unless_its_spec_says_otherwise(
+    write_empty: str, found: str, shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    lake.create_table(f"{shop.table}_in", FIELDS["columns"])
+    (shop.folder / "copy.sql").write_text("SELECT * FROM o")
+    shop.write_spec(
+        source=None,
+        transform="copy.sql",
+        reads=f"{{o: {shop.table}_in}}",
+        write=f"{{mode: overwrite, when_empty: {write_empty}}}",
+    )
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.facts["error"]["kind"] if ran.code else ran.facts["outcome"]) == found, ran.err
 
 
 def test_a_new_column_in_the_source_is_an_error_or_extends_the_table(shop: Shop, run_job: RunJob, lake: Lake) -> None:
