@@ -7,8 +7,8 @@ partition:
 2. **stage_and_judge** is one Spark application: it reads, transforms and stages the rows, and lets the gate judge
    them as their readers would see them. Nobody sees them yet. Its extra link is the gate's report.
 3. **decide**: *accept* is published; *warn* is published, and **flag_warning** runs so that the grid shows it;
-   *reject* waits for a person in **review**; a source without rows ends the run here, if the spec says `when_empty:
-   skip`.
+   *reject* waits for a person in **review**; a source, or a transform, without rows ends the run here, if the spec says
+   `when_empty: skip`.
 4. **publish** makes the commit visible, in one instant. **tag** and **mark_done** follow, then **announce**: the
    asset event that wakes the tables that come after this one.
 

@@ -22,7 +22,7 @@ from lakelib.errors import DecidedError, RetryableError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, stage_partition
+from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
@@ -78,10 +78,11 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingToCommit:
-    """The source was empty, and its spec says to skip that."""
+    """The source was empty, or the transform gave no rows, and its spec says to skip that."""
 
     table: str
     partition: str
+    why: str
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class NothingToCommit:
 
     def lines(self) -> Iterator[str]:
         yield f"table       {self.table}, partition {self.partition}"
-        yield "outcome     empty: the source has no rows, and nothing was committed"
+        yield f"outcome     empty: {self.why}, and nothing was committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,7 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
         found = find_attempt(lake.runtime, work.table, work.key)
         if found is not None:
             check_same_work(work.table, spec, job.partition, work.key, found)
+            found = None if is_overtaken(lake.runtime, found) else found
         if found is not None and _is_settled(lake, work, found):
             return _told(lake, work, found.commit_id, adopted=True)
         return _carried_out(lake, work, found, given_session)
@@ -156,8 +158,8 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
     if found is None:
         check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
     arrival = _arrived(lake, work) if found is None else None
-    if arrival is not None and arrival.is_empty and not _may_be_empty(work.spec):
-        return _without_rows(work)
+    if arrival is not None and arrival.is_empty and work.spec.when_empty(is_transformed=False) != "publish":
+        return _without_rows(work, is_transformed=False)
     if found is None:
         _check_gate(work)
     reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
@@ -166,12 +168,12 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
         opened_session(f"ingest {work.spec.table} {work.job.partition}", around.master, given_session) as session,
         told_progress(session, around.progress),
     ):
-        commit_id = _stage(lake, work, session, arrival, reads) if found is None else found.commit_id
-        if commit_id is None:
-            return _without_rows(work)
+        staged = _stage(lake, work, session, arrival, reads) if found is None else found.commit_id
+        if isinstance(staged, NothingToCommit):
+            return staged
         if work.suite is not None:
-            _judge(lake, commit_id, work.suite, session)
-    return _told(lake, work, commit_id, adopted=found is not None)
+            _judge(lake, staged, work.suite, session)
+    return _told(lake, work, staged, adopted=found is not None)
 
 
 def _judge(lake: Lake, commit_id: UUID, suite: Suite, session: "SparkSession") -> None:
@@ -198,16 +200,19 @@ def _arrived(lake: Lake, work: Work) -> Arrival | None:
     return arrival
 
 
-def _may_be_empty(spec: TableSpec) -> bool:
-    """A table that is made from others may well have no rows for a partition."""
-    return spec.source is None or spec.source.when_empty == "publish"
-
-
-def _without_rows(work: Work) -> NothingToCommit:
+def _without_rows(work: Work, *, is_transformed: bool) -> NothingToCommit:
     """Raises InvalidInputError where the spec says that there must be rows."""
     spec, key = work.spec, work.job.partition
-    if spec.source is not None and spec.source.when_empty == "skip":
-        return NothingToCommit(table=spec.table, partition=key)
+    if spec.when_empty(is_transformed=is_transformed) == "skip":
+        why = "the transform gives no rows" if is_transformed else "the source has no rows"
+        return NothingToCommit(table=spec.table, partition=key, why=why)
+    if is_transformed:
+        raise InvalidInputError(
+            f"The transform of {spec.table} gives no rows for partition {key}: {spec.transform_path}.",
+            kind="empty_transform",
+            remedy="Correct the query or what it reads, or say in the spec what that means: write.when_empty: skip or"
+            " publish.",
+        )
     raise InvalidInputError(
         f"The source of partition {key} of {spec.table} has no rows: {spec.source_path(key, os.environ)}.",
         kind="empty_source",
@@ -217,17 +222,19 @@ def _without_rows(work: Work) -> NothingToCommit:
 
 def _stage(
     lake: Lake, work: Work, session: "SparkSession", arrival: Arrival | None, reads: tuple[PinnedRead, ...]
-) -> UUID | None:
-    """The staged commit; None if there are no rows and there have to be some."""
+) -> UUID | NothingToCommit:
+    """The staged commit, unless there are no rows and there have to be some."""
     spec, key = work.spec, work.job.partition
     request = _request(work, arrival, reads)
-    with opened_partition(session, lake, work.table, spec, key, arrival, reads, request) as rows:
+    with opened_partition(session, lake, work.table, spec, key, arrival, reads, request) as opened:
+        has_to_have = spec.when_empty(is_transformed=opened.is_transformed) != "publish"
+        request = replace(request, refuse_empty=has_to_have)
         try:
-            return stage_partition(lake.runtime, work.table, spec, key, rows, request)
+            return stage_partition(lake.runtime, work.table, spec, key, opened.rows, request)
         except InvalidInputError as error:
             if error.kind != "empty_source":
                 raise
-            return None
+            return _without_rows(work, is_transformed=opened.is_transformed)
 
 
 def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...]) -> WriteRequest:
@@ -245,7 +252,8 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
         merge_schema=work.spec.write.merge_schema,
         explicit_cast=work.spec.write.explicit_cast,
     )
-    return replace(request, refuse_empty=not _may_be_empty(work.spec))
+    own = [read.snapshot_id for read in reads if read.table_id == work.table.id]
+    return replace(request, made_from=min(own, default=None))
 
 
 # What to tell

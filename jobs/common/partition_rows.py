@@ -30,8 +30,17 @@ class PinnedRead:
 
     view: str
     table: str
+    table_id: int
     snapshot_id: int
     """0 for a table without snapshots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRows:
+    """What a table's writes take, and who made it."""
+
+    rows: Any
+    is_transformed: bool
 
 
 def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[PinnedRead, ...]:
@@ -51,7 +60,7 @@ def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[Pinne
 def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
     info = find_table(lake.runtime, name)
     snapshot = resolve_snapshot(lake.runtime, info, at)
-    return PinnedRead(view=view, table=name, snapshot_id=0 if snapshot is None else snapshot.id)
+    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=0 if snapshot is None else snapshot.id)
 
 
 @contextmanager
@@ -64,17 +73,16 @@ def opened_partition(
     arrival: Arrival | None,
     reads: tuple[PinnedRead, ...],
     write: WriteRequest,
-) -> Iterator[Any]:
-    """The rows as a table's writes take them, as long as the block lasts. An empty source has no rows, whatever the
-    transform."""
+) -> Iterator[PartitionRows]:
+    """The rows, as long as the block lasts. An empty source has no rows, whatever the transform."""
     if spec.source is not None and (arrival is None or arrival.is_empty):
-        yield plain_schema(table.schema.columns).empty_table()
+        yield PartitionRows(rows=plain_schema(table.schema.columns).empty_table(), is_transformed=False)
         return
     rows = None
     if spec.source is not None and arrival is not None:
         rows = _open_source(session, lake, table, spec.source, arrival, write)
-    if spec.transform_path is None or (isinstance(rows, FileSource) and rows.is_empty):
-        yield rows
+    if spec.transform_path is None or (rows is not None and _is_empty(rows)):
+        yield PartitionRows(rows=rows, is_transformed=False)
         return
     views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in reads)]
     try:
@@ -83,7 +91,8 @@ def opened_partition(
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        yield open_frame(_run_query(session, _query(spec.transform_path), key), getattr(rows, "settle", None))
+        frame = _run_query(session, _query(spec.transform_path), key)
+        yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)
     finally:
         for view in views:
             session.catalog.dropTempView(view)
@@ -101,6 +110,11 @@ def _open_source(
         where=None,
     )
     return open_rows_of_files(session, lake, table, files, write, arrival.files)
+
+
+def _is_empty(rows: FileSource | FrameSource) -> bool:
+    """Files that only Spark reads have to be read for it, up to the first row."""
+    return rows.is_empty if isinstance(rows, FileSource) else bool(rows.frame.isEmpty())
 
 
 def _frame_of(rows: FileSource | FrameSource, table: TableInfo, values: Mapping[str, str]) -> Any:

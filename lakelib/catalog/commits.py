@@ -218,6 +218,7 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             "new_columns": columns_to_list(proposal.new_schema) if proposal.new_schema else None,
             "reads_whole_table": proposal.read_scope.whole_table,
             "reads_where": None if where is None else reads_where_to_json(where, proposal.partition_column_ids),
+            "rows_from_base": proposal.read_scope.rows_from_base,
             "application": key.application if key else None,
             "version": key.version if key else None,
             "patience_ms": str(_LOCK_PATIENCE_MS),
@@ -232,8 +233,9 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
 
 
 def _reads_json(scope: ReadScope) -> dict[str, Any]:
+    has_read = scope.whole_table or scope.own_partitions or scope.rows_from_base
     return {
-        "has_read": scope.whole_table or scope.own_partitions or bool(scope.partition_ids) or scope.where is not None,
+        "has_read": has_read or bool(scope.partition_ids) or scope.where is not None,
         "read_partition_ids": list(scope.partition_ids),
         "reads_own_partitions": scope.own_partitions,
     }
@@ -346,6 +348,13 @@ def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Att
     """The commit that counts for this work: one that has published it, else the newest that has not expired."""
     row = catalog.one("find_attempt", _work(table, key))
     return None if row is None else attempt_from_row(row)
+
+
+def is_overtaken(catalog: Catalog, commit_id: UUID) -> bool:
+    """Whether the commit is staged, and was made from rows of its table that others have changed since."""
+    row = catalog.one("is_overtaken", {"commit_id": commit_id})
+    assert row is not None
+    return bool(row["is_overtaken"])
 
 
 def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:

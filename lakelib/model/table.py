@@ -163,6 +163,8 @@ class ReadScope:
     """Also the partitions that come into being until the publish, where this may be TRUE."""
     own_partitions: bool = False
     """Also the partitions of the commit's own files, new ones too."""
+    rows_from_base: bool = False
+    """Also all rows of the base, from which its own were made. An overwrite replaces no more for that."""
 
 
 NO_READ = ReadScope()

@@ -27,6 +27,12 @@ def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Att
     return commits.find_attempt(runtime.catalog, table, key)
 
 
+def is_overtaken(runtime: Runtime, found: Attempt) -> bool:
+    """Whether what was found waits in vain: its rows were made from those of its own table, and others have changed
+    them since. The work is to be done anew; to stage it ends what was found."""
+    return commits.is_overtaken(runtime.catalog, found.commit_id)
+
+
 def check_same_work(table: TableInfo, spec: TableSpec, partition: str, key: IdempotencyKey, found: Attempt) -> None:
     """Raises InvalidInputError unless what was found under the key is this work: of the same partition and, in the same
     version, made in the same way. Nothing would be loaded, and nobody would know."""

@@ -44,6 +44,9 @@ class WriteRequest:
     """The Spark session that has the rows, and judges them; None for in process."""
     refuse_empty: bool = False
     """No rows are an error."""
+    made_from: int | None = None
+    """The snapshot of the table itself that the rows were made from, 0 for one without snapshots: the commit depends on
+    all that was there. None for rows that come from elsewhere."""
 
 
 def parse_request(

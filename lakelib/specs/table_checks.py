@@ -121,6 +121,12 @@ def _rows(spec: "TableSpec") -> Iterator[Problem]:
         )
     if spec.reads and spec.transform is None:
         yield Problem(place=("reads",), found="views without a transform", expected="a transform that uses them")
+    if spec.write.when_empty is not None and spec.transform is None:
+        yield Problem(
+            place=("write", "when_empty"),
+            found=f"{spec.write.when_empty} without a transform",
+            expected="a transform, or source.when_empty",
+        )
 
 
 def _files(spec: "TableSpec") -> Iterator[Problem]:
@@ -242,7 +248,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("columns", "partition_by", "partition"), _partition),
     (("partition", "write"), _strict),
     (("options",), _options),
-    (("source", "transform", "reads"), _rows),
+    (("source", "transform", "reads", "write"), _rows),
     (("transform", "gate"), _files),
     (("table", "schedule"), _schedule),
     (("schedule", "partition"), _ticks),

@@ -135,6 +135,7 @@ Buckets = Annotated[
     BeforeValidator(_buckets),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
 ]
+WhenEmpty = Literal["fail", "skip", "publish"]
 CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]
 
@@ -196,7 +197,7 @@ class Source(Part):
     arrival: Arrival = Field(
         default=Arrival(), description="When the files are complete, and how long to wait for them."
     )
-    when_empty: Literal["fail", "skip", "publish"] = Field(
+    when_empty: WhenEmpty = Field(
         default="fail",
         description="What a source without rows means: fail is an error, skip commits nothing, publish commits that"
         " there are none (an overwrite empties its target).",
@@ -220,6 +221,11 @@ class Write(Part):
         default="key",
         description="What an overwrite replaces: key is the run's partition, dynamic the partitions that the rows are"
         " in, all the whole table. Other modes replace nothing.",
+    )
+    when_empty: WhenEmpty | None = Field(
+        default=None,
+        description="What it means that the transform gives no rows, in the same words as source.when_empty. null: fail"
+        " where the source has rows, publish where there is no source.",
     )
 
 

@@ -39,6 +39,7 @@ from lakelib.specs.table_fields import (
     TableName,
     Text,
     ViewName,
+    WhenEmpty,
     Write,
 )
 from lakelib.specs.templates import fill_places, fill_variables, plain_folder
@@ -50,6 +51,7 @@ _MAKES_NO_ROWS: Mapping[str, Any] = {
         ("description", "options", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True
     ),
     "source": {"arrival": True},
+    "write": {"when_empty": True},
 }
 
 
@@ -139,6 +141,12 @@ class TableSpec(Part):
     @property
     def gate_path(self) -> Path | None:
         return None if self.gate is None else self._path.parent / self.gate
+
+    def when_empty(self, *, is_transformed: bool) -> WhenEmpty:
+        """What it means that there are no rows: that the source has none, or that the transform made none."""
+        if self.source is None or is_transformed:
+            return self.write.when_empty or ("publish" if self.source is None else "fail")
+        return self.source.when_empty
 
     def suite(self) -> Suite | None:
         """The gate's suite as its file is now. Raises InvalidInputError naming what is wrong with it."""

@@ -17,7 +17,7 @@ from jobs.common.outcome import Outcome
 from lakelib import ConflictError, Lake
 from lakelib.specs.table_spec import load_spec
 from tests.jobs.conftest import Ran, RunJob, rows_of
-from tests.jobs.ingest_support import DAY, Shop, new_shop, order
+from tests.jobs.ingest_support import DAY, FIELDS, Shop, new_shop, order
 
 
 @pytest.fixture
@@ -120,6 +120,90 @@ def test_a_transform_sees_source_tables_and_the_partition(shop: Shop, run_job: R
     head = lake.table(shop.table).head
     assert head is not None
     assert head.properties[f"reads.{shop.table}"] == "1"
+
+
+def _write_running_total(shop: Shop, mode: str = "upsert") -> None:
+    """A table of balances: what a day brings is added to the highest that is there."""
+    (shop.folder / "add.sql").write_text(
+        "SELECT s.name, DATE(:partition) AS dt, s.total + coalesce(t.total, 0) AS total FROM source s\n"
+        "LEFT JOIN (SELECT name, max(total) AS total FROM totals GROUP BY name) t ON s.name = t.name\n"
+    )
+    shop.write_spec(
+        columns="name STRING, dt DATE, total BIGINT",
+        primary_key="[name, dt]",
+        sequence_by=None,
+        transform="add.sql",
+        reads=f"{{totals: {shop.table}}}",
+        write=f"{{mode: {mode}}}",
+    )
+
+
+@pytest.mark.parametrize("mode", ["upsert", "append", "overwrite"])
+def test_what_a_transform_read_of_its_own_table_is_what_its_commit_depends_on(
+    mode: str, shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    _write_running_total(shop, mode)
+    for day in ("2026-11-17", DAY):
+        shop.deliver([{"name": "all", "total": 10}], day)
+    first = _ingest(run_job, shop, 1, key="2026-11-17")
+    assert first.code == 0, first.err
+    second = _ingest(run_job, shop, 2)
+    assert (first.facts["base_snapshot"], second.facts["base_snapshot"]) == (0, 0)
+    assert _publish(lake, shop, first) == 1
+    refused = run_job("publish", "--commit", second.facts["commit"])
+    assert (refused.code, refused.facts["error"]["kind"]) == (5, "rows_added")
+    assert "since snapshot 0" in refused.err
+    anew = _ingest(run_job, shop, 2)
+    assert (anew.facts["adopted"], anew.facts["base_snapshot"]) == (False, 1)
+    assert lake.staged(UUID(second.facts["commit"])).state == "expired"
+    assert _publish(lake, shop, anew) == 2
+    assert rows_of(lake.table(shop.table), "total") == [(10,), (20,)]
+    again = _ingest(run_job, shop, 2)
+    assert (again.facts["adopted"], again.facts["state"], again.facts["snapshot"]) == (True, "published", 2)
+    assert _publish(lake, shop, again) == 2
+    assert len(lake.table(shop.table).history()) == 2
+
+
+def test_a_commit_depends_on_the_snapshot_that_its_transform_read(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    """And not on the head that it was staged at."""
+    _write_running_total(shop)
+    shop.deliver([{"name": "all", "total": 10}])
+    for version in (1, 2):
+        _publish(lake, shop, _ingest(run_job, shop, version))
+    late = _ingest(run_job, shop, 3, "--at", f"{shop.table}=1")
+    assert late.facts["base_snapshot"] == 1
+    with pytest.raises(ConflictError) as refused:
+        _publish(lake, shop, late)
+    assert refused.value.kind == "rows_added"
+
+
+def test_rows_that_went_concern_a_transform_that_read_them(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    """Wherever they were: its overwrite replaces its own partition, and no other."""
+    _write_running_total(shop, "overwrite")
+    for day in ("2026-11-17", DAY):
+        shop.deliver([{"name": "all", "total": 10}], day)
+    _publish(lake, shop, _ingest(run_job, shop, 1, key="2026-11-17"))
+    late = _ingest(run_job, shop, 2)
+    table = lake.table(shop.table)
+    table.overwrite(table.scan().to_arrow().slice(0, 0), partitions={"dt": "2026-11-17"})
+    with pytest.raises(ConflictError) as refused:
+        _publish(lake, shop, late)
+    assert refused.value.kind == "rows_removed"
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    assert rows_of(table, "dt", "total") == [(date(2026, 11, 18), 10)]
+
+
+def test_a_compaction_does_not_concern_a_transform_that_read_the_table(shop: Shop, run_job: RunJob, lake: Lake) -> None:
+    _write_running_total(shop)
+    shop.deliver([{"name": "all", "total": 10}])
+    _publish(lake, shop, _ingest(run_job, shop, 1))
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    staged = _ingest(run_job, shop, 3)
+    assert lake.table(shop.table).compact(full=True) is not None
+    adopted = _ingest(run_job, shop, 3)
+    assert adopted.facts["commit"] == staged.facts["commit"]
+    _publish(lake, shop, adopted)
+    assert rows_of(lake.table(shop.table), "total") == [(30,)]
 
 
 def test_a_table_that_is_read_is_pinned_to_the_snapshot_given(
@@ -232,6 +316,66 @@ def test_an_empty_source_is_what_the_spec_says(
     else:
         _publish(lake, shop, ran)
         assert lake.table(shop.table).scan().count() == 0
+
+
+@pytest.mark.parametrize("files", ["json", "orc"])
+@pytest.mark.parametrize(
+    ("source_empty", "write_empty", "delivered", "found"),
+    [
+        ("skip", None, 1, "empty_transform"),
+        ("publish", "fail", 1, "empty_transform"),
+        ("fail", "skip", 1, "empty"),
+        ("fail", "publish", 1, "accept"),
+        ("fail", "publish", 0, "empty_source"),
+        ("skip", "publish", 0, "empty"),
+    ],
+)
+def test_a_transform_that_gives_no_rows_is_told_from_an_empty_source(
+    files: str,
+    source_empty: str,
+    write_empty: str | None,
+    delivered: int,
+    found: str,
+    shop: Shop,
+    run_job: RunJob,
+    spark: SparkSession,
+) -> None:
+    (shop.folder / "none.sql").write_text("SELECT * FROM source WHERE amount < 0")
+    shop.write_spec(
+        source=f"{{format: {files}, path: '{shop.landing}/{{partition}}/*.{files}', when_empty: {source_empty}}}",
+        transform="none.sql",
+        write="{mode: overwrite}" if write_empty is None else f"{{mode: overwrite, when_empty: {write_empty}}}",
+    )
+    file = shop.deliver([order(1)])
+    if files == "orc":
+        rows = spark.read.schema(FIELDS["columns"]).json(str(file))
+        rows.limit(delivered).coalesce(1).write.mode("append").orc(str(file.parent))
+    elif not delivered:
+        file.write_text("")
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.facts["error"]["kind"] if ran.code else ran.facts["outcome"]) == found, ran.err
+    if found == "empty_source":
+        assert "The source of partition" in ran.err
+    elif found == "empty_transform":
+        assert f"The transform of {shop.table} gives no rows for partition {DAY}" in ran.err
+    elif found == "empty":
+        assert ("the source has no rows" if not delivered else "the transform gives no rows") in ran.out
+
+
+@pytest.mark.parametrize(("write_empty", "found"), [("null", "accept"), ("skip", "empty"), ("fail", "empty_transform")])
+def test_a_table_made_from_others_may_have_no_rows_unless_its_spec_says_otherwise(
+    write_empty: str, found: str, shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    lake.create_table(f"{shop.table}_in", FIELDS["columns"])
+    (shop.folder / "copy.sql").write_text("SELECT * FROM o")
+    shop.write_spec(
+        source=None,
+        transform="copy.sql",
+        reads=f"{{o: {shop.table}_in}}",
+        write=f"{{mode: overwrite, when_empty: {write_empty}}}",
+    )
+    ran = _ingest(run_job, shop, 1)
+    assert (ran.facts["error"]["kind"] if ran.code else ran.facts["outcome"]) == found, ran.err
 
 
 def test_a_new_column_in_the_source_is_an_error_or_extends_the_table(shop: Shop, run_job: RunJob, lake: Lake) -> None:

@@ -85,6 +85,7 @@ create table lake.commit (
     approved_by text,
     approval_reason text,
     amendment integer not null default 0,
+    rows_from_base boolean not null default false,
     check ((application is null) = (version is null)),
     check ((state = 'published') = (snapshot_id is not null)),
     check ((state = 'staged') = (decided_at is null)),

@@ -167,6 +167,10 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"transform": "no.sql"}, "field transform: found 'no.sql'; expected a file; there is none at /"),
         ({"gate": "no.yaml"}, "field gate: found 'no.yaml'; expected a file; there is none at /"),
         ({"reads": "{c: shop.customers}"}, "field reads: found views without a transform; expected a transform"),
+        (
+            {"write": "{when_empty: skip}"},
+            "field write.when_empty: found skip without a transform; expected a",
+        ),
         ({"reads": "{c: customers}"}, "field reads.c: found 'customers'; expected a table as namespace.name"),
         ({"reads": "{source: shop.c}"}, "field reads.source: found 'source'; expected another name than 'source'"),
         ({"reads": "{a b: shop.c}"}, "field reads.a b: found 'a b'; expected a name of letters, digits and _."),

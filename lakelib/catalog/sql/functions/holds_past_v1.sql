@@ -3,7 +3,7 @@
 create function lake.holds_past_v1(own lake.commit) returns boolean
 language plpgsql stable as $$
 begin
-    return own.reads_whole_table or own.reads_where is not null
+    return own.reads_whole_table or own.rows_from_base or own.reads_where is not null
         or exists (select from lake.commit_read r where r.commit_id = own.id)
         or exists (select from lake.commit_removal r where r.commit_id = own.id)
         or exists (select from lake.verdict v where v.commit_id = own.id and (v.judges_partitions or v.judges_table));

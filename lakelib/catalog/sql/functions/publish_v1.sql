@@ -276,7 +276,7 @@ begin
             join lake.commit other on other.id = o.commit_id
             where r.commit_id = own.id and other.state = 'staged' and other.kind <> 'compact');
     end if;
-    if own.reads_whole_table then
+    if own.reads_whole_table or own.rows_from_base then
         rows_added := exists (
             select from lake.data_file f where f.table_id = own.table_id
               and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
@@ -315,8 +315,10 @@ begin
         (3, 'input_gone', happened.input_gone and not rebases and (own.kind <> 'overwrite' or happened.rows_removed)),
         -- What was made from rows does not know those that have come since.
         (4, 'rows_added', happened.rows_added and not rebases),
-        -- Where rows have an order of their own, a mark that outlives its row would hide later ones.
-        (5, 'rows_removed', happened.rows_removed and not rebases and cardinality(home.sequence_by) > 0)
+        -- Where rows have an order of their own, a mark that outlives its row would hide later ones. What was made from
+        -- rows that are gone may not be what would be made now.
+        (5, 'rows_removed', happened.rows_removed and not rebases
+                            and (cardinality(home.sequence_by) > 0 or own.rows_from_base))
     ) as rule (place, reason, holds) where rule.holds;
     if reasons is not null then
         perform lake.refuse_v1(own, home, 'conflict', jsonb_build_object('reasons', reasons));

@@ -76,16 +76,17 @@ begin
         values (own_table, (proposal ->> 'schema_id')::integer, proposal -> 'new_columns') on conflict do nothing;
     end if;
     insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
-                             reads_where, application, version, attempt, summary, properties)
+                             reads_where, rows_from_base, application, version, attempt, summary, properties)
     select p.id, p.table_id, p.kind, 'staged', p.base_snapshot_id, p.base_schema_id, p.schema_id, p.reads_whole_table,
-           p.reads_where, p.application, p.version,
+           p.reads_where, coalesce(p.rows_from_base, false), p.application, p.version,
            1 + coalesce((select max(c.attempt) from lake.commit c
                          where c.table_id = p.table_id and c.application = p.application and c.version = p.version
                            and c.state = 'staged'), 0),
            p.summary, p.properties - array['approved_by', 'approval_reason']
     from jsonb_to_record(proposal) as p (
         id uuid, table_id bigint, kind text, base_snapshot_id bigint, base_schema_id integer, schema_id integer,
-        reads_whole_table boolean, reads_where jsonb, application text, version bigint, summary jsonb, properties jsonb)
+        reads_whole_table boolean, reads_where jsonb, rows_from_base boolean, application text, version bigint,
+        summary jsonb, properties jsonb)
     on conflict (id) do nothing;
     if not found then
         return false;

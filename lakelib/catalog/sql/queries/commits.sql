@@ -70,6 +70,16 @@ where table_id = %(table_id)s and application = %(application)s
   and (state = 'published' and version >= %(version)s or state in ('staged', 'rejected') and version = %(version)s)
 order by state = 'published' desc, version, staged_at desc, id limit 1;
 
+-- Whether a staged commit was made from rows of its table that others have changed since its base.
+-- name: is_overtaken
+select exists (
+    select from lake.commit c join lake.data_file f on f.table_id = c.table_id
+    where c.id = %(commit_id)s and c.state = 'staged' and c.rows_from_base
+      and (f.added_snapshot > c.base_snapshot_id and f.sequence > c.base_snapshot_id
+           or f.removed_snapshot > c.base_snapshot_id and not exists (
+                  select from lake.snapshot s
+                  where s.table_id = f.table_id and s.id = f.removed_snapshot and s.kind = 'compact'))) as is_overtaken;
+
 -- A verdict is kept with its commit.
 -- name: judge
 select lake.judge_v1(%(verdict)s, %(rejection)s) as answer;
