@@ -118,6 +118,7 @@ class Question:
         raise NotImplementedError
 
     def merge(self, left: Answer, right: Answer) -> Answer:
+        """Of two heaps. What is asked in one place has one heap, and is never asked this."""
         raise NotImplementedError
 
 
@@ -252,9 +253,6 @@ class Quantiles(Question):
             return Answer(numbers=(None,) * len(self.shares))
         return Answer(numbers=tuple(_quantile(numbers, ends, share, self.interpolation) for share in self.shares))
 
-    def merge(self, left: Answer, right: Answer) -> Answer:
-        raise NotImplementedError
-
 
 def _in_order(rows: pa.Table) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """The numbers in order, and of each how many rows have it or a lower one."""
@@ -315,6 +313,3 @@ class FarFromMean(Question):
             far = np.abs(scores) >= abs(self.threshold) if self.double_sided else scores >= self.threshold
         counted = rows.filter(array_of_mask(far))
         return Answer(unexpected=int(counts[far].sum()), sample=_repeated_sample(counted, self.sample))
-
-    def merge(self, left: Answer, right: Answer) -> Answer:
-        raise NotImplementedError

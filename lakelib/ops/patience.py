@@ -83,7 +83,7 @@ class Patience:
     def give_up(self) -> NoReturn:
         raise GaveUpError(
             f"{self._what}: the table was busy for {self.waited_seconds:.1f} s. Nothing was published.",
-            remedy="Try again. If it lasts, find out in pg_locks who holds the table's row.",
+            remedy="Try again. If it lasts: lake.waiting tells who stands in line, pg_locks who holds the table's row.",
         )
 
 

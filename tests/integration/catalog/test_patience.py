@@ -13,6 +13,8 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
+from lakelib.ops import commit as committing
+from lakelib.ops import compact as compaction
 from lakelib.ops import judge as judging
 from lakelib.ops import patience
 from lakelib.ops.turn import Turn
@@ -162,6 +164,71 @@ def test_a_judgement_by_hand_gets_through_beside_writers_that_never_pause(
     assert len(others) < 5
     for other in others:
         other.join(20)
+
+
+def test_who_has_to_wait_anyway_judges_once_others_have_published(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, other = table._runtime.catalog, uuid4()
+    verdicts: list[object] = []
+    judge = committing.judge
+    monkeypatch.setattr(committing, "judge", lambda *given: verdicts.append(given) or judge(*given))
+    commits.take_turn(catalog, table._info.id, other)
+    writing = threading.Thread(target=lambda: table.upsert(rows({2: ("mon", 2)}), gate=gate()))
+
+    writing.start()
+    wait_until(lambda: bool(commits.list_commits(catalog, table._info.id, ["staged"], 10)))
+    time.sleep(0.2)
+    assert verdicts == []
+    before = table.stage_upsert(rows({3: ("mon", 3)}))
+    commits.publish(catalog, [before.id], epoch=1, turn=other)
+    writing.join(20)
+
+    assert len(verdicts) == 1
+    assert read(table) == {1: ("mon", 1), 2: ("mon", 2), 3: ("mon", 3)}
+
+
+def test_a_compaction_whose_files_are_gone_does_not_wait_for_others(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are alone for longer than it is patient."""
+    table.upsert(rows({1: ("mon", 2)}))
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (1.0,))
+    rewrite = compaction._rewrite
+
+    def be_overtaken(*given: Any) -> Any:
+        rewritten = rewrite(*given)
+        table.overwrite(rows({1: ("mon", 9)}), partitions="all")
+        commits.take_turn(table._runtime.catalog, table._info.id, uuid4())
+        return rewritten
+
+    monkeypatch.setattr(compaction, "_rewrite", be_overtaken)
+
+    assert table.compact(full=True).snapshots == ()
+    assert read(table) == {1: ("mon", 9)}
+
+
+@pytest.mark.parametrize(("longest_seconds", "rounds"), [(-1.0, 1), (60.0, 4)])
+def test_a_compaction_that_has_waited_leaves_what_it_lost_to_the_next_one(
+    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch, longest_seconds: float, rounds: int
+) -> None:
+    table.upsert(rows({1: ("mon", 2)}))
+    monkeypatch.setattr(compaction, "_LONGEST_WAIT_SECONDS", longest_seconds)
+    rewrite = compaction._rewrite
+    values = iter(range(10, 100))
+
+    def be_overtaken(*given: Any) -> Any:
+        rewritten = rewrite(*given)
+        table.overwrite(rows({1: ("mon", next(values))}), partitions="all")
+        table.upsert(rows({1: ("mon", next(values))}))
+        return rewritten
+
+    monkeypatch.setattr(compaction, "_rewrite", be_overtaken)
+
+    result = table.compact(full=True)
+
+    assert result.units_skipped > 0
+    assert next(values) == 10 + 2 * rounds
 
 
 def test_a_turn_that_comes_to_nothing_is_over(table: lakelib.Table) -> None:
