@@ -325,11 +325,11 @@ def test_a_damaged_file_ends_a_backup_and_its_holds(
     path = next(iter(table.files())).path
     stored.write_bytes(path, stored.read_bytes(path) + b"!")
     holders = "select distinct holder from lake.lease"
-    before = catalog.execute(holders).fetchall()
+    before = set(catalog.execute(holders))
     with pytest.raises(CorruptionError):
         lake.backup(f"{folder}/backup", with_files=True, tables=[table.name])
     assert not open_storage(f"{folder}/backup", storage).exists("backup.json")
-    assert catalog.execute(holders).fetchall() == before
+    assert set(catalog.execute(holders)) <= before
 
 
 def test_the_doctor_brings_damaged_files_back_from_a_backup(

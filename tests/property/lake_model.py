@@ -295,10 +295,9 @@ class TableModel:
         return [number for number in let_go if number not in expired]
 
     def _has_read(self, proposal: Proposal) -> bool:
+        """It takes files out, or has looked for rows that there may be: for those that NULL is TRUE of nobody looks."""
         pred = proposal.read_pred
-        return bool(proposal.removed_files) or (
-            pred is not None and (bool(self.partition_by) or self.may_hold(pred, ()))
-        )
+        return bool(proposal.removed_files) or (pred is not None and pred.may_be(True, frozenset(), lambda _column: None))
 
     # What a caller means
 
