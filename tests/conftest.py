@@ -40,6 +40,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import lakelib
+from infra.spark.connect import started_server
 from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
@@ -160,6 +161,14 @@ def spark() -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Spark Connect server with two slots, in a time zone that is not UTC."""
+    settings = {"spark.sql.session.timeZone": _SPARK_SETTINGS["spark.sql.session.timeZone"]}
+    with started_server(tmp_path_factory.mktemp("connect"), settings=settings) as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -91,8 +91,9 @@ def opened_partition(
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        frame = _run_query(session, _query(spec.transform_path), key)
-        yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)
+        with _taken_literally(session):
+            frame = session.sql(_query(spec.transform_path), args={"partition": key})
+            yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)
     finally:
         for view in views:
             session.catalog.dropTempView(view)
@@ -125,12 +126,14 @@ def _frame_of(rows: FileSource | FrameSource, table: TableInfo, values: Mapping[
     return rows.filled(parse_target(table, values).constants if values else {}).frame()
 
 
-def _run_query(session: Any, query: str, key: str) -> Any:
-    """The query means what it says: Spark would put `${env:NAME}`, a variable of the environment, into its text."""
+@contextmanager
+def _taken_literally(session: Any) -> Iterator[None]:
+    """Meanwhile a query means what it says: Spark would put `${env:NAME}`, a variable of the environment, into its
+    text. Over Spark Connect it looks at the text whenever the rows are computed."""
     before = session.conf.get(_SUBSTITUTION, None)
     session.conf.set(_SUBSTITUTION, "false")
     try:
-        return session.sql(query, args={"partition": key})
+        yield
     finally:
         if before is None:
             session.conf.unset(_SUBSTITUTION)

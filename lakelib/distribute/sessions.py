@@ -1,11 +1,13 @@
 """What a Spark session is asked about itself, classic or over Spark Connect."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -15,8 +17,13 @@ from lakelib.errors import InvalidInputError
 _SHARED_SCHEMES = ("file", "hdfs")
 """Storages that stock Spark reaches by itself under the names that lakelib gives them."""
 
+_MANY_NUMBERS = "EXPLAIN SELECT id FROM range(0, 1000000)"
+_SPLITS = re.compile(r"\bRange \(.*\bsplits=(\d+)")
 _GUESSED_PARALLELISM = 8
 """Of a Spark Connect server that does not say how many tasks it runs at once."""
+
+_told_parallelism: "WeakKeyDictionary[SparkSession, int]" = WeakKeyDictionary()
+"""What servers have said, by session."""
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -42,8 +49,11 @@ def parallelism(session: SparkSession) -> int:
     """How many tasks run at once."""
     if not is_connect(session):
         return int(session.sparkContext.defaultParallelism)
-    known: Any = session.conf.get("spark.default.parallelism", None)
-    return int(known) if known else _GUESSED_PARALLELISM
+    if session not in _told_parallelism:
+        # No client may ask for the number; but Spark makes as many parts of numbers, and its plan says so.
+        found = _SPLITS.search(str(session.sql(_MANY_NUMBERS).collect()[0][0]))
+        _told_parallelism[session] = int(found[1]) if found else _GUESSED_PARALLELISM
+    return _told_parallelism[session]
 
 
 def checked_session(session: Any) -> SparkSession:

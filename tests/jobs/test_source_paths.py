@@ -279,7 +279,7 @@ def _spec(name: str, folder: str, format: str, path: str, more: Mapping[str, str
 def test_every_way_gives_the_same_rows_or_refuses_the_same(
     what: str, format: str, local: Place, ingest: Ingest
 ) -> None:
-    _check_ways(CASES[what], format, local, ingest, PATHS)
+    check_ways(CASES[what], format, local, ingest, PATHS)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -295,10 +295,10 @@ def test_every_way_gives_the_same_rows_or_refuses_the_same(
     ],
 )
 def test_a_source_on_s3_is_as_good_as_a_local_one(what: str, format: str, s3: Place, ingest: Ingest) -> None:
-    _check_ways(CASES[what], format, s3, ingest, ("plain", "transform", "large"))
+    check_ways(CASES[what], format, s3, ingest, ("plain", "transform", "large"))
 
 
-def _check_ways(case: Case, format: str, place: Place, ingest: Ingest, paths: Sequence[str]) -> None:
+def check_ways(case: Case, format: str, place: Place, ingest: Ingest, paths: Sequence[str]) -> None:
     if format not in case.formats:
         return
     folder = place.deliver(case, format)

@@ -1,20 +1,13 @@
 """Spark Connect: the client has no JVM, and the server's tasks read and write the lake all the same."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
 
-from infra.spark.standalone import die_with_parent, spark_environment, spark_home
 from lakelib import Lake, Table
 from tests.integration.spark.connect_job import ZONE
 from tests.integration.spark.program import started_program
@@ -23,46 +16,8 @@ from tests.spark.constant_writer import all_values, raws_by_type
 
 SCRIPT = Path(__file__).with_name("connect_job.py")
 SCHEMA = "id BIGINT, day STRING, moment TIMESTAMP, clock TIMESTAMP_NTZ, nested ARRAY<STRUCT<version: INT>>"
-START_SECONDS = 60
-STOP_SECONDS = 10
 
 Run = Callable[..., pa.Table]
-
-
-@pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Spark Connect server with two slots, in another zone than its clients."""
-    folder = tmp_path_factory.mktemp("connect")
-    port = free_port()
-    settings = {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.session.timeZone": "Asia/Kolkata",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
-        "spark.ui.enabled": "false",
-    }
-    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    own = {"SPARK_NO_DAEMONIZE": "1", "SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder)}
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            [spark_home() / "sbin" / "start-connect-server.sh", "--master", "local[2]", *options],
-            env=spark_environment() | own,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
-    try:
-        wait_for_port(port, process, folder / "server.log")
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        end_group(process)
 
 
 @pytest.fixture(scope="module")
@@ -127,38 +82,6 @@ def check_values(stored: pa.Table, version: Callable[[int], int]) -> None:
         assert row["moment"].timestamp() == -2_524_608_000 + row["id"] * 3600 * 1009
         assert row["clock"] == row["moment"].astimezone(ZoneInfo(ZONE)).replace(tzinfo=None)
         assert row["nested"] == ([{"version": version(row["id"])}] if row["id"] % 2 == 0 else None)
-
-
-# The server
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"The Spark Connect server did not start:\n{log.read_text(errors='replace')[-3000:]}")
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """The script runs Spark as a child of its own: both are told, and killed if they do not heed it."""
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(STOP_SECONDS)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 SUITE = """
