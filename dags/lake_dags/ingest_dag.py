@@ -134,7 +134,8 @@ def job_settings(spec: TableSpec) -> dict[str, Any]:
 
 
 def spark_choice(spec: TableSpec) -> SparkChoice:
-    return SparkChoice(master=spec.spark.master, connection=spec.spark.connection, conf=spec.spark.conf)
+    spark = spec.spark
+    return SparkChoice(master=spark.master, remote=spark.remote, connection=spark.connection, conf=spark.conf)
 
 
 # Deciding

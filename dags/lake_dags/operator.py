@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -88,10 +89,12 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
     :param arguments: called with the context and `item`; gives the program's arguments. `--result` is put before them.
         What is not the DAG's own text is `--name=value` in one argument, or a name behind `--`: no value is an option.
     :param item: what `arguments` is told besides: the output of an earlier task, or the item of a mapped task.
-    :param runner: "spark" for spark-submit, "python" for jobs that may need no Spark.
+    :param runner: "spark" for spark-submit, unless a Spark Connect server does the work; "python" for jobs that may
+        need no Spark.
     :param returns: fields of the job's result: ids and words, not data.
     :param report: puts `--report` before them with a file in the run's folder, to which the task then has a link.
-    :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_MASTER says.
+    :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_REMOTE or
+        SPARK_MASTER says.
     :param retry_on: exit codes to retry that are final otherwise, such as 4: what is missing may come.
     """
 
@@ -150,7 +153,10 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         arguments = [str(argument) for argument in self.arguments(context, self.item)]
         target = self._target()
         self._attempt = start_job(
-            folder, lambda attempt: self._command(attempt, target, arguments), job_environment(), jobs_home()
+            folder,
+            lambda attempt: self._command(attempt, target, arguments),
+            target.environment(job_environment()),
+            jobs_home(),
         )
         self.log.info("Started %s %s in %s", self.job, " ".join(arguments), self._attempt)
         return str(self._attempt)
@@ -192,23 +198,25 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         choice = self.spark(self.item) if callable(self.spark) else self.spark
         try:
             if choice.connection is None:
-                return SparkTarget(master=self._filled(choice.master), conf=choice.conf)
+                master, remote = self._filled(choice.master), self._filled(choice.remote)
+                return SparkTarget(master=master, remote=remote, conf=choice.conf)
             connection = Connection.get(choice.connection)
-            found = target_of_connection(connection.host, connection.port, connection.extra_dejson)
+            told = (connection.host, connection.port, connection.extra_dejson, connection.password)
+            found = target_of_connection(*told)
         except InvalidInputError as error:
             raise AirflowFailException(str(error)) from None
         except ValueError as error:
             raise AirflowFailException(f"The connection {choice.connection!r} is wrong. {error}") from None
-        return SparkTarget(master=found.master, conf={**found.conf, **choice.conf})
+        return replace(found, conf={**found.conf, **choice.conf})
 
-    def _filled(self, master: str | None) -> str | None:
-        return master and fill_variables(master, os.environ, f"The master of task {self.task_id}")
+    def _filled(self, place: str | None) -> str | None:
+        return place and fill_variables(place, os.environ, f"The Spark of task {self.task_id}")
 
     def _command(self, attempt: Path, target: SparkTarget, arguments: Sequence[str]) -> list[str]:
         report = ["--report", str(attempt / REPORT_FILE)] if self.report else []
         # What the job is told ends with names, behind which there are no options.
         own = [*report, "--result", str(attempt / _RESULT_FILE)]
-        if self.runner == "spark":
+        if self.runner == "spark" and target.server is None:
             return [
                 spark_submit(),
                 *target.submit_arguments(attempt),
@@ -216,8 +224,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
                 *own,
                 *arguments,
             ]
-        master = [f"--master={target.master}"] if target.master else []
-        return [sys.executable, "-m", f"jobs.{self.job}", *own, *master, *arguments]
+        return [sys.executable, "-m", f"jobs.{self.job}", *own, *target.session_arguments(attempt), *arguments]
 
     def _read_result(self, attempt: Path) -> dict[str, Any]:
         try:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -67,9 +68,9 @@ def spark_submit() -> str:
     return str(beside) if beside.exists() else "spark-submit"
 
 
-def job_environment() -> dict[str, str]:
+def job_environment(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """This process's environment without Airflow's own settings, connections and variables, which hold keys."""
-    kept = {name: value for name, value in os.environ.items() if not _SECRET_VARIABLES.match(name)}
+    kept = {name: value for name, value in inherited.items() if not _SECRET_VARIABLES.match(name)}
     return {**kept, "PYSPARK_PYTHON": kept.get("PYSPARK_PYTHON") or sys.executable, "PYTHONUNBUFFERED": "1"}
 
 

@@ -1,5 +1,7 @@
-"""Where a Spark application runs: the master and its settings, from a spec or from an Airflow connection."""
+"""Where a Spark application runs, or the Spark Connect server that does the work of one: with its settings, from a spec
+or from an Airflow connection."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -8,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 _CONF_FILE = "spark.conf"
+_SETTINGS_FILE = "spark.json"
+_REMOTE, _TOKEN = "SPARK_REMOTE", "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_REMOTE_SCHEME = "sc://"
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkChoice:
-    """What somebody chose: a master, in which `${NAME}` is filled in, or an Airflow connection that says it."""
+    """What somebody chose: a master or a server, in which `${NAME}` is filled in, or an Airflow connection that says
+    it."""
 
     master: str | None = None
+    remote: str | None = None
     connection: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
@@ -23,11 +30,34 @@ class SparkChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkTarget:
-    """`conf` may hold tokens: it is in no repr, and reaches Spark in a file rather than as arguments."""
+    """`remote`, `token` and `conf` may hold secrets: they are in no repr, and reach the job by files and its
+    environment rather than as arguments."""
 
     master: str | None = None
-    """None: as SPARK_MASTER or Spark's own defaults say."""
+    remote: str | None = field(default=None, repr=False)
+    """The address of a Spark Connect server. Neither: as SPARK_REMOTE, SPARK_MASTER or Spark's own defaults say."""
+    token: str | None = field(default=None, repr=False)
+    """Of the server. None: as the environment says; empty: none, for one server's token is no other's business."""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def server(self) -> str | None:
+        """The Spark Connect server that does the work, if one does."""
+        return self.remote or (None if self.master else os.environ.get(_REMOTE) or None)
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Of the job: it knows of a server only if that is where its work is done."""
+        said = {_REMOTE: self.server, **({} if self.token is None else {_TOKEN: self.token})}
+        others = {name: value for name, value in inherited.items() if name not in said}
+        return others | {name: value for name, value in said.items() if value}
+
+    def session_arguments(self, folder: Path) -> list[str]:
+        """The options of a job that opens its session itself. Writes the settings into the folder, as below."""
+        master = [f"--master={self.master}"] if self.master else []
+        if not self.conf:
+            return master
+        path = _private(folder / _SETTINGS_FILE, json.dumps(dict(self.conf)))
+        return [*master, f"--spark-conf={path}"]
 
     def submit_arguments(self, folder: Path) -> list[str]:
         """The options of spark-submit. Writes the settings into the folder, for the job's owner only."""
@@ -35,30 +65,43 @@ class SparkTarget:
         arguments = ["--master", master] if master else []
         arguments += ["--deploy-mode", "client"]
         if self.conf:
-            path = folder / _CONF_FILE
-            path.touch(mode=0o600)
-            path.write_text("".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()))
+            lines = [f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()]
+            path = _private(folder / _CONF_FILE, "".join(lines))
             arguments += ["--properties-file", str(path), "--load-spark-defaults"]
         return arguments
 
 
-def target_of_connection(host: str | None, port: int | None, extra: Mapping[str, Any]) -> SparkTarget:
+def target_of_connection(
+    host: str | None, port: int | None, extra: Mapping[str, Any], password: str | None = None
+) -> SparkTarget:
     """What a connection says: its host and port are the master, such as `spark://host` and 7077, `yarn`, `local[4]` or
-    `k8s://https://host` and 443; its extra may have `conf`, Spark's settings by name, and `deploy-mode`.
+    `k8s://https://host` and 443, or a Spark Connect server, `sc://host` and 15002, whose token is the password; its
+    extra may have `conf`, Spark's settings by name, and `deploy-mode`.
 
     Raises ValueError for a deploy mode other than client: a driver elsewhere leaves no result on this machine.
     """
     if not host:
-        raise ValueError("It names no host: Spark's master, such as local[2], yarn or spark://host.")
+        raise ValueError("It names no host: Spark's master, such as local[2], yarn or spark://host, or sc://host.")
     mode = extra.get("deploy-mode", "client")
     if mode != "client":
         raise ValueError(f"Its deploy-mode is {mode!r}: jobs run in client mode, for their result is read here.")
     conf = extra.get("conf", {})
     if not isinstance(conf, Mapping):
         raise ValueError('The conf in its extra is no object: write {"conf": {"spark.executor.memory": "4g"}}.')
-    return SparkTarget(
-        master=f"{host}:{port}" if port else host, conf={str(name): _text(value) for name, value in conf.items()}
-    )
+    settings = {str(name): _text(value) for name, value in conf.items()}
+    if not host.startswith(_REMOTE_SCHEME):
+        return SparkTarget(master=f"{host}:{port}" if port else host, conf=settings)
+    name, _, parameters = host.partition("/;")
+    address = f"{name.removesuffix('/')}:{port}" if port else name
+    remote = f"{address}/;{parameters}" if parameters else address
+    return SparkTarget(remote=remote, token=password or "", conf=settings)
+
+
+def _private(path: Path, text: str) -> Path:
+    """A file that only its owner reads."""
+    path.touch(mode=0o600)
+    path.write_text(text)
+    return path
 
 
 def _text(value: Any) -> str:

@@ -29,8 +29,12 @@ _HOST = "127.0.0.1"
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_SECONDS = 90
 _STOP_SECONDS = 10
-_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-_JAVA_OPTIONS = "-XX:+ExitOnOutOfMemoryError -XX:MaxDirectMemorySize=256m -XX:MaxMetaspaceSize=384m -XX:+UseSerialGC"
+USUAL_PORT = 15002
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_JAVA_OPTIONS = (
+    "-XX:+ExitOnOutOfMemoryError -XX:MaxDirectMemorySize=256m -XX:MaxMetaspaceSize=512m -XX:+UseSerialGC"
+    " -Djava.net.preferIPv4Stack=true"
+)
 """What is out of memory answers nobody: it ends, and who watches it starts another one."""
 
 
@@ -57,6 +61,7 @@ def server_command(
         "spark.driver.maxResultSize": "256m",
         "spark.local.dir": str(folder / "blocks"),
         "spark.log.level": "WARN",
+        "spark.python.daemon.module": "infra.spark.python_daemon",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
         "spark.ui.enabled": "false",
@@ -67,10 +72,10 @@ def server_command(
     return [submit, "--class", _CLASS, "--name", "lake", "--master", f"local[{cores}]", *options, "spark-internal"]
 
 
-def server_environment(token: str | None) -> dict[str, str]:
+def server_environment(token: str | None, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Without a token: as the environment says."""
-    inherited = {name: value for name, value in spark_environment().items() if name != "SPARK_REMOTE"}
-    return inherited | {"SPARK_CONNECT_MODE": "0"} | ({} if token is None else {_TOKEN: token})
+    own = {name: value for name, value in spark_environment(inherited).items() if name != "SPARK_REMOTE"}
+    return own | {"SPARK_CONNECT_MODE": "0"} | ({} if token is None else {TOKEN: token})
 
 
 @contextmanager
@@ -151,7 +156,7 @@ def main() -> None:
     )
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="so many tasks run at once")
     parser.add_argument("--memory", default="1g", help="of the JVM; the tasks' Python has its own besides")
-    parser.add_argument("--port", type=int, default=15002, help="0 is any free one")
+    parser.add_argument("--port", type=int, default=USUAL_PORT, help="0 is any free one")
     parser.add_argument("--folder", type=Path, help="for its log and its blocks; else a temporary one")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -88,10 +88,10 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
-def spark_environment() -> dict[str, str]:
+def spark_environment(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of a Spark process of this project: this Python, this code, no port beyond the loopback."""
-    paths = (str(PROJECT), os.environ.get("PYTHONPATH", ""))
-    return os.environ | {
+    paths = (str(PROJECT), inherited.get("PYTHONPATH", ""))
+    return dict(inherited) | {
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": _HOST,
         "SPARK_DAEMON_MEMORY": "512m",

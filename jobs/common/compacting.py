@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Makes fewer and larger files of what many writes have left behind, where that is due. No answer changes, and writers and
-readers are not disturbed; safe to repeat. Without --master and SPARK_MASTER, and not under spark-submit, it runs in
-this process and needs no Spark.
+readers are not disturbed; safe to repeat. Without --master, --remote, SPARK_MASTER and SPARK_REMOTE, and not under
+spark-submit, it runs in this process and needs no Spark.
 
   python -m jobs.compact --all
   python -m jobs.compact shop.orders shop.payments --full --where "dt = '2026-11-18'"
@@ -92,10 +92,10 @@ def compact(job: CompactArguments, given_session: "SparkSession | None" = None) 
 @contextmanager
 def _session(job: CompactArguments, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
     around = job.surroundings
-    if given is None and around.master is None and _SPARK_SUBMIT not in os.environ:
+    if given is None and around.master is None and around.remote is None and _SPARK_SUBMIT not in os.environ:
         yield None
         return
-    with opened_session("compact", around.master, given) as session, told_progress(session, around.progress):
+    with opened_session("compact", around, given) as session, told_progress(session, around.progress):
         yield session
 
 

@@ -165,7 +165,7 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
     reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
     around = work.job.surroundings
     with (
-        opened_session(f"ingest {work.spec.table} {work.job.partition}", around.master, given_session) as session,
+        opened_session(f"ingest {work.spec.table} {work.job.partition}", around, given_session) as session,
         told_progress(session, around.progress),
     ):
         staged = _stage(lake, work, session, arrival, reads) if found is None else found.commit_id

@@ -1,8 +1,9 @@
 """What the command lines of all jobs have in common. Standard library only: wrong arguments are said at once."""
 
 import argparse
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ another commit, 6 rejected by the gate, 7 try again (safe with the same --idempo
 1 anything else. The folder docs has more of it in jobs.md."""
 
 
+REMOTE_VARIABLE = "SPARK_REMOTE"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """The lake that a job works on, where it runs, and how it tells of itself."""
@@ -20,6 +24,10 @@ class Surroundings:
     warehouse: str | None
     catalog: str | None = field(repr=False)
     master: str | None
+    remote: str | None = field(repr=False)
+    """The address of a Spark Connect server, which may hold a token."""
+    spark_conf: Mapping[str, str] = field(repr=False)
+    """Settings of the session."""
     result: Path | None
     progress: bool | None
     """None: if somebody is watching."""
@@ -74,7 +82,20 @@ def add_surroundings(
     group.add_argument(
         "--catalog", action=Once, help="in place of LAKE_CATALOG; the environment hides passwords, an argument does not"
     )
-    group.add_argument("--master", help=master)
+    group.add_argument("--master", action=Once, help=master)
+    group.add_argument(
+        "--remote",
+        action=Once,
+        metavar="sc://HOST:PORT",
+        help=f"a Spark Connect server, of which this process is a client ({REMOTE_VARIABLE}, which hides tokens)",
+    )
+    group.add_argument(
+        "--spark-conf",
+        action=Once,
+        type=Path,
+        metavar="FILE",
+        help="settings of the Spark session, as an object of JSON; on a server just those of spark.sql.…",
+    )
     group.add_argument(
         "--result", action=Once, type=Path, metavar="FILE", help="where to write what was done, or the error, as JSON"
     )
@@ -88,13 +109,33 @@ def add_surroundings(
 def read_surroundings(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Surroundings:
     """Ends the process with exit code 2 if the result's folder does not exist."""
     check_folder(parser, "result", given.result)
+    if given.master and given.remote:
+        parser.error("--master and --remote name two places for one session")
+    remote = given.remote or (None if given.master else os.environ.get(REMOTE_VARIABLE) or None)
+    if remote is not None and not remote.startswith("sc://"):
+        parser.error(f"--remote, or {REMOTE_VARIABLE}, is no address that begins with sc://")
     return Surroundings(
         warehouse=given.warehouse,
         catalog=given.catalog,
-        master=given.master or os.environ.get("SPARK_MASTER"),
+        master=given.master or (None if remote else os.environ.get("SPARK_MASTER")),
+        remote=remote,
+        spark_conf=_read_settings(parser, given.spark_conf),
         result=given.result,
         progress=given.progress,
     )
+
+
+def _read_settings(parser: argparse.ArgumentParser, file: Path | None) -> dict[str, str]:
+    """What is in the file is not told: it may be secret."""
+    if file is None:
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        parser.error(f"--spark-conf {file} cannot be read as JSON")
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        parser.error(f"--spark-conf {file} is no object of names and texts")
+    return found
 
 
 def check_folder(parser: argparse.ArgumentParser, option: str, file: Path | None) -> None:

@@ -105,7 +105,7 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
             if not any(commit.table_name in suites for commit in commits):
                 raise
             with (
-                opened_session("publish", around.master, given_session) as session,
+                opened_session("publish", around, given_session) as session,
                 told_progress(session, around.progress),
             ):
                 judgings = _judgings(commits, suites, session)

@@ -37,7 +37,7 @@ def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
         if done is not None:
             return Done(snapshot=done)
         with (
-            opened_session(f"{job.mode} {job.table}", around.master, given_session) as session,
+            opened_session(f"{job.mode} {job.table}", around, given_session) as session,
             told_progress(session, around.progress),
             opened_rows(session, lake, info, job.source, write) as rows,
         ):

@@ -1,5 +1,5 @@
-"""The Spark session of a job: the one that spark-submit or the environment prepares, or one of the job's own. What it
-makes of dates and moments is the same on every machine: its time zone is UTC.
+"""The Spark session of a job: the one that spark-submit prepares, one on a Spark Connect server, or one of the job's
+own. What it makes of dates and moments is the same on every machine: its time zone is UTC.
 
 Spark is loaded when a session is opened: jobs that need none do not wait for it.
 """
@@ -8,47 +8,90 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from jobs.common.parser import REMOTE_VARIABLE, Surroundings
+from jobs.common.remote import connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULT_MASTER = "local[*]"
-_PREPARED_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""What spark-submit, and who wants Spark Connect, set: the master is theirs to say."""
+_PREPARED = "PYSPARK_GATEWAY_PORT"
+"""What spark-submit sets: the master is its to say."""
 _EVERY_SECONDS = 2.0
 
 
 @contextmanager
-def opened_session(name: str, master: str | None, given: "SparkSession | None") -> Iterator["SparkSession"]:
-    """Stops the session at the end, unless it was given."""
+def opened_session(name: str, around: Surroundings, given: "SparkSession | None") -> Iterator["SparkSession"]:
+    """Stops the session at the end, unless it was given. Raises RetryableError if a Spark Connect server is lost."""
     if given is not None:
         yield given
         return
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.sql.session.timeZone", "UTC")
-    if not any(variable in os.environ for variable in _PREPARED_BY):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(master or _DEFAULT_MASTER)
-    session = builder.getOrCreate()
+    settings = {"spark.sql.session.timeZone": "UTC", **around.spark_conf}
+    if around.remote is not None and _PREPARED not in os.environ:
+        with connected(around.remote, settings) as session:
+            yield session
+        return
+    session = _started(name, around.master, settings)
     try:
         yield session
     finally:
         session.stop()
 
 
+def _started(name: str, master: str | None, settings: Mapping[str, str]) -> "SparkSession":
+    """With a JVM of its own, or that of spark-submit."""
+    from pyspark.sql import SparkSession
+
+    os.environ.pop(REMOTE_VARIABLE, None)  # PySpark would prefer it to the master that was named
+    builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
+    for setting, value in settings.items():
+        builder = builder.config(setting, value)
+    if _PREPARED not in os.environ:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master or _DEFAULT_MASTER)
+    return builder.getOrCreate()
+
+
 @contextmanager
 def told_progress(session: "SparkSession", wanted: bool | None) -> Iterator[None]:
-    """Meanwhile tells on stderr now and then how far Spark's stages are. Spark Connect does not say."""
+    """Meanwhile tells on stderr now and then how far Spark's stages are."""
     from lakelib.distribute.sessions import is_connect
 
-    if is_connect(session) or not (sys.stderr.isatty() if wanted is None else wanted):
+    if not (sys.stderr.isatty() if wanted is None else wanted):
         yield
         return
+    with _told_by_server(session) if is_connect(session) else _told_by_driver(session):
+        yield
+
+
+@contextmanager
+def _told_by_server(session: Any) -> Iterator[None]:
+    """It says by itself, every two seconds."""
+    start, last = time.monotonic(), ""
+
+    def tell(stages: Iterable[Any] | None, **rest: object) -> None:
+        nonlocal last
+        line = "; ".join(
+            f"stage {stage.stage_id}: {stage.num_completed_tasks} of {stage.num_tasks} tasks"
+            for stage in stages or ()
+            if not stage.done
+        )
+        _tell(line if line != last else "", start)
+        last = line
+
+    session.registerProgressHandler(tell)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(tell)
+
+
+@contextmanager
+def _told_by_driver(session: "SparkSession") -> Iterator[None]:
     done = threading.Event()
     teller = threading.Thread(target=_tell_until, args=(done, session), name="job-progress", daemon=True)
     teller.start()
@@ -64,10 +107,14 @@ def _tell_until(done: threading.Event, session: "SparkSession") -> None:
     tracker = session.sparkContext.statusTracker()
     while not done.is_set():
         line = progress_line(tracker)
-        if line != last and line:
-            print(f"{time.monotonic() - start:6.1f} s  {line}", file=sys.stderr, flush=True)
+        _tell(line if line != last else "", start)
         last = line
         done.wait(_EVERY_SECONDS)
+
+
+def _tell(line: str, start: float) -> None:
+    if line:
+        print(f"{time.monotonic() - start:6.1f} s  {line}", file=sys.stderr, flush=True)
 
 
 def progress_line(tracker: Any) -> str:

@@ -232,9 +232,18 @@ def _tag(spec: "TableSpec") -> Iterator[Problem]:
         )
 
 
-def _master(spec: "TableSpec") -> Iterator[Problem]:
-    if spec.spark.master is not None and spec.spark.connection is not None:
-        yield Problem(place=("spark", "connection"), found="both master and connection", expected="one of them")
+def _spark_place(spec: "TableSpec") -> Iterator[Problem]:
+    spark = spec.spark
+    said = [name for name in ("master", "remote", "connection") if getattr(spark, name) is not None]
+    if len(said) > 1:
+        yield Problem(place=("spark", said[1]), found=f"both {said[0]} and {said[1]}", expected="one of them")
+    others = [] if spark.remote is None else [name for name in spark.conf if not name.startswith("spark.sql.")]
+    if others:
+        yield Problem(
+            place=("spark", "conf", others[0]),
+            found="a setting of the server's own application",
+            expected="with remote just settings of a session: spark.sql.…",
+        )
 
 
 def _columns(spec: "TableSpec") -> str:
@@ -255,6 +264,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("source", "partition"), _own_files),
     (("publish", "partition_by", "partition"), _mark_done),
     (("publish", "partition"), _tag),
-    (("spark",), _master),
+    (("spark",), _spark_place),
 )
 """The fields that a check rests on, and the check."""

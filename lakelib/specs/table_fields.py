@@ -357,15 +357,32 @@ class Maintenance(Part):
     )
 
 
+def _remote(text: str) -> str:
+    if not re.match(r"sc://[^/;\s]+|\$\{", text):
+        raise ValueError("an address that begins with sc://, such as sc://host:15002")
+    if ";token=" in text.casefold():
+        raise ValueError("an address without a token: the environment has it, as SPARK_CONNECT_AUTHENTICATE_TOKEN")
+    return text
+
+
 class Spark(Part):
     """Where the work runs."""
 
     master: WithVariables | None = Field(
         default=None, description="Spark's master, such as local[2], yarn or spark://host:7077; ${NAME} is filled in."
     )
-    connection: Text | None = Field(default=None, description="The id of an Airflow connection that says the master.")
+    remote: Annotated[WithVariables, AfterValidator(_remote)] | None = Field(
+        default=None,
+        description="A Spark Connect server that stays, such as sc://host:15002; ${NAME} is filled in. The task is a"
+        " client of it, and starts no JVM.",
+    )
+    connection: Text | None = Field(
+        default=None, description="The id of an Airflow connection that says the master or the server."
+    )
     conf: Annotated[Options, AfterValidator(_without_environment)] = Field(
-        default={}, description="Spark's own settings, such as spark.executor.memory: 4g."
+        default={},
+        description="Spark's own settings, such as spark.executor.memory: 4g; with remote just those of a session,"
+        " spark.sql.….",
     )
     timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
 

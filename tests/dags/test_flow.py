@@ -12,7 +12,14 @@ import pytest
 from .conftest import Lab, Place
 
 _STAND_INS = Path(__file__).with_name("stand_ins")
-DAYS, AFTER, WHOLE = "ingest__a__days", "ingest__a__after", "ingest__a__whole"
+DAYS, AFTER, WHOLE, KEPT = "ingest__a__days", "ingest__a__after", "ingest__a__whole", "ingest__a__kept"
+SERVER = {
+    "conn_type": "spark",
+    "host": "sc://server",
+    "port": 15002,
+    "password": "secret",
+    "extra": {"conf": {"a": "b"}},
+}
 PUBLISH = {"option": "publish", "reason": "known and harmless", "user": "anna"}
 DISCARD = {"option": "discard", "reason": "", "user": "anna"}
 
@@ -41,7 +48,7 @@ class Shop:
 
 
 def _key(name: str) -> str:
-    return f"2026-11-{name[1:]}"
+    return name if name == "all" else f"2026-11-{name[1:]}"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +58,8 @@ def shop(open_lab: Callable[..., Lab], place: Place) -> Shop:
         "LAKE_JOBS": _STAND_INS,
         "STAND_INS": place.folder,
         "SPARK_HOME": _STAND_INS,
+        "AIRFLOW_CONN_KEPT": json.dumps(SERVER),
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": "of another server",
     }
     lab = open_lab(**{name: str(value) for name, value in settings.items()})
     assert lab("parse")["errors"] == {}
@@ -294,3 +303,22 @@ def test_a_backfill_of_nothing_that_can_be_meant_fails_at_once(shop: Shop, param
     shop.answer()
     ran = _backfill(shop, **params)
     assert (ran["state"], ran["tasks"]["plan"], shop.calls("ingest")) == ("failed", "failed", [])
+
+
+def test_where_a_server_does_the_work_jobs_are_clients_and_only_they_know_its_token(shop: Shop) -> None:
+    shop.answer(all=["accept"])
+    (shop.place.landing / "kept").mkdir(parents=True)
+    (shop.place.landing / "kept" / "rows.parquet").touch()
+    ran = shop.lab.run(KEPT)
+    assert ran["state"] == "success"
+    conf = {"a": "b", "spark.sql.shuffle.partitions": "3"}
+    for call in (*shop.calls("ingest"), *shop.calls("publish")):
+        assert (call["submitted"], call["server"]) == (
+            False,
+            {"remote": "sc://server:15002", "token": "secret", "conf": conf},
+        )
+        assert "secret" not in " ".join(call["arguments"])
+    shop.answer(d20=["accept"])
+    assert shop.lab.run(DAYS, partition_key="2026-11-20")["state"] == "success"
+    (submitted,) = shop.calls("ingest")
+    assert (submitted["submitted"], submitted["server"]["remote"]) == (True, None)

@@ -1,5 +1,6 @@
 """Where Spark applications run, by spec and connection."""
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,50 @@ def test_settings_reach_spark_in_a_file_that_only_its_owner_reads(tmp_path: Path
     assert "secret" not in " ".join(arguments) + repr(target) + repr(SparkChoice(conf=target.conf))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text() == "spark.hadoop.token=secret\\ \\=\\ \\#1\\\\n\\n\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "remote"),
+    [
+        ("sc://head", None, "sc://head"),
+        ("sc://head", 15002, "sc://head:15002"),
+        ("sc://head/;use_ssl=true", 443, "sc://head:443/;use_ssl=true"),
+        ("sc://head:443/;use_ssl=true", None, "sc://head:443/;use_ssl=true"),
+    ],
+)
+def test_a_connection_may_be_a_server_whose_token_is_the_password(host: str, port: int | None, remote: str) -> None:
+    target = target_of_connection(host, port, {}, "secret")
+    assert (target.master, target.server) == (None, remote)
+    told = target.environment({"SPARK_REMOTE": "sc://other", "A": "b"})
+    assert told == {"A": "b", "SPARK_REMOTE": remote, "SPARK_CONNECT_AUTHENTICATE_TOKEN": "secret"}
+    assert "secret" not in repr(target)
+
+
+def test_one_servers_token_is_not_told_to_another() -> None:
+    environment = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "of the usual one"}
+    assert target_of_connection("sc://head", None, {}).environment(environment) == {"SPARK_REMOTE": "sc://head"}
+
+
+@pytest.mark.parametrize(
+    ("target", "server"),
+    [
+        (SparkTarget(), "sc://usual"),
+        (SparkTarget(remote="sc://said"), "sc://said"),
+        (SparkTarget(master="yarn"), None),
+    ],
+)
+def test_a_job_knows_of_the_server_that_does_its_work_and_of_no_other(
+    target: SparkTarget, server: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://usual")
+    assert (target.server, target.environment({"SPARK_REMOTE": "sc://usual"}).get("SPARK_REMOTE")) == (server, server)
+
+
+def test_settings_of_a_session_reach_the_job_in_a_file_too(tmp_path: Path) -> None:
+    (option,) = SparkTarget(remote="sc://head", conf={"spark.sql.a": "secret"}).session_arguments(tmp_path)
+    file = Path(option.removeprefix("--spark-conf="))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert json.loads(file.read_text()) == {"spark.sql.a": "secret"}
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r", "\f", "\r\n"])

@@ -1,6 +1,7 @@
-"""Runs a job in this process, and kills the process at one moment: `MOMENT QUERY JOB ARGUMENT…`.
+"""Runs a job in this process, and kills a process at one moment: `VICTIM MOMENT QUERY JOB ARGUMENT…`.
 
-The moment is "before" or "after" the end of the transaction in which the query of that name was executed.
+The victim is a process id, or "self". The moment is "before" or "after" the end of the transaction in which the query
+of that name was executed for the first time.
 """
 
 import importlib
@@ -14,9 +15,15 @@ import psycopg
 from lakelib.catalog.queries import query
 
 
-def arm(moment: str, name: str) -> None:
-    wanted, seen = query(name).as_string(None), False
+def arm(victim: int, moment: str, name: str) -> None:
+    wanted, seen, done = query(name).as_string(None), False, False
     execute, commit = psycopg.Cursor.execute, psycopg.Connection.commit
+
+    def kill() -> None:
+        nonlocal done
+        if not done:
+            os.kill(victim, signal.SIGKILL)
+        done = True
 
     def watching(self: Any, statement: Any, *args: Any, **keywords: Any) -> Any:
         nonlocal seen
@@ -24,22 +31,23 @@ def arm(moment: str, name: str) -> None:
         seen = seen or is_wanted
         if not (is_wanted and self.connection.autocommit):
             return execute(self, statement, *args, **keywords)
-        if moment == "after":  # a statement that is a transaction of its own
-            execute(self, statement, *args, **keywords)
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("killed")
+        if moment == "before":
+            kill()
+        executed = execute(self, statement, *args, **keywords)  # a statement that is a transaction of its own
+        kill()
+        return executed
 
     def ending(self: psycopg.Connection[Any]) -> None:
         if seen and moment == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
+            kill()
         commit(self)
         if seen:
-            os.kill(os.getpid(), signal.SIGKILL)
+            kill()
 
     psycopg.Cursor.execute = watching  # type: ignore[method-assign, assignment]
     psycopg.Connection.commit = ending  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
-    arm(sys.argv[1], sys.argv[2])
-    sys.exit(importlib.import_module(f"jobs.{sys.argv[3]}").main(sys.argv[4:]))
+    arm(os.getpid() if sys.argv[1] == "self" else int(sys.argv[1]), sys.argv[2], sys.argv[3])
+    sys.exit(importlib.import_module(f"jobs.{sys.argv[4]}").main(sys.argv[5:]))

@@ -44,7 +44,7 @@ def kill(lake: Lake) -> Kill:
             "SPARK_MASTER": "local[1]",
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        command = [sys.executable, "-m", "tests.jobs.killed_job", moment, query, job, *map(str, arguments)]
+        command = [sys.executable, "-m", "tests.jobs.killed_job", "self", moment, query, job, *map(str, arguments)]
         process = subprocess.Popen(
             command,
             cwd=ROOT,

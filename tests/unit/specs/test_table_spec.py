@@ -102,6 +102,13 @@ def test_every_field_is_read(folder: Path) -> None:
     assert (spec.retries.count, spec.retries.delay) == (2, timedelta(seconds=30))
 
 
+@pytest.mark.parametrize("remote", ["sc://host", "sc://host:15002", "sc://host:443/;use_ssl=true", "${LAKE_VAR_SPARK}"])
+def test_a_server_may_do_the_work(folder: Path, remote: str) -> None:
+    conf = "{spark.sql.shuffle.partitions: 4}"
+    spec = parse_spec(_changed(SMALL, spark=f"{{remote: '{remote}', conf: {conf}}}"), folder / "orders.yaml")
+    assert (spec.spark.remote, spec.spark.conf) == (remote, {"spark.sql.shuffle.partitions": "4"})
+
+
 def test_a_few_fields_are_enough(folder: Path) -> None:
     spec = parse_spec(SMALL, folder / "orders.yaml")
     assert (spec.write.mode, spec.write.partitions, spec.gate, spec.schedule) == ("upsert", "key", None, None)
@@ -255,6 +262,13 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"maintenance": "{expire: {keep_last: 0}}"}, "field maintenance.expire.keep_last: found 0; expected at least"),
         ({"maintenance": "{compact: true}"}, "field maintenance.compact: found true; expected a mapping."),
         ({"spark": "{master: yarn, connection: spark}"}, "found both master and connection; expected one of them."),
+        ({"spark": "{master: yarn, remote: 'sc://h'}"}, "found both master and remote; expected one of them."),
+        ({"spark": "{remote: 'spark://h'}"}, "found 'spark://h'; expected an address that begins with sc://, such as"),
+        ({"spark": "{remote: 'sc://h/;token=x'}"}, "expected an address without a token: the environment has it, as"),
+        (
+            {"spark": "{remote: 'sc://h', conf: {spark.sql.a: 1, spark.driver.memory: 1g}}"},
+            "found a setting of the server's own application; expected with remote just settings of a session",
+        ),
         ({"retries": "{count: 101}"}, "field retries.count: found 101; expected at most 100."),
         ({"retries": "{count: many}"}, "field retries.count: found 'many'; expected a whole number."),
         ({"retries": "{delay: 1s 2s}"}, "field retries.delay: found '1s 2s'; expected a length of time such as"),

@@ -13,7 +13,9 @@ from lakelib.specs.table_spec import load_spec
 job = parse_ingest(None)
 assert job.report is not None
 key = list(job.key)
-outcome = told.outcome_of(job.partition, told.note("ingest", partition=job.partition, key=key, at=dict(job.at)))
+server = told.server_of(job.surroundings)
+call = told.note("ingest", partition=job.partition, key=key, at=dict(job.at), server=server)
+outcome = told.outcome_of(job.partition, call)
 table = load_spec(job.spec).table
 if outcome.isdecimal():
     sys.exit(told.answer(job.surroundings.result, int(outcome)))

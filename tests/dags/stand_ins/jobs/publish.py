@@ -11,6 +11,6 @@ from jobs.common.publishing import parse_publish
 
 job = parse_publish(None)
 commits = [str(commit) for commit in job.commits]
-told.note("publish", commits=commits, by=job.by, reason=job.reason)
+told.note("publish", commits=commits, by=job.by, reason=job.reason, server=told.server_of(job.surroundings))
 published = [{"table": "a.days", "commit": commit, "snapshot": int(commit[:4], 16)} for commit in commits]
 sys.exit(told.answer(job.surroundings.result, published=published))

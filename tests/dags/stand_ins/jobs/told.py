@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from jobs.common.parser import Surroundings
+
 _FOLDER = Path(os.environ["STAND_INS"])
 
 
@@ -17,10 +19,16 @@ def note(job: str, **facts: Any) -> int:
     """Notes a call down, and says which call of its kind it is, from 0."""
     calls = _FOLDER / "calls"
     earlier = [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
-    call = {"job": job, "arguments": sys.argv[1:], **facts}
+    call = {"job": job, "arguments": sys.argv[1:], "submitted": "SUBMITTED" in os.environ, **facts}
     with calls.open("a") as file:
         file.write(json.dumps(call) + "\n")
     return sum(one["job"] == job and one.get("partition") == facts.get("partition") for one in earlier)
+
+
+def server_of(surroundings: Surroundings) -> dict[str, Any]:
+    """What the job knows of a Spark Connect server."""
+    token = os.environ.get("SPARK_CONNECT_AUTHENTICATE_TOKEN")
+    return {"remote": surroundings.remote, "token": token, "conf": dict(surroundings.spark_conf)}
 
 
 def outcome_of(partition: str, call: int) -> str:
