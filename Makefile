@@ -26,7 +26,7 @@ demo: setup  ## a shop's days through Airflow: gate, decision, correction, backf
 tour: setup  ## a tour in one process: create a table, upsert twice, read, travel in time
 	$(PYTHON) -m jobs.demo
 
-up: setup  ## start PostgreSQL and Airflow on this machine, and say how to use them
+up: setup  ## start PostgreSQL, Spark and Airflow on this machine, and say how to use them
 	@$(PYTHON) -m infra.airflow up
 
 down:  ## end what `make up` started; data stays

@@ -17,7 +17,7 @@ from pathlib import Path
 from infra.airflow.api import health
 from infra.airflow.instance import DEFAULT_HOME, Home, State, read_passwords, read_state
 from infra.airflow.keeper import find_missing, keep
-from infra.airflow.lifecycle import PARTS, StartError, down, running_parts, up
+from infra.airflow.lifecycle import PARTS, StartError, down, missing_parts, running_parts, up
 from infra.airflow.postgres import SERVER, is_ready
 
 
@@ -42,7 +42,7 @@ def _up(home: Home, port: int | None) -> int:
     if not find_missing(home):
         print("Airflow is running already.")
     else:
-        print("Starting PostgreSQL and Airflow …", flush=True)
+        print("Starting PostgreSQL, Spark and Airflow …", flush=True)
     start = time.monotonic()
     try:
         state = up(home, port=port)
@@ -65,12 +65,14 @@ def _status(home: Home) -> int:
     running = running_parts(home)
     told = health(state.url) if state is not None and running else {}
     print(f"{SERVER:<15} {'running' if is_ready(home.catalog) else 'not running'}")
+    missing = missing_parts(state, running)
     for part in PARTS:
-        print(f"{part:<15} {f'running, pid {running[part].pid}' if part in running else 'not running'}")
+        if part in running or part in missing:
+            print(f"{part:<15} {f'running, pid {running[part].pid}' if part in running else 'not running'}")
     if state is not None and running:
         print("Airflow says:   " + (", ".join(f"{part} {status}" for part, status in told.items()) or "no answer"))
         print(f"\n{_how_to_use(home, state)}")
-    return 0 if len(running) == len(PARTS) and set(told.values()) == {"healthy"} else 1
+    return 0 if not missing and set(told.values()) == {"healthy"} else 1
 
 
 def _how_to_use(home: Home, state: State) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.airflow.processes import Started
+from infra.spark.connect import TOKEN, url_of
 from lakelib.storage.paths import OWN_CATALOG
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -52,6 +53,11 @@ class Home:
         return self.folder / "airflow"
 
     @property
+    def spark(self) -> Path:
+        """What the Spark Connect server puts on disk."""
+        return self.airflow / "spark"
+
+    @property
     def logs(self) -> Path:
         return self.airflow / "logs"
 
@@ -77,9 +83,11 @@ class Home:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What was started: the port, and the processes by name."""
+    """What was started: the ports, and the processes by name."""
 
     port: int
+    spark_port: int | None = None
+    """None where the work is done by a Spark that is not of the instance."""
     parts: Mapping[str, Started]
 
     @property
@@ -91,28 +99,29 @@ def read_state(home: Home) -> State | None:
     if not home.state.exists():
         return None
     found: dict[str, Any] = json.loads(home.state.read_text())
-    return State(port=found["port"], parts={part["name"]: Started(**part) for part in found["parts"]})
+    parts = {part["name"]: Started(**part) for part in found["parts"]}
+    return State(port=found["port"], spark_port=found.get("spark_port"), parts=parts)
 
 
 def write_state(home: Home, state: State) -> None:
     parts = [{"name": part.name, "pid": part.pid, "start": part.start} for part in state.parts.values()]
-    _write_private(home.state, {"port": state.port, "parts": parts})
+    _write_private(home.state, {"port": state.port, "spark_port": state.spark_port, "parts": parts})
 
 
 def ensure_secrets(home: Home) -> dict[str, str]:
     """The keys of this instance and the passwords of its users: made once, readable by their owner only."""
-    if not home.secrets.exists():
-        _write_private(
-            home.secrets,
-            {
-                "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-                "jwt_secret": secrets.token_urlsafe(64),
-                "secret_key": secrets.token_urlsafe(48),
-            },
-        )
+    before: dict[str, str] = json.loads(home.secrets.read_text()) if home.secrets.exists() else {}
+    made = {
+        "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        "jwt_secret": secrets.token_urlsafe(64),
+        "secret_key": secrets.token_urlsafe(48),
+        "spark_token": secrets.token_urlsafe(48),
+        **before,
+    }
+    if made != before:
+        _write_private(home.secrets, made)
     if not home.passwords.exists():
         _write_private(home.passwords, {user: secrets.token_urlsafe(12) for user in USERS})
-    made: dict[str, str] = json.loads(home.secrets.read_text())
     return made
 
 
@@ -136,13 +145,21 @@ def choose_port(wanted: int) -> int:
 
 
 def airflow_environment(
-    home: Home, *, port: int, catalog_url: str, airflow_url: str, keys: Mapping[str, str], inherited: Mapping[str, str]
+    home: Home,
+    *,
+    port: int,
+    catalog_url: str,
+    airflow_url: str,
+    keys: Mapping[str, str],
+    inherited: Mapping[str, str],
+    spark_port: int | None = None,
 ) -> dict[str, str]:
     """The environment of Airflow's parts, and through them of every task.
 
     AIRFLOW__… variables of the caller's adjust what is only a default here.
     """
     url = f"http://{HOST}:{port}"
+    server = {} if spark_port is None else {"SPARK_REMOTE": url_of(spark_port), TOKEN: keys["spark_token"]}
     return {
         **_DEFAULTS,
         **inherited,
@@ -168,6 +185,7 @@ def airflow_environment(
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in (str(PROJECT), inherited.get("PYTHONPATH", "")) if path),
         "PYTHONUNBUFFERED": "1",
+        **server,
     }
 
 

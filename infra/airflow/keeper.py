@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from dags.lake_dags.places import tables_folder
 from infra.airflow.instance import PROJECT, Home, read_state
-from infra.airflow.lifecycle import KEEPER, PARTS, running_parts
+from infra.airflow.lifecycle import KEEPER, missing_parts, running_parts
 from infra.airflow.postgres import SERVER, has_data, is_ready
 from infra.airflow.providing import NOTHING_SEEN, Seen, is_due, provide
 
@@ -46,8 +46,8 @@ def keep(home: Home) -> None:
 
 def find_missing(home: Home) -> list[str]:
     """What of the instance does not run."""
-    running = running_parts(home)
-    return [*(() if is_ready(home.catalog) else (SERVER,)), *(part for part in PARTS if part not in running)]
+    missing = missing_parts(read_state(home), running_parts(home))
+    return [*(() if is_ready(home.catalog) else (SERVER,)), *missing]
 
 
 def _is_keeper(home: Home) -> bool:

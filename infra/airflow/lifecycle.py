@@ -1,21 +1,23 @@
-"""Starting an instance and ending it: PostgreSQL, then the four parts of Airflow and what keeps them running, each a
-process of its own.
+"""Starting an instance and ending it: PostgreSQL, then a Spark Connect server, the four parts of Airflow and what keeps
+them running, each a process of its own.
 
 `airflow standalone` would leave its parts behind when it is told to end, so each part is started here.
 """
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from importlib.metadata import version
 
 from dags.lake_dags.detached import end_job
-from dags.lake_dags.places import MAINTENANCE_POOL
+from dags.lake_dags.places import MAINTENANCE_POOL, job_environment
 from infra.airflow.api import ApiError, health, log_in
 from infra.airflow.instance import (
     PROJECT,
@@ -42,9 +44,11 @@ from infra.airflow.postgres import (
     start_server,
 )
 from infra.airflow.processes import Started, end, is_running, start_detached
+from infra.spark.connect import USUAL_PORT as USUAL_SPARK_PORT
+from infra.spark.connect import is_open, server_command, server_environment, url_of
 from lakelib.catalog.embedded import EmbeddedServer
 
-KEEPER = "keeper"
+KEEPER, SPARK = "keeper", "spark"
 # Task logs are read from disk: the log servers would listen on every address of this machine.
 _OF_AIRFLOW = {
     "api-server": ("api-server",),
@@ -52,7 +56,9 @@ _OF_AIRFLOW = {
     "dag-processor": ("dag-processor",),
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
-PARTS = (*_OF_AIRFLOW, KEEPER)
+PARTS = (SPARK, *_OF_AIRFLOW, KEEPER)
+SPARK_MEMORY = "LAKE_SPARK_MEMORY"
+"""How much the heap of the Spark Connect server may take: 1g, unless the environment says another size."""
 HEALTHY_SECONDS = 180
 _END_SECONDS = 20
 _POLL_SECONDS = 0.5
@@ -72,17 +78,17 @@ def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | N
     with _locked(home):
         running = running_parts(home)
         before = read_state(home)
-        if len(running) == len(PARTS) and before is not None and is_ready(home.catalog):
-            return State(port=before.port, parts=running)
+        if before is not None and not missing_parts(before, running) and is_ready(home.catalog):
+            return replace(before, parts=running)
         if before is not None:
             left_behind = [part for name, part in before.parts.items() if name not in running]
             end(left_behind, seconds=_END_SECONDS)
         server = start_server(home.catalog)
         try:
-            chosen = before.port if before is not None and running else _choose_port(before, port)
+            chosen = before if before is not None and running else _choose_ports(before, port, environment)
             settings = _settings(home, server, chosen, environment)
             _migrate(home, server, settings)
-            return _start_missing(home, server, settings, State(port=chosen, parts=running))
+            return _start_missing(home, server, settings, replace(chosen, parts=running))
         except BaseException:
             if not running:
                 release_server(home.catalog)
@@ -103,7 +109,7 @@ def down(home: Home) -> list[str]:
         had_server = is_ready(home.catalog)
         stopped = release_server(home.catalog)
         if state is not None:
-            write_state(home, State(port=state.port, parts={}))
+            write_state(home, replace(state, parts={}))
         ended = [part for part in PARTS if part in parts]
         return [*ended, *([SERVER] if had_server and stopped else [])]
 
@@ -120,16 +126,35 @@ def running_parts(home: Home) -> dict[str, Started]:
     return {name: part for name, part in state.parts.items() if is_running(part)} if state else {}
 
 
-def _choose_port(before: State | None, port: int | None) -> int:
-    return choose_port(port if port is not None else before.port if before is not None else USUAL_PORT)
+def missing_parts(state: State | None, running: Collection[str]) -> list[str]:
+    """What of the instance does not run."""
+    wanted = (part for part in PARTS if part != SPARK or state is None or state.spark_port is not None)
+    return [part for part in wanted if part not in running]
 
 
-def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mapping[str, str]) -> dict[str, str]:
+def choose_spark_port(before: int | None, environment: Mapping[str, str]) -> int | None:
+    """None where the environment names a Spark that is to do the work. It may have the instance's own, of earlier."""
+    remote = environment.get("SPARK_REMOTE")
+    is_own = before is not None and remote == url_of(before)
+    if environment.get("SPARK_MASTER") or (remote and not is_own):
+        return None
+    return choose_port(before or USUAL_SPARK_PORT)
+
+
+def _choose_ports(before: State | None, port: int | None, environment: Mapping[str, str]) -> State:
+    """Of an instance of which nothing runs."""
+    chosen = choose_port(port if port is not None else before.port if before is not None else USUAL_PORT)
+    spark_port = choose_spark_port(None if before is None else before.spark_port, environment)
+    return State(port=chosen, spark_port=spark_port, parts={})
+
+
+def _settings(home: Home, server: EmbeddedServer, state: State, environment: Mapping[str, str]) -> dict[str, str]:
     for folder in (home.warehouse, home.landing, home.runs, home.logs):
         folder.mkdir(parents=True, exist_ok=True)
     return airflow_environment(
         home,
-        port=port,
+        port=state.port,
+        spark_port=state.spark_port,
         catalog_url=jobs_url(server),
         airflow_url=airflow_url(server),
         keys=ensure_secrets(home),
@@ -153,13 +178,14 @@ def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) ->
 
 def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, str], running: State) -> State:
     begun: list[Started] = []
+    state = running
     try:
-        for name in PARTS:
-            if name not in running.parts:
-                command, log, kept = _command(home, name), home.log_of(name), (server.users_lock,)
-                begun.append(start_detached(name, command, settings, PROJECT, log, kept=kept))
-                state = State(port=running.port, parts={**running.parts, **{part.name: part for part in begun}})
-                write_state(home, state)
+        for name in missing_parts(running, running.parts):
+            command, log, kept = _command(home, name, running), home.log_of(name), (server.users_lock,)
+            own = _spark_environment(settings) if name == SPARK else settings
+            begun.append(start_detached(name, command, own, PROJECT, log, kept=kept))
+            state = replace(running, parts={**running.parts, **{part.name: part for part in begun}})
+            write_state(home, state)
         _wait_until_healthy(home, state)
         _ensure_pool(home, state)
     except BaseException:
@@ -169,10 +195,21 @@ def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, st
     return state
 
 
-def _command(home: Home, part: str) -> list[str]:
+def _command(home: Home, part: str, state: State) -> list[str]:
     if part == KEEPER:
         return [sys.executable, "-m", "infra.airflow", "keep", "--home", str(home.folder)]
+    if part == SPARK:
+        assert state.spark_port is not None
+        shutil.rmtree(home.spark, ignore_errors=True)  # what one that was killed has left
+        home.spark.mkdir(mode=0o700)
+        memory = os.environ.get(SPARK_MEMORY) or "1g"
+        return server_command(port=state.spark_port, cores=os.cpu_count() or 1, memory=memory, folder=home.spark)
     return [*_AIRFLOW, *_OF_AIRFLOW[part]]
+
+
+def _spark_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Of the Spark Connect server: what jobs know, and none of Airflow's keys."""
+    return server_environment(None, job_environment(settings))
 
 
 def _wait_until_healthy(home: Home, state: State) -> None:
@@ -183,10 +220,18 @@ def _wait_until_healthy(home: Home, state: State) -> None:
             if not is_running(part):
                 raise StartError(f"The {name} has ended.\n{_tail(home, name)}")
         found = health(state.url)
-        if found and all(status == "healthy" for status in found.values()):
+        if found and all(status == "healthy" for status in (found | _spark_health(state)).values()):
             return
         time.sleep(_POLL_SECONDS)
-    raise StartError(f"Airflow is not healthy after {HEALTHY_SECONDS} s: {found or 'no answer'}. Logs: {home.logs}")
+    told = found | _spark_health(state) if found else "no answer"
+    raise StartError(f"Not healthy after {HEALTHY_SECONDS} s: {told}. Logs: {home.logs}")
+
+
+def _spark_health(state: State) -> dict[str, str]:
+    """Where it is part of the instance."""
+    if state.spark_port is None:
+        return {}
+    return {SPARK: "healthy" if is_open(state.spark_port) else "not listening yet"}
 
 
 def _ensure_pool(home: Home, state: State) -> None:

@@ -1,4 +1,5 @@
-"""Runs of the project's own DAGs, with real jobs on Spark, on the tables of the demo's shop."""
+"""Runs of the project's own DAGs, with real jobs on Spark, on the tables of the demo's shop: on a Spark Connect server
+that stays, and in Spark applications of their own."""
 
 import os
 from collections.abc import Callable
@@ -17,12 +18,21 @@ GOOD, NEXT, BAD = "2026-11-02", "2026-11-03", "2026-11-04"
 
 
 @pytest.fixture(scope="module")
-def lab(open_lab: Callable[..., Lab], place: Place) -> Lab:
+def lab(open_lab: Callable[..., Lab], place: Place, remote: str) -> Lab:
     for day in (GOOD, NEXT, BAD):
         write_day(place.landing, date.fromisoformat(day), bad=day == BAD)
-    lab = open_lab(SPARK_SUBMIT_OPTS=f"{os.environ['SPARK_SUBMIT_OPTS']} -Dspark.sql.shuffle.partitions=2")
+    lab = open_lab(SPARK_REMOTE=remote)
     lab("parse")
     return lab
+
+
+@pytest.fixture(scope="module")
+def submitting_lab(lab: Lab, open_lab: Callable[..., Lab]) -> Lab:
+    """Beside the other one."""
+    options = f"{os.environ['SPARK_SUBMIT_OPTS']} -Dspark.sql.shuffle.partitions=2"
+    submitting = open_lab(SPARK_MASTER="local[2]", SPARK_SUBMIT_OPTS=options)
+    submitting("parse")
+    return submitting
 
 
 def _count(lake: Lake, table: str, day: str, at: Any = None) -> int:
@@ -75,9 +85,9 @@ def test_a_day_that_its_gate_rejects_is_published_only_by_a_person(lab: Lab, lak
     assert BAD_ORDERS > 0
 
 
-def test_an_atomic_backfill_of_two_tables_is_one_transaction(lab: Lab, lake: Lake) -> None:
+def test_an_atomic_backfill_of_two_tables_is_one_transaction(submitting_lab: Lab, lake: Lake) -> None:
     conf = {"tables": ["shop.orders", "shop.payments"], "from": NEXT, "to": NEXT, "atomic": True, "dry_run": False}
-    ran = lab.run("backfill", conf=conf)
+    ran = submitting_lab.run("backfill", conf=conf)
     assert ran["state"] == "success"
     assert _count(lake, "shop.orders", NEXT) == ORDERS_A_DAY
     published = {(one["table"], one["commit"]) for one in ran["xcom"]["publish[0]"]["published"]}

@@ -14,7 +14,8 @@ import pytest
 
 from dags.lake_dags.detached import JobState, state_of
 from infra.airflow.api import ApiError, wait_for
-from infra.airflow.lifecycle import restart_postgresql, running_parts
+from infra.airflow.lifecycle import SPARK, restart_postgresql, running_parts
+from infra.airflow.processes import Started
 from infra.demo.runs import Run, returned, trigger
 from infra.demo.shop import ORDERS_A_DAY, write_day
 from lakelib.errors import NotFoundError
@@ -59,6 +60,20 @@ def test_spark_is_killed_when_its_commit_is_staged_and_not_judged(live: Live) ->
     check_that_it_recovers(live, strike)
 
 
+def test_the_spark_server_is_killed_while_rows_are_staged(live: Live) -> None:
+    """The keeper starts another one."""
+
+    def strike(run_id: str) -> None:
+        job = wait_for_job(live, ORDERS, run_id, "stage_and_judge")
+        wait_for(lambda: has_session(live), seconds=BEGIN_SECONDS, what="a task of the job on the server")
+        assert state_of(job) is JobState.RUNNING
+        server = running_parts(live.home)[SPARK]
+        os.kill(server.pid, signal.SIGKILL)
+        wait_for(lambda: is_another(live, server), seconds=BEGIN_SECONDS, what="the keeper's work")
+
+    check_that_it_recovers(live, strike)
+
+
 def test_postgresql_crashes_at_every_stage(live: Live) -> None:
     def strike(run_id: str) -> None:
         for stage in STAGES:
@@ -87,6 +102,16 @@ def check_one_commit(live: Live, run: Run, before: set[int]) -> None:
     check_follow_ups(live, str(run.partition), published["snapshot"])
     events = live.api.get("/api/v2/assets/events", source_dag_id=ORDERS, source_run_id=run.run_id)["asset_events"]
     assert [event["extra"]["snapshot"] for event in events] == [published["snapshot"]]
+
+
+def has_session(live: Live) -> bool | None:
+    """Whether the server runs Python for somebody."""
+    children = psutil.Process(running_parts(live.home)[SPARK].pid).children()
+    return True if any("daemon" in " ".join(child.cmdline()) for child in children) else None
+
+
+def is_another(live: Live, server: Started) -> bool | None:
+    return True if running_parts(live.home).get(SPARK, server) != server else None
 
 
 def history(live: Live) -> list:

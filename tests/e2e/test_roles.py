@@ -29,7 +29,6 @@ source: {{format: json, path: "${{LANDING}}/returns/{{partition}}/*.json"}}
 write: {{merge_schema: true}}
 partition: {{column: dt, every: day}}
 gate: ../gates/returns.yaml
-spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}
 retries: {{count: 3, delay: 2s}}
 """
 GATE = """\
