@@ -54,6 +54,8 @@ LONGEST_FIRST = (
     "dags/test_flow.py",
     "integration/spark/test_standalone.py",
     "dags/test_operator.py",
+    "connect/test_processes.py",
+    "connect/test_source_paths.py",
     "property/test_two_versions.py",
     "acceptance/test_reading.py",
     "acceptance/test_compaction.py",

@@ -1,4 +1,5 @@
-"""The measurements of Airflow: how soon it is healthy, and what an ingest run costs beyond its Spark application."""
+"""The measurements of Airflow: how soon it is healthy, what an ingest of 400 rows takes on the server of Spark Connect
+that is kept, and what its run costs beyond that."""
 
 import time
 from collections.abc import Iterator
@@ -9,14 +10,15 @@ from infra.airflow.api import Api, log_in, wait_for
 from infra.airflow.instance import Home, read_passwords
 from infra.airflow.lifecycle import down, up
 from infra.demo.runs import Run, Watch, trigger, unpause
-from infra.demo.shop import write_day
+from infra.demo.shop import ORDERS_A_DAY, write_day
 from tests.bench.lab import Lab
 from tests.bench.report import Line, at_most
 
-_INGEST = "ingest__shop__payments"
+_INGEST = "ingest__shop__orders"
 _DAYS = (date(2026, 11, 3), date(2026, 11, 4), date(2026, 11, 5))
 _HEALTHY_SECONDS = 40
 _OVERHEAD_SECONDS = 15
+_JOB_SECONDS = 6
 
 
 def measure_airflow(lab: Lab) -> Iterator[Line]:
@@ -31,20 +33,29 @@ def measure_airflow(lab: Lab) -> Iterator[Line]:
         runs = [_ingest(home, api, day) for day in _DAYS]
     finally:
         down(home)
-    (total, spark) = min(runs, key=lambda seconds: seconds[0] - seconds[1])
+    best = min(job for _, job in runs)
     yield at_most(
-        "one ingest run beyond its Spark application",
+        f"the job of an ingest of {ORDERS_A_DAY} rows",
+        f"{best:.1f} s",
+        best,
+        _JOB_SECONDS,
+        "s",
+        f"best of {len(_DAYS)}",
+    )
+    (total, job) = min(runs, key=lambda seconds: seconds[0] - seconds[1])
+    yield at_most(
+        "one ingest run beyond its job on Spark",
         f"{total:.1f} s",
-        total - spark,
+        total - job,
         _OVERHEAD_SECONDS,
         "s",
-        f"best of {len(_DAYS)}; peer: its Spark application",
-        peer=f"{spark:.1f} s",
+        f"best of {len(_DAYS)}; peer: its job on Spark",
+        peer=f"{job:.1f} s",
     )
 
 
 def _ingest(home: Home, api: Api, day: date) -> tuple[float, float]:
-    """The seconds of the run, and of the Spark application in it."""
+    """The seconds of the run, and of the job in it that stages and judges."""
     wait_for(lambda: _is_known(api), seconds=60, what=_INGEST)
     write_day(home.landing, day)
     unpause(api, _INGEST)
@@ -52,14 +63,14 @@ def _ingest(home: Home, api: Api, day: date) -> tuple[float, float]:
     run = Watch(api=api, tell=lambda run, state: None).wait_for(_INGEST, day.isoformat())
     if run.state != "success" or run.seconds is None:
         raise RuntimeError(f"{run_id} is {run.state}; logs: {home.folder}")
-    return run.seconds, _spark_seconds(home, run)
+    return run.seconds, _job_seconds(home, run)
 
 
 def _is_known(api: Api) -> bool | None:
     return True if any(dag["dag_id"] == _INGEST for dag in api.get("/api/v2/dags", limit=100)["dags"]) else None
 
 
-def _spark_seconds(home: Home, run: Run) -> float:
+def _job_seconds(home: Home, run: Run) -> float:
     """From the start of the job's process to its end."""
     (attempt,) = (home.runs / run.dag_id / run.run_id / "stage_and_judge").rglob("attempt-*")
     begun, ended = (Path(attempt, name).stat().st_mtime for name in ("process", "exit_code"))
