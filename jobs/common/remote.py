@@ -4,6 +4,7 @@ A server that goes away, or forgets the session, costs the job: it ends as one t
 minute at most in which the server may come back. Nothing is visible of it then, and the next try begins anew.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ _GONE = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
 """Conditions in which a session or an operation is known no more."""
 _GONE_WORDS = ("Received incorrect server side session identifier", "SparkContext was shut down")
 """The same, where there is no condition."""
+_DETAILS = re.compile(r'^\s*details = "(.*)"$', re.MULTILINE)
+"""What gRPC says of an error, among much else."""
 
 
 @contextmanager
@@ -97,7 +100,7 @@ def _told(error: BaseException, remote: str) -> InvalidInputError | RetryableErr
         return None
     first = next(each for each in reversed(_with_earlier(error)) if _is_lost(each))
     return RetryableError(
-        f"The Spark Connect server at {_shown(remote)} is away, or was started anew: {_first_line(first)}",
+        f"The Spark Connect server at {_shown(remote)} is away, or was started anew: {_in_a_line(first)}",
         kind="spark_lost",
         remedy="Repeat the job once the server is up: nothing of it is visible.",
     )
@@ -136,5 +139,7 @@ def _shown(remote: str) -> str:
     return SCHEME + urlsplit(remote).netloc
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300]
+def _in_a_line(error: BaseException) -> str:
+    text = str(error).strip()
+    found = _DETAILS.search(text)
+    return (found[1] if found else text.partition("\n")[0])[:300]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -274,6 +275,7 @@ def test_a_server_that_stays_away_is_named_and_waited_for_no_longer(monkeypatch:
     ):
         raise AssertionError("there is no server")
     assert raised.value.kind == "spark_lost"
+    assert re.search(r"started anew: \w.*refused", raised.value.message)
     assert time.monotonic() - begun < 20
 
 
