@@ -83,7 +83,8 @@ def _patience() -> Any:
             self.last = now
             return now - self.first < _PATIENCE_SECONDS
 
-    return Patience(max_retries=None, initial_backoff=200, backoff_multiplier=2.0, max_backoff=4000)
+    waits = {"initial_backoff": 200, "max_backoff": 4000, "max_server_retry_delay": 4000}
+    return Patience(max_retries=None, backoff_multiplier=2.0, **waits)
 
 
 def _told(error: BaseException, remote: str) -> InvalidInputError | RetryableError | None:
