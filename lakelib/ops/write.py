@@ -56,7 +56,7 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
 
 def _is_small(source: RowSource, request: WriteRequest) -> bool:
     """Whether writing the rows twice costs nothing. What asks the catalog before it writes, anyway, is left out."""
-    asks = request.idempotency_key or request.judging or request.merge_schema or request.made_from is not None
+    asks = request.judging or request.merge_schema or request.made_from is not None
     return not asks and source.rereadable and 0 < source.size_bytes <= _SMALL_BYTES
 
 

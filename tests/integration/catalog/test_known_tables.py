@@ -119,6 +119,15 @@ def test_a_vacuum_meanwhile_costs_a_second_try(known_table: lakelib.Table, other
     assert _left_over(known_table) == set()
 
 
+def test_work_that_was_done_is_not_done_again(known_table: lakelib.Table, others: lakelib.Lake) -> None:
+    first = others.table(known_table.name).upsert(rows({3: ("mon", 3)}), idempotency_key=("loader", 1))
+    again = known_table.upsert(rows({3: ("mon", 4)}), idempotency_key=("loader", 1))
+    assert (again.id, again.replayed) == (first.id, True)
+    wrong = known_table.upsert(pa.table({"other": [1]}), idempotency_key=("loader", 1))
+    assert wrong.id == first.id
+    assert sorted(known_table.scan().to_arrow()["value"].to_pylist()) == [1, 2, 3]
+
+
 def test_what_is_wrong_is_refused_as_ever(known_table: lakelib.Table) -> None:
     with pytest.raises(lakelib.InvalidInputError, match="lacks"):
         known_table.upsert(pa.table({"id": [1]}))
