@@ -37,7 +37,7 @@ class SparkTarget:
     remote: str | None = field(default=None, repr=False)
     """The address of a Spark Connect server. Neither: as SPARK_REMOTE, SPARK_MASTER or Spark's own defaults say."""
     token: str | None = field(default=None, repr=False)
-    """Of the server. None: as the environment says; empty: none, for one server's token is no other's business."""
+    """Of the server. None: as the environment says, unless that is another server's; empty: none."""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -47,7 +47,10 @@ class SparkTarget:
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """Of the job: it knows of a server only if that is where its work is done."""
-        said = {_REMOTE: self.server, **({} if self.token is None else {_TOKEN: self.token})}
+        token = self.token
+        if token is None and self.remote and inherited.get(_REMOTE) not in (None, "", self.remote):
+            token = ""  # one server's token is no other's business
+        said = {_REMOTE: self.server, **({} if token is None else {_TOKEN: token})}
         others = {name: value for name, value in inherited.items() if name not in said}
         return others | {name: value for name, value in said.items() if value}
 

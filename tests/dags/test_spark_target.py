@@ -66,9 +66,20 @@ def test_a_connection_may_be_a_server_whose_token_is_the_password(host: str, por
     assert "secret" not in repr(target)
 
 
-def test_one_servers_token_is_not_told_to_another() -> None:
-    environment = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "of the usual one"}
-    assert target_of_connection("sc://head", None, {}).environment(environment) == {"SPARK_REMOTE": "sc://head"}
+@pytest.mark.parametrize(
+    ("target", "usual", "told"),
+    [
+        (target_of_connection("sc://head", None, {}), None, None),
+        (SparkTarget(remote="sc://head"), None, "of the environment"),
+        (SparkTarget(remote="sc://head"), "sc://head", "of the environment"),
+        (SparkTarget(remote="sc://head"), "sc://usual", None),
+    ],
+)
+def test_one_servers_token_is_not_told_to_another(target: SparkTarget, usual: str | None, told: str | None) -> None:
+    environment = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "of the environment"}
+    environment |= {} if usual is None else {"SPARK_REMOTE": usual}
+    given = target.environment(environment)
+    assert (given["SPARK_REMOTE"], given.get("SPARK_CONNECT_AUTHENTICATE_TOKEN")) == ("sc://head", told)
 
 
 @pytest.mark.parametrize(
