@@ -13,6 +13,7 @@ _CONF_FILE = "spark.conf"
 _SETTINGS_FILE = "spark.json"
 _REMOTE, _TOKEN = "SPARK_REMOTE", "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _REMOTE_SCHEME = "sc://"
+_OF_A_SESSION = "spark.sql."
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
 
 
@@ -42,8 +43,11 @@ class SparkTarget:
 
     @property
     def server(self) -> str | None:
-        """The Spark Connect server that does the work, if one does."""
-        return self.remote or (None if self.master else os.environ.get(_REMOTE) or None)
+        """The Spark Connect server that does the work, if one does. Settings of an application take one of its own,
+        where the spec does not name a server itself."""
+        if self.remote or self.master or any(not name.startswith(_OF_A_SESSION) for name in self.conf):
+            return self.remote
+        return os.environ.get(_REMOTE) or None
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """Of the job: it knows of a server only if that is where its work is done."""

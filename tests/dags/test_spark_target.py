@@ -88,6 +88,8 @@ def test_one_servers_token_is_not_told_to_another(target: SparkTarget, usual: st
         (SparkTarget(), "sc://usual"),
         (SparkTarget(remote="sc://said"), "sc://said"),
         (SparkTarget(master="yarn"), None),
+        (SparkTarget(conf={"spark.sql.shuffle.partitions": "4"}), "sc://usual"),
+        (SparkTarget(conf={"spark.driver.memory": "4g"}), None),
     ],
 )
 def test_a_job_knows_of_the_server_that_does_its_work_and_of_no_other(
