@@ -12,7 +12,7 @@ from types import FrameType
 from pyspark import daemon
 
 IDLE_SECONDS = "LAKE_PYTHON_IDLE_SECONDS"
-_USUAL_IDLE_SECONDS = 300.0
+_USUAL_IDLE_SECONDS = 60.0
 _LOOKS = 5
 """It is looked so often, before it has been idle for long enough, whether it is."""
 
