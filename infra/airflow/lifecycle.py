@@ -181,7 +181,7 @@ def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, st
     state = running
     try:
         for name in missing_parts(running, running.parts):
-            command, log, kept = _command(home, name, running), home.log_of(name), (server.users_lock,)
+            command, log, kept = _command(home, name, running, settings), home.log_of(name), (server.users_lock,)
             own = _spark_environment(settings) if name == SPARK else settings
             begun.append(start_detached(name, command, own, PROJECT, log, kept=kept))
             state = replace(running, parts={**running.parts, **{part.name: part for part in begun}})
@@ -195,14 +195,14 @@ def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, st
     return state
 
 
-def _command(home: Home, part: str, state: State) -> list[str]:
+def _command(home: Home, part: str, state: State, settings: Mapping[str, str]) -> list[str]:
     if part == KEEPER:
         return [sys.executable, "-m", "infra.airflow", "keep", "--home", str(home.folder)]
     if part == SPARK:
         assert state.spark_port is not None
         shutil.rmtree(home.spark, ignore_errors=True)  # what one that was killed has left
         home.spark.mkdir(mode=0o700)
-        memory = os.environ.get(SPARK_MEMORY) or "1g"
+        memory = settings.get(SPARK_MEMORY) or "1g"
         return server_command(port=state.spark_port, cores=os.cpu_count() or 1, memory=memory, folder=home.spark)
     return [*_AIRFLOW, *_OF_AIRFLOW[part]]
 
