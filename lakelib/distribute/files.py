@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakelib.distribute.sessions import parallelism
-from lakelib.distribute.sizes import sized_numbers
+from lakelib.distribute.sizes import are_long, sized_numbers
 from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
 from lakelib.distribute.told import told_in_text
 from lakelib.distribute.types import spark_schema_of
@@ -103,7 +103,7 @@ class FileSource:
         memory_bytes = sum(part.memory_bytes for part in parts)
         if is_shuffled(work, distribution, lambda: memory_bytes) or self.where is not None:
             columns = arrow_schema(_uniform_columns(self.schema))
-            return write_frame(self.frame(parts), columns, work, distribution, memory_bytes)
+            return write_frame(self.frame(parts), columns, work, distribution, memory_bytes, self._has_long_rows)
         share = task_work(work)
         least = min(parallelism(self.session), MOST_RUNS)
         groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
@@ -121,7 +121,7 @@ class FileSource:
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = _uniform_columns(self.schema)
         task = _reading_task(self._plain(), columns, groups)
-        numbers = sized_numbers(self.session, len(groups), memory_bytes)
+        numbers = sized_numbers(self.session, len(groups), memory_bytes, long_rows=self._has_long_rows)
         frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame if self.where is None else frame.where(self.where)
 
@@ -133,6 +133,10 @@ class FileSource:
         """The source, whose files that lack one of these columns have its value, where others have the column."""
         present = _folded(self.schema)
         return self.with_constants({name: value for name, value in constants.items() if name.casefold() in present})
+
+    @property
+    def _has_long_rows(self) -> bool:
+        return are_long(file.row_bytes for file in self.files)
 
     def _names(self, file: SourceFile) -> frozenset[str]:
         """Of the columns of the file's rows, casefolded."""
