@@ -42,11 +42,12 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the long lake machine
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the long lake machine; what Spark loses while it writes
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 $(PYTHON) -m pytest -s --timeout 3600 \
 		tests/property/test_lake_machine.py tests/property/test_lake_machine_on_spark.py
+	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

@@ -44,8 +44,8 @@ from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 
-collect_ignore = ["e2e"]
-"""Tests of a live Airflow, which take minutes: `make e2e` names their folder."""
+collect_ignore = ["e2e", "integration/spark/test_lost_executors.py"]
+"""What takes minutes: `make e2e` and `make soak` name it. Tests of a live Airflow, and of what Spark loses."""
 
 LONGEST_FIRST = (
     "dags/test_runs.py",
