@@ -13,9 +13,9 @@ from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.settings import StorageSettings
-from lakelib.storage import parquet, run_writer
+from lakelib.storage import parquet_writer, run_writer
 from lakelib.storage.filesystem import Storage, open_storage
-from lakelib.storage.parquet import WrittenParquet
+from lakelib.storage.parquet_writer import WrittenParquet
 from lakelib.storage.run_writer import RunTarget, RunWriter
 
 COLUMNS = (
@@ -211,12 +211,12 @@ def test_long_rows_are_split_by_bucket_a_chunk_at_a_time(
 
 def test_a_sample_of_long_rows_is_small(local_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled: list[int] = []
-    count = parquet.pc.count_distinct
+    count = parquet_writer.pc.count_distinct
 
     def counted(column: Any) -> Any:
         sampled.append(column.nbytes)
         return count(column)
 
-    monkeypatch.setattr(parquet.pc, "count_distinct", counted)
+    monkeypatch.setattr(parquet_writer.pc, "count_distinct", counted)
     write_all(local_storage, target_at(local_storage, Buckets(mode="postpone")), batch_of(64, 1, text="x" * MIB))
     assert max(sampled) <= 5 * MIB
