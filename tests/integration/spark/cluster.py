@@ -75,13 +75,13 @@ def check_files(table: Table) -> None:
     assert sum(file.row_count for file in files) == sum(each["rows_written"] + each["deletes_written"] for each in told)
 
 
-def check_leftovers(lake: Lake, table: Table) -> None:
-    """What lost attempts have left goes with the next vacuum, and nothing else does."""
+def check_leftovers(lake: Lake, table: Table) -> set[str]:
+    """What lost attempts have left goes with the next vacuum, and nothing else does; what it was."""
     live = {file.path for file in table.files()}
     left = files_on_disk(table) - live
-    assert left
     assert lake.vacuum(grace=NO_GRACE).orphans >= len(left)
     assert files_on_disk(table) == live
+    return left
 
 
 def files_on_disk(table: Table) -> set[str]:
@@ -103,8 +103,8 @@ def attempts(paths: set[str]) -> set[str]:
 
 def lose(cluster: Cluster, worker: int, what: str) -> None:
     """Ends the worker's executor with -9 (another one is started), the worker itself (its executor ends when it
-    notices), or all that would end with the machine. Meanwhile tasks stand still, lest one be done just in time. When
-    this returns nothing is left of those that were lost."""
+    notices, and may have done its task by then), or all that would end with the machine. Meanwhile tasks stand still,
+    lest one be done just in time. When this returns nothing is left of those that were lost."""
     leader = psutil.Process(cluster.workers[worker].pid)
     [executor] = filter(_runs, leader.children())
     below = leader.children(recursive=True)
@@ -115,7 +115,8 @@ def lose(cluster: Cluster, worker: int, what: str) -> None:
         each.kill()
     if what != "executor":
         cluster.workers[worker].wait()
-    _await_end([executor])
+    if what != "worker":
+        _await_end([executor])
     for task in tasks:
         with suppress(psutil.NoSuchProcess):
             task.resume()

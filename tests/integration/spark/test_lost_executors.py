@@ -66,7 +66,7 @@ def test_an_upsert_that_lost_tasks_has_each_row_once(
     check_written(table, answer.read())
     assert "0-1" in names(markers)
     if distribution == "none":
-        check_leftovers(lake, table)
+        assert check_leftovers(lake, table)
         check_written(table, answer.read())
 
 
@@ -87,8 +87,9 @@ def test_an_ingest_that_lost_tasks_has_each_row_once(
     assert (told["outcome"], told["rows_in"]) == ("accept", FILES * ROWS_A_FILE)
     lake.staged(UUID(told["commit"])).publish()
     check_rows(table, FILES * ROWS_A_FILE)
-    assert not first <= attempts({file.path for file in table.files()})
-    check_leftovers(lake, table)
+    left = check_leftovers(lake, table)
+    if lost != "worker":  # whose executor may have been in time
+        assert attempts(left) & first
     check_rows(table, FILES * ROWS_A_FILE)
 
 
