@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -114,10 +115,18 @@ def write_frames_in_order(spark: SparkSession, lake: Lake, given: dict[str, Any]
 
 
 def ingest_files(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
-    """The job itself, in this driver's session, once there is room for all tasks at a time."""
+    """The job itself, in this driver's session, once there is room for all tasks at a time, and each begins at once."""
     executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus  # the driver is counted, too
     _wait_for(lambda: executors().size() > TASKS, "as many executors as tasks")
+    spark.range(0, TASKS, 1, TASKS).mapInArrow(_loaded, "id BIGINT").collect()
     return {"exit_code": ingest.main(given["arguments"], spark)}
+
+
+def _loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Python has what an ingest's tasks need."""
+    import lakelib.distribute.files  # noqa: F401
+
+    yield from batches
 
 
 def _write(spark: SparkSession, lake: Lake, given: dict[str, Any], act: _Act) -> dict[str, Any]:

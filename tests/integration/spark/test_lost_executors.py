@@ -26,7 +26,7 @@ from tests.integration.spark.cluster import (
 from tests.integration.spark.program import Program, wait_until
 
 FILES = 2
-ROWS_A_FILE = 500_000
+ROWS_A_FILE = 1_000_000
 """So many that a task has written runs long before it has all of its rows."""
 
 DAY = "2026-11-18"
