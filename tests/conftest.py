@@ -176,7 +176,9 @@ def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]")
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(_TESTS.parent))  # where its Python workers find their daemon
+        session = builder.getOrCreate()
     yield session
     session.stop()
 
