@@ -27,7 +27,8 @@ def main() -> None:
         os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={unfinished}"
         os.environ["PYSPARK_PYTHON"] = sys.executable
         _use_spark()
-        unfinished.rename(ARCHIVE)
+        if unfinished.exists():  # a Java that cannot make one does without
+            unfinished.rename(ARCHIVE)
 
 
 def _use_spark() -> None:
@@ -42,7 +43,7 @@ def _use_spark() -> None:
     assert gateway is not None
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    gateway.proc.wait(timeout=120)
 
 
 if __name__ == "__main__":
