@@ -30,7 +30,8 @@ _LARGE_BYTES = 2**40
 """Beyond this Spark makes no difference that would be worth the numbers."""
 
 _MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
-_MOVES_ROWS = ("AdaptiveSparkPlan", "Exchange")
+_KEEPS_PARTITIONS = ("BroadcastHashJoin", "Project", "Filter", "ColumnarToRow", "InputAdapter", "WholeStageCodegen")
+"""What makes of each partition of its one child, or of the one that is not sent to everybody, one of its own."""
 _UNKNOWN_BYTES = 2**50
 """Of what it cannot estimate Spark says that it is larger than anything."""
 
@@ -96,29 +97,41 @@ def has_long_rows(frame: Any) -> bool:
 
 def partition_count(frame: Any) -> int | None:
     """Of how many partitions a classic frame is; None where rows change places on the way, for Spark may decide it
-    then."""
+    then. What is joined without that, by sending a side to everybody, has those of the other side."""
     # A frame is planned once: what was cached since then, only a frame of its own knows.
-    execution = frame.select("*")._jdf.queryExecution()
-    if any(word in node.nodeName() for node in _nodes(execution.executedPlan()) for word in _MOVES_ROWS):
+    plan = frame.select("*")._jdf.queryExecution().executedPlan()
+    if plan.nodeName() == "AdaptiveSparkPlan":
+        plan = plan.executedPlan()
+    while plan is not None and _moves_rows(plan):
+        plan = _which_stays(plan)
+    return None if plan is None else int(plan.execute().getNumPartitions())
+
+
+def _moves_rows(plan: Any) -> bool:
+    """Whether anything of the plan does."""
+    return "Exchange" in plan.nodeName() or any(map(_moves_rows, _children(plan)))
+
+
+def _which_stays(plan: Any) -> Any:
+    """What has as many partitions as the plan itself, of all that is below it; None if that is not known."""
+    if not plan.nodeName().startswith(_KEEPS_PARTITIONS):
         return None
-    return int(execution.toRdd().getNumPartitions())
+    staying = [child for child in _children(plan) if child.nodeName() != "BroadcastExchange"]
+    return staying[0] if len(staying) == 1 else None
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
-    yield plan
+def _children(plan: Any) -> list[Any]:
     children = plan.children()
-    for place in range(children.size()):
-        yield from _nodes(children.apply(place))
+    return [children.apply(place) for place in range(children.size())]
 
 
 def _what_is_read(plan: Any) -> Iterator[Any]:
     """The parts of a plan that nothing is known to be below."""
-    children = plan.children()
-    if not children.size() or plan.nodeName() in _MADE_BY_PYTHON:
+    children = _children(plan)
+    if not children or plan.nodeName() in _MADE_BY_PYTHON:
         yield plan
-        return
-    for place in range(children.size()):
-        yield from _what_is_read(children.apply(place))
+    else:
+        yield from (part for child in children for part in _what_is_read(child))
 
 
 def _bytes_of(plan: Any) -> int:

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import lakelib.spark
 from lakelib import Lake, Table
 from lakelib.distribute.files import FileSource, find_all_files, open_files
-from lakelib.distribute.sizes import estimated_bytes, has_long_rows, row_bytes, sized_numbers
+from lakelib.distribute.sizes import estimated_bytes, has_long_rows, partition_count, row_bytes, sized_numbers
 from lakelib.distribute.tasks import Task, writing_task
 from tests.spark.conftest import NewTable
 
@@ -202,3 +203,13 @@ def test_long_rows_are_handed_to_python_by_their_bytes(
     table.upsert(frame, distribution=distribution)
     assert max(int(file.read_text()) for file in seen.iterdir()) < 2 * MIB
     assert table.scan(columns=["id"]).to_arrow().num_rows == 40
+
+
+def test_a_join_that_sends_one_side_to_everybody_has_the_partitions_of_the_other(spark: SparkSession) -> None:
+    few, many = spark.range(0, 10, 1, 3), spark.range(0, 10_000_000, 1, 5)
+    joined = many.join(few.withColumnRenamed("id", "other"), sf.col("id") == sf.col("other"))
+    assert partition_count(few) == 3
+    assert partition_count(joined.where("id > 3").select("id")) == 5 == joined.rdd.getNumPartitions()
+    assert partition_count(joined.repartition(2)) is None
+    assert partition_count(joined.groupBy("id").count()) is None
+    assert partition_count(few.crossJoin(few.withColumnRenamed("id", "other"))) is None
