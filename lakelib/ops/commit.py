@@ -77,6 +77,8 @@ class Work:
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
     right: Right = Right.WRITE
+    brings_rows: bool = True
+    """Whether there is something for a gate to judge."""
 
 
 def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
@@ -94,8 +96,9 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-        _check_may_write(runtime, work, request.judging is not None)
+        _check_may_write(runtime, work.right, request.judging is not None)
         check_gate(table, request)
+        _check_fits(table, request, request.judging)
         try:
             proposal = work.prepare(table)
         except ExpiredError:
@@ -124,10 +127,8 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
         done = find_done(runtime, table, request)
         if done is not None:
             return done
-        judging = gate_of(runtime, table, request)
-        _check_may_write(runtime, work, judging is not None)
-        if judging is not None:
-            check_suite(judging.suite)
+        judging = check_publishable(runtime, table, request) if work.brings_rows else None
+        _check_may_write(runtime, work.right, judging is not None)
         try:
             proposal = work.prepare(table)
         except ExpiredError:  # the head that it looked at, while it did
@@ -140,11 +141,31 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
             return snapshot
 
 
-def _check_may_write(runtime: Runtime, work: Work, is_judged: bool) -> None:
+def check_writable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> None:
+    """Raises, before anything is read or written, for a write of rows that could not be published: a user without the
+    right, a gate that is not the table's, a suite that does not fit."""
+    judging = check_publishable(runtime, table, request)
+    _check_may_write(runtime, Right.WRITE, judging is not None)
+
+
+def check_publishable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Judging | None:
+    """How rows are judged. Raises for a gate that could let none of them through, whatever they are."""
+    judging = gate_of(runtime, table, request)
+    _check_fits(table, request, judging)
+    return judging
+
+
+def _check_fits(table: TableInfo, request: WriteRequest, judging: Judging | None) -> None:
+    """Raises InvalidInputError for a suite that looks at other columns than the rows will have."""
+    if judging is not None:  # rows may bring columns
+        check_suite(judging.suite, None if request.merge_schema else table.schema.columns)
+
+
+def _check_may_write(runtime: Runtime, right: Right, is_judged: bool) -> None:
     """Raises InvalidInputError before files are written that the catalog would not take."""
     if is_judged:
         require_right(runtime.catalog, Right.JUDGE)
-    require_right(runtime.catalog, work.right)
+    require_right(runtime.catalog, right)
     runtime.ownership.confirm()
 
 

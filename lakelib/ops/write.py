@@ -40,16 +40,22 @@ def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:
     def prepare(table: TableInfo) -> Proposal:
-        if kind is CommitKind.UPSERT and not table.primary_key_ids:
-            raise InvalidInputError(
-                f"Table {table.full_name} has no primary key to upsert by.",
-                kind="no_primary_key",
-                remedy="Use append, or create the table with a primary_key.",
-            )
+        if kind is CommitKind.UPSERT:
+            check_keyed(table)
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
         return propose(table, kind, request, written)
 
     return Work(prepare=prepare, redo=schema_again(source.rereadable))
+
+
+def check_keyed(table: TableInfo) -> None:
+    """Raises InvalidInputError for a table that takes no upserts."""
+    if not table.primary_key_ids:
+        raise InvalidInputError(
+            f"Table {table.full_name} has no primary key to upsert by.",
+            kind="no_primary_key",
+            remedy="Use append, or create the table with a primary_key.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
