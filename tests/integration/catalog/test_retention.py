@@ -76,6 +76,12 @@ def let_expire(connection: psycopg.Connection[Any], table: lakelib.Table, *ids: 
     connection.execute(query("expire_snapshots"), {"table_id": table._info.id, "ids": list(ids)})
 
 
+def a_tag(table: lakelib.Table, name: str, snapshot_id: int) -> dict[str, object]:
+    """The parameters of one without an end."""
+    end = dict.fromkeys(("family", "keep", "keep_last"))
+    return {"table_id": table._info.id, "name": name, "snapshot_id": snapshot_id, **end}
+
+
 LOCK_PAST = "select pg_advisory_xact_lock(hashtextextended('lake.expire ' || %(table_id)s::text, 0))"
 
 
@@ -83,7 +89,7 @@ def test_an_expiry_waits_for_a_tag_that_is_being_set_and_keeps_its_snapshot(
     lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as setting:
-        setting.execute(query("insert_tag"), {"table_id": table._info.id, "name": "keep", "snapshot_id": 1})
+        setting.execute(query("set_tag"), a_tag(table, "keep", 1))
         expiry = Beside(lambda: expire_all_but_the_head(table), connection)
 
     result = expiry.outcome()
