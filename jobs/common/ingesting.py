@@ -5,6 +5,7 @@ arrived, is read, transformed and staged; what is staged is judged. Spark is sta
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +23,14 @@ from lakelib.errors import DecidedError, RetryableError
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
+from lakelib.ops.ingest import (
+    check_not_appended,
+    check_not_older,
+    check_same_work,
+    find_attempt,
+    is_overtaken,
+    stage_partition,
+)
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
@@ -116,6 +124,8 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     another run of the same work took over."""
     spec = load_spec(job.spec)
     spec.check_key(job.partition)
+    for warning in spec.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         provided = _provided(lake, spec)
@@ -157,6 +167,7 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
 def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
     if found is None:
         check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
+        check_not_older(lake.runtime, work.table, work.spec, work.job.partition)
     arrival = _arrived(lake, work) if found is None else None
     if arrival is not None and arrival.is_empty and work.spec.when_empty(is_transformed=False) != "publish":
         return _without_rows(work, is_transformed=False)
