@@ -1,6 +1,7 @@
-"""Commands about what people write: check."""
+"""Commands about what people write: init, check."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -24,7 +25,29 @@ _WHOLE = "all"
 
 
 def add_to(app: typer.Typer) -> None:
+    command(app, "init", panel=_PANEL)(init)
     command(app, "check", panel=_PANEL)(check)
+
+
+def init(
+    session: Session,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One that is not there yet.", show_default=False)],
+) -> None:
+    """Makes a folder for your own tables: an example of a table, its gate and its transform, and tests that pass.
+
+    Airflow takes the tables from there where LAKE_TABLES names the folder "tables" in it."""
+    from lakelib.specs.starter import make_folder
+
+    made = make_folder(folder.absolute())
+    tables = folder.absolute() / "tables"
+    if session.json:
+        return session.print_json({"folder": folder.absolute(), "tables": tables, "files": made})
+    for each in made:
+        say(session, str(each.relative_to(folder.absolute())))
+    say(session, f"is in {folder.absolute()}. To go on:")
+    say(session, f"  lake check {shlex.quote(str(tables))}")
+    say(session, f"  pytest {shlex.quote(str(folder.absolute() / 'tests'))}")
+    return say(session, f"  LAKE_TABLES={shlex.quote(str(tables))} make up")
 
 
 def check(

@@ -1,6 +1,9 @@
 """`lake check`: all that is wrong with specs and suites, in one go, before anything runs."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,26 @@ def test_a_dry_run_has_spark_compile_the_transform(run: Run, folder: Path, spark
     assert "Spark does not take the query: " in tried(joined.format(", c.nam"))
     assert "'name'" in tried(joined.format(", c.name"))
     assert "Spark does not take the query: " in tried("SELEC 1")
+
+
+# A folder for one's own tables
+
+
+def test_a_new_folder_is_right_and_its_tests_pass(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    told = run("init", folder)
+    assert (told.code, f"LAKE_TABLES={folder}/tables make up" in told.out) == (0, True)
+    checked = run("check", folder / "tables", folder / "gates", "--json").document
+    assert [(each["errors"], each["warnings"]) for each in checked] == [([], [])] * 2
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LAKE_", "PYTEST_"))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "tests"]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert "4 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_a_folder_that_has_something_in_it_is_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("x")
+    told = run("init", tmp_path / "mine", "--json")
+    assert (told.code, json.loads(told.err)["error"]["kind"]) == (3, "folder_not_empty")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
