@@ -100,6 +100,16 @@ def test_a_rejected_commit_waits_for_a_person(shop: Shop) -> None:
     ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
     assert (ran["state"], ran["tasks"]["review"]) == ("running", "awaiting_input")
     assert shop.calls("publish") == []
+    said = shop.lab("question", dag_id=DAYS, run_id=run_id)
+    assert ran["xcom"]["stage_and_judge"]["commit"] in said
+    assert "\n\n    amount is there (critical): 3 of 400 rows; such as id=17 `{{ x }}` [y](z)\n" in said
+    assert "](/lake/reports/" in said
+
+
+def test_a_commit_is_discarded_without_a_word(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**DISCARD, "reason": None})
+    assert (ran["tasks"]["discard"], shop.calls("publish")) == ("success", [])
 
 
 def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -> None:

@@ -68,6 +68,14 @@ select c.snapshot_id, c.properties ->> 'partition' as partition from lake.commit
 where c.table_id = %(table_id)s and c.state = 'published' and c.kind = 'overwrite' and c.properties ? 'partition'
 order by c.snapshot_id desc limit 1;
 
+-- The commit that filled the partition before, of those that a gate has judged and that were published.
+-- name: find_judged_before
+select c.id, c.summary, c.properties ->> 'partition' as partition from lake.commit c
+where c.table_id = %(table_id)s and c.state = 'published'
+  and (c.properties ->> 'partition') collate "C" < %(partition)s
+  and exists (select from lake.verdict v where v.commit_id = c.id and v.gate = %(gate)s)
+order by (c.properties ->> 'partition') collate "C" desc, c.snapshot_id desc limit 1;
+
 -- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it
 -- obsolete), else the newest that has not expired.
 -- name: find_attempt
