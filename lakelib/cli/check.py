@@ -53,9 +53,13 @@ def init(
 def check(
     session: Session,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE…", help="Specs of tables and suites of gates, or folders.", show_default=False),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE…]",
+            help="Specs of tables and suites of gates, or folders; the one that LAKE_TABLES names, if none is given.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Look at the source's files, and have Spark compile the transforms, too."),
@@ -72,7 +76,7 @@ def check(
 
     if partition is not None and not dry_run:
         wrong_usage("--partition is for --dry-run.")
-    checked = check_files(files)
+    checked = check_files(files or _own_tables())
     tried, errors = _try_all(session, checked, partition) if dry_run else ({}, {})
     wrong = any(each.errors for each in checked) or bool(errors)
     if session.json:
@@ -82,6 +86,13 @@ def check(
             _show(session, each, tried.get(each.path), errors.get(each.path))
     if wrong:
         raise typer.Exit(EXIT_CODES[InvalidInputError])
+
+
+def _own_tables() -> list[Path]:
+    folder = os.environ.get("LAKE_TABLES")
+    if not folder:
+        wrong_usage("Name files or folders, or set LAKE_TABLES to the folder of your tables.")
+    return [Path(folder)]
 
 
 def _try_all(
@@ -142,7 +153,8 @@ def _show(session: Session, each: "CheckedFile", tried: "Tried | None", error: s
 
 def _seen(tried: "Tried") -> str:
     columns = ", ".join(f"{name} {kind}" for name, kind in tried.columns.items())
-    return f"partition {tried.partition}, files: {tried.files:,}, rows of {columns}"
+    rows = f"rows of {columns}" if columns else f"rows not looked at: {tried.note}"
+    return f"partition {tried.partition}, files: {tried.files:,}, {rows}"
 
 
 def _facts(each: "CheckedFile", tried: "Tried | None", error: str | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Queries are compiled by Spark over views that have columns and no rows: what is wrong with one is known at once."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,19 +15,18 @@ Compile = Callable[[str, Mapping[str, pa.Schema], str], pa.Schema]
 """The columns that a query gives over views of these columns, for a partition's key. Raises InvalidInputError with what
 Spark has against it."""
 
-_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.variable.substitute": "false",
-}
+_AT_START = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_MEANT = {"spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}
+_REMOTE = "SPARK_REMOTE"
 
 
 @contextmanager
 def opened_compiler() -> Iterator[Compile]:
-    """A session of this process is taken; one that has to be started is stopped at the end."""
+    """A session of its own: beside the one of this process, if there is one, else of a Spark that ends with it."""
     active = SparkSession.getActiveSession()
     session = active.newSession() if active is not None else _started()
+    for name, value in _MEANT.items():
+        session.conf.set(name, value)
     try:
         yield lambda query, views, key: _compiled(session, query, views, key)
     finally:
@@ -35,8 +35,10 @@ def opened_compiler() -> Iterator[Compile]:
 
 
 def _started() -> SparkSession:
+    if _REMOTE in os.environ:
+        return SparkSession.builder.getOrCreate()
     builder = SparkSession.builder.appName("lake check").master("local[1]")
-    for name, value in _SETTINGS.items():
+    for name, value in _AT_START.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

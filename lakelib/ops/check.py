@@ -7,7 +7,7 @@ columns that come out with those of the table.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.schema import Column, TableSchema
-from lakelib.ops.arrival import check_arrival, find_arrival
+from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.judge import check_suite
 from lakelib.plan.declare import declare_schema
 from lakelib.rows.align import merge_source_columns, plan_alignment
@@ -24,11 +24,11 @@ from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.ddl import parse_columns
 from lakelib.specs.suite import load_suite
-from lakelib.specs.table_fields import SOURCE_VIEW
+from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
 from lakelib.specs.yaml_text import YamlText, load_yaml
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_reader import SourceReader
+from lakelib.storage.source_reader import SourceReader, find_obstacle
 
 if TYPE_CHECKING:
     from lakelib.distribute.compiling import Compile
@@ -58,6 +58,8 @@ class Tried:
     """Those of the source's files, with their types."""
     columns: Mapping[str, str]
     """Those of the rows that the table would get."""
+    note: str = ""
+    """What could not be looked at, and why."""
 
 
 def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
@@ -166,7 +168,18 @@ def try_spec(
     InvalidInputError for columns and a query that do not fit."""
     spec.check_key(partition)
     columns = declare_schema(spec.columns)
-    files, source = _look_at_source(spec, partition, environ, storage, columns)
+    seen = Tried(table=spec.table, partition=partition, files=0, source_columns={}, columns={})
+    source = None
+    if spec.source is not None:
+        arrival = find_arrival(storage, spec, partition, environ)
+        check_arrival(spec, partition, arrival)
+        seen = replace(seen, files=len(arrival.files))
+        declared = declare_schema(spec.source.columns) if spec.source.columns else ()
+        obstacle = find_obstacle(spec.source.format.lower(), spec.source.options, declared or columns)
+        if obstacle:
+            return replace(seen, note=f"only Spark's own reader knows the columns of the files, for {obstacle}")
+        source = _look_into(spec, spec.source, storage, arrival, declared, columns)
+        seen = replace(seen, source_columns=_types(source))
     given = source
     if spec.transform_path is not None:
         views = {} if source is None else {SOURCE_VIEW: source}
@@ -175,30 +188,21 @@ def try_spec(
         given = compiling()(query, views, partition)
     assert given is not None, "a spec has a source or a transform"
     _check_columns(spec, columns, given)
-    return Tried(
-        table=spec.table,
-        partition=partition,
-        files=files,
-        source_columns={} if source is None else _types(source),
-        columns=_types(given),
-    )
+    return replace(seen, columns=_types(given))
 
 
-def _look_at_source(
-    spec: TableSpec, partition: str, environ: Mapping[str, str], storage: Storage, columns: tuple[Column, ...]
-) -> tuple[int, pa.Schema | None]:
-    """How many files there are, and the columns of all of them. Raises InvalidInputError for what only Spark's own
-    reader reads: its columns are known once it does."""
-    if spec.source is None:
-        return 0, None
-    arrival = find_arrival(storage, spec, partition, environ)
-    check_arrival(spec, partition, arrival)
-    declared = declare_schema(spec.source.columns) if spec.source.columns else ()
-    target = _target(spec, columns)
-    reader = SourceReader.of(spec.source.format.lower(), spec.source.options, None, declared, target)
+def _look_into(
+    spec: TableSpec,
+    source: Source,
+    storage: Storage,
+    arrival: Arrival,
+    declared: tuple[Column, ...],
+    columns: tuple[Column, ...],
+) -> pa.Schema:
+    """The columns of all files."""
+    reader = SourceReader.of(source.format.lower(), source.options, None, declared, _target(spec, columns))
     looked = [reader.look_into(storage, file) for file in arrival.files]
-    _, schema = reader.united([file for file in looked if file is not None])
-    return len(arrival.files), schema
+    return reader.united([file for file in looked if file is not None])[1]
 
 
 def _target(spec: TableSpec, columns: tuple[Column, ...]) -> TargetColumns:

@@ -59,6 +59,15 @@ def test_what_is_right_is_said_without_a_lake(run: Run, folder: Path) -> None:
     assert (suite["file"], suite["errors"]) == (str(folder / "gates" / "orders.yaml"), [])
 
 
+def test_without_a_name_the_folder_of_ones_own_tables_is_checked(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAKE_TABLES", raising=False)
+    assert run("check").code == 2
+    monkeypatch.setenv("LAKE_TABLES", str(folder))
+    assert str(folder / "orders.yaml") in run("check").out
+
+
 def test_all_that_is_wrong_is_said_in_one_go(run: Run, folder: Path) -> None:
     """Of the spec, of its columns' types, and of the suite that it names."""
     spec, suite = folder / "orders.yaml", folder / "gates" / "orders.yaml"
@@ -111,6 +120,13 @@ def test_a_dry_run_looks_at_the_files_of_the_source(run: Run, folder: Path) -> N
     put_day(folder, {"order_id": 1, "price": "2.50"})
     wrong = run("check", spec, "--dry-run", "--partition", "2026-11-18")
     assert (wrong.code, "'price'" in wrong.out) == (3, True)
+
+
+def test_a_dry_run_says_what_it_cannot_look_at(run: Run, folder: Path) -> None:
+    change(folder / "orders.yaml", "format: json", "format: orc")
+    change(folder / "orders.yaml", "*.json", "*")
+    told = run("check", folder / "orders.yaml", "--dry-run", "--partition", "2026-11-18")
+    assert (told.code, "rows not looked at: only Spark's own reader knows" in told.out) == (0, True)
 
 
 def test_a_dry_run_has_spark_compile_the_transform(run: Run, folder: Path, spark: SparkSession) -> None:
