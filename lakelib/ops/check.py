@@ -8,7 +8,7 @@ columns that come out with those of the table.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,14 @@ import pyarrow as pa
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
+from lakelib.ops.gates import check_requirable
 from lakelib.ops.judge import check_suite
 from lakelib.plan.declare import declare_schema
 from lakelib.rows.align import merge_source_columns, plan_alignment
 from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.ddl import parse_columns
-from lakelib.specs.suite import load_suite
+from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
 from lakelib.specs.yaml_text import YamlText, load_yaml
@@ -74,12 +75,12 @@ def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
             found[file.resolve()] = CheckedFile(path=file, errors=(error.message,))
             continue
         if isinstance(yaml.values, dict) and "expectations" in yaml.values and "table" not in yaml.values:
-            found.setdefault(file.resolve(), _checked_suite(file, None))
+            found.setdefault(file.resolve(), _checked_suite(file, lambda suite: check_suite(suite)))
             continue
         found[file.resolve()] = _checked_spec(file, yaml, scan(file.parent))
-        gate = _gate_of(file, yaml.values)
+        gate, columns = _gate_of(file, yaml.values), _columns_of(yaml.values)
         if gate is not None:
-            _add(found, _checked_suite(gate, _columns_of(yaml.values)))
+            _add(found, _checked_suite(gate, partial(check_requirable, columns=columns)))
     return tuple(found.values())
 
 
@@ -91,7 +92,11 @@ def _checked_spec(file: Path, yaml: YamlText, folder: SpecFolder) -> CheckedFile
             spec = load_spec(file, with_gate=False)
         except LakeError as raised:
             error = raised
-    errors = (*(error.message.splitlines() if error is not None else ()), *_wrong_types(yaml))
+    errors = (
+        *(error.message.splitlines() if error is not None else ()),
+        *_wrong_types(yaml),
+        *_wrong_query(yaml, spec),
+    )
     if errors or spec is None:
         return CheckedFile(path=file, errors=errors)
     return CheckedFile(path=file, spec=spec, warnings=spec.warnings)
@@ -114,6 +119,17 @@ def _wrong_types(yaml: YamlText) -> Iterator[str]:
             continue
 
 
+def _wrong_query(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:
+    where = f"{yaml.where(('transform',))}, field transform"
+    if spec is None or spec.transform_path is None:
+        return
+    try:
+        if not spec.transform_path.read_text(encoding="utf-8").strip():
+            yield f"{where}: found an empty file; expected a query."
+    except (OSError, UnicodeDecodeError) as error:
+        yield f"{where}: {spec.transform_path} cannot be read: {error}."
+
+
 def _gate_of(file: Path, values: Any) -> Path | None:
     """The suite that a spec names, right or wrong, if it is there; that there is none the spec's own check says."""
     gate = values.get("gate") if isinstance(values, Mapping) else None
@@ -123,10 +139,11 @@ def _gate_of(file: Path, values: Any) -> Path | None:
     return path if path.is_file() else None
 
 
-def _columns_of(values: Mapping[str, Any]) -> tuple[Column, ...] | None:
+def _columns_of(values: Any) -> tuple[Column, ...] | None:
     """None where rows may bring more than the spec says, or what it says is wrong."""
+    values = values if isinstance(values, dict) else {}
     write = values.get("write")
-    if isinstance(write, Mapping) and write.get("merge_schema"):
+    if isinstance(write, dict) and write.get("merge_schema"):
         return None
     try:
         return declare_schema(values.get("columns"))
@@ -134,13 +151,14 @@ def _columns_of(values: Mapping[str, Any]) -> tuple[Column, ...] | None:
         return None
 
 
-def _checked_suite(file: Path, columns: Sequence[Column] | None) -> CheckedFile:
+def _checked_suite(file: Path, check: Callable[[Suite], None]) -> CheckedFile:
     from lakelib.gates.lint import check_problems  # not everybody judges
 
     try:
-        check_suite(load_suite(file, check_problems), columns)
+        check(load_suite(file, check_problems))
     except InvalidInputError as error:
-        return CheckedFile(path=file, errors=tuple(error.message.splitlines()))
+        lines = error.message.splitlines()
+        return CheckedFile(path=file, errors=tuple(line if str(file) in line else f"{file}: {line}" for line in lines))
     return CheckedFile(path=file)
 
 

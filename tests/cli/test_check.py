@@ -96,6 +96,18 @@ def test_a_suite_that_does_not_fit_the_columns_of_a_spec_is_wrong(run: Run, fold
     assert "'price'" in errors["gates"][0]
 
 
+def test_what_no_run_could_use_is_wrong(run: Run, folder: Path) -> None:
+    """A gate that lets everything pass cannot be required, and an empty file is no query."""
+    change(folder / "gates" / "orders.yaml", "  kwargs", "  severity: warning\n  kwargs")
+    with (folder / "orders.yaml").open("a") as file:
+        file.write("transform: orders.sql\n")
+    (folder / "orders.sql").write_text("\n")
+    told = run("check", folder / "orders.yaml")
+    assert told.code == 3
+    assert "line 9, field transform: found an empty file; expected a query." in told.out
+    assert "has no critical check" in told.out
+
+
 def test_specs_of_a_folder_are_checked_beside_each_other(run: Run, folder: Path) -> None:
     (folder / "again.yaml").write_text((folder / "orders.yaml").read_text())
     told = run("check", folder / "orders.yaml", folder / "nothing.yaml")
