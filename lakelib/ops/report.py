@@ -8,7 +8,8 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import accumulate, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,10 @@ from lakelib.gates.failing import failing_columns, failing_where
 from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
 from lakelib.model.finding import Before, FailingRows, Finding
-from lakelib.model.options import sensitive_names
+from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
 from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
-from lakelib.ops.read import ScanRequest, plan_scan, staged_view, stream_batches
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.local_file import write_local_file
 
@@ -34,6 +35,8 @@ _MOST_VALUES = 20
 _MOST_ROWS = 10_000
 """Of those that a check means, so many are looked at."""
 _MOST_CHECKS = 20
+_MOST_BYTES = 256 * MIB
+"""Of files that are looked into, for a check."""
 _MOST_SECONDS = 20.0
 """So long the rows of all checks are looked for. People wait for the page."""
 
@@ -106,8 +109,8 @@ def _look(
     request = ScanRequest(columns=names, where=where, staged=staged_view(commit_id, Scope.STAGED.value))
     sensitive = sensitive_names(table.options)
     found: list[Mapping[str, Any]] = []
-    has_more = False
-    for batch in stream_batches(runtime, plan_scan(runtime, table, request)):
+    plan, has_more = _within_reach(plan_scan(runtime, table, request), until)
+    for batch in stream_batches(runtime, plan):
         found += islice(batch.to_pylist(), _MOST_ROWS + 1 - len(found))
         if len(found) > _MOST_ROWS or time.monotonic() > until:
             has_more = True
@@ -120,6 +123,15 @@ def _look(
         rows=len(rows),
         has_more=has_more,
     )
+
+
+def _within_reach(plan: ScanPlan, until: float) -> tuple[ScanPlan, bool]:
+    """So much of the scan as people wait for, and whether there is more: where few rows match, none may come to stop
+    at."""
+    sizes = accumulate(sum(file.size_bytes for file in split.files) for split in plan.splits)
+    most_bytes = _MOST_BYTES if time.monotonic() < until else 0
+    splits = tuple(split for split, size in zip(plan.splits, sizes, strict=True) if size <= most_bytes)
+    return replace(plan, splits=splits), len(splits) < len(plan.splits)
 
 
 def _shown(name: str, value: Any, sensitive: frozenset[str]) -> Any:
@@ -140,7 +152,7 @@ def _counted(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterato
 
 def _command(table: TableInfo, commit_id: UUID, names: Sequence[str], where: str) -> str:
     words = ["lake", "scan", table.full_name, "--staged", str(commit_id), "--where", where]
-    return shlex.join([*words, *(word for name in names for word in ("--columns", _quoted(name)))])
+    return shlex.join([*words, "--columns", ",".join(map(_quoted, names))])
 
 
 def _quoted(name: str) -> str:

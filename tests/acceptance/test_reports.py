@@ -10,6 +10,7 @@ import pytest
 
 from lakelib import Lake, Table
 from lakelib.gates.failing import tell_failures
+from lakelib.ops import report
 from lakelib.ops.report import find_out
 from lakelib.specs.suite import Suite, parse_suite
 from tests.acceptance.support import NewTable, data
@@ -115,3 +116,16 @@ def test_a_report_of_rows_that_are_gone_is_made_all_the_same(lake: Lake, table: 
         file.unlink()
     assert find_out(lake.runtime, staged.verdict).failing == {}
     assert "3</b> of 5 rows" in staged.report(tmp_path / "report.html").read_text()
+
+
+def test_who_makes_a_report_does_not_read_for_ever(
+    lake: Lake, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large commit the values that the verdict has are shown, and the command that finds the rows."""
+    staged = stage(table, DAY, *WRONG)
+    monkeypatch.setattr(report, "_MOST_BYTES", 10)
+    found = find_out(lake.runtime, staged.verdict).failing["amounts"]
+    assert (found.keys, found.values, found.has_more) == ((), (), True)
+    page = staged.report(tmp_path / "report.html").read_text()
+    assert "<code>-1</code>" in page
+    assert found.command.split()[:3] == ["lake", "scan", table.name]
