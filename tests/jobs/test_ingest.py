@@ -55,6 +55,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "base_snapshot": 0,
         "rows_in": 2,
         "report": None,
+        "failures": [],
         "adopted": False,
         "snapshot": None,
     }
@@ -69,6 +70,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "dag": "shop",
         "partition": DAY,
         "source": f"{shop.landing}/{DAY}/*.json",
+        "source_files": "part-0.json",
         "spec_hash": load_spec(shop.spec).hash,
     }
 
