@@ -18,6 +18,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "find_moment_v1",
             "holds_past_v1",
             "ended_tags_v1",
+            "definition_v1",
             "has_right_v1",
             "server_v1",
             "check_identity_v1",
