@@ -5,6 +5,7 @@ arrived, is read, transformed and staged; what is staged is judged. Spark is sta
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,18 +20,30 @@ from jobs.common.partition_rows import PinnedRead, opened_partition, pin_reads
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import DecidedError, RetryableError
+from lakelib.gates.failing import tell_failures
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
+from lakelib.ops.ingest import (
+    check_not_appended,
+    check_not_older,
+    check_same_work,
+    find_attempt,
+    is_overtaken,
+    stage_partition,
+)
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
+from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_MOST_FILES_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +62,8 @@ class Ingested:
     """An earlier run of the same work had staged it."""
     snapshot: int | None
     report: Path | None = None
+    failures: tuple[str, ...] = ()
+    """What its gate has against it, a line a check."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
@@ -61,6 +76,7 @@ class Ingested:
             "base_snapshot": self.base_snapshot,
             "rows_in": self.rows_in,
             "report": None if self.report is None else str(self.report),
+            "failures": list(self.failures),
             "adopted": self.adopted,
             "snapshot": self.snapshot,
         }
@@ -69,6 +85,7 @@ class Ingested:
         yield f"table       {self.table}, partition {self.partition}"
         yield f"commit      {self.commit_id}, {self.state}{' (taken up)' if self.adopted else ''}"
         yield f"outcome     {self.outcome}"
+        yield from (f"failed      {line}" for line in self.failures)
         yield f"rows in     {self.rows_in:,}"
         if self.snapshot is not None:
             yield f"snapshot    {self.snapshot}"
@@ -88,7 +105,7 @@ class NothingToCommit:
     def facts(self) -> dict[str, Any]:
         nothing = dict.fromkeys(("commit", "state", "base_snapshot", "report", "snapshot"))
         about = {"table": self.table, "partition": self.partition, "outcome": "empty"}
-        return {**about, **nothing, "rows_in": 0, "adopted": False}
+        return {**about, **nothing, "failures": [], "rows_in": 0, "adopted": False}
 
     def lines(self) -> Iterator[str]:
         yield f"table       {self.table}, partition {self.partition}"
@@ -116,6 +133,8 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     another run of the same work took over."""
     spec = load_spec(job.spec)
     spec.check_key(job.partition)
+    for warning in spec.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         provided = _provided(lake, spec)
@@ -157,6 +176,7 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
 def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
     if found is None:
         check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
+        check_not_older(lake.runtime, work.table, work.spec, work.job.partition)
     arrival = _arrived(lake, work) if found is None else None
     if arrival is not None and arrival.is_empty and work.spec.when_empty(is_transformed=False) != "publish":
         return _without_rows(work, is_transformed=False)
@@ -243,7 +263,7 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
         **work.job.properties,
         "spec_hash": work.spec.hash,
         "partition": work.job.partition,
-        **({} if arrival is None else {"source": arrival.path}),
+        **({} if arrival is None else {"source": arrival.path, "source_files": _named(arrival)}),
         **{f"reads.{read.table}": str(read.snapshot_id) for read in reads},
     }
     request = parse_request(
@@ -254,6 +274,13 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
     )
     own = [read.snapshot_id for read in reads if read.table_id == work.table.id]
     return replace(request, made_from=min(own, default=None))
+
+
+def _named(arrival: Arrival) -> str:
+    """The files that there were, by name: some of many."""
+    names = [file.uri.rpartition("/")[2].encode("utf-8", "backslashreplace").decode() for file in arrival.files]
+    more = f" and {len(names) - _MOST_FILES_NAMED:,} more" if len(names) > _MOST_FILES_NAMED else ""
+    return ", ".join(names[:_MOST_FILES_NAMED]) + more
 
 
 # What to tell
@@ -269,9 +296,11 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool) -> Ingested
             kind="fenced",
             remedy="Leave the work to the other run.",
         )
-    commit = lake.staged(commit_id)
-    verdict = commit.verdict
-    report = None if verdict is None or work.job.report is None else commit.report(work.job.report.absolute())
+    verdict = lake.staged(commit_id).verdict
+    finding = None if verdict is None else find_out(lake.runtime, verdict)
+    report = None
+    if verdict is not None and work.job.report is not None:
+        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), finding)
     if verdict is not None and _is_undecided(found, verdict):
         require_passed(verdict)
     return Ingested(
@@ -285,6 +314,7 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool) -> Ingested
         adopted=adopted,
         snapshot=found.snapshot_id,
         report=report,
+        failures=() if verdict is None or finding is None else tell_failures(verdict, finding),
     )
 
 
