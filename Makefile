@@ -55,7 +55,7 @@ schemas: setup  ## write the JSON schemas of table specs and gate suites, for ed
 	$(PYTHON) -m lakelib.specs.schemas docs/schemas
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
-	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \
+	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra local --extra gates --extra airflow --extra test --extra dev \
 		--extra bench \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 

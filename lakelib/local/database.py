@@ -36,7 +36,7 @@ def opened_database(memory_bytes: int, threads: int) -> Iterator["Database"]:
     except ImportError:
         raise OnlySparkError('a query: DuckDB is not installed (pip install "lakelib[local]")') from None
     with tempfile.TemporaryDirectory(prefix="lakelib-local-") as folder:
-        settings = {
+        settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory_bytes}B",
             "temp_directory": folder,
             "threads": threads,
