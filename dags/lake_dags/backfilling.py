@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from lake_dags import actions
 from lake_dags.catalogue import all_specs, spec_of
-from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, spark_choice
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, runner_of, spark_choice
 from lake_dags.operator import LakeJobOperator
 from lake_dags.runs import idempotency_key
 from lakelib.errors import LakeError
@@ -31,6 +31,7 @@ def wire() -> None:
         task_id="stage_and_judge",
         job="ingest",
         arguments=stage_arguments,
+        runner=lambda item: runner_of(spec_of(item["table"])),
         spark=lambda item: spark_choice(spec_of(item["table"])),
         report=True,
         returns=STAGED_FIELDS,

@@ -28,8 +28,9 @@ _SECTIONS = (
 _SEVERITIES = tuple(Severity)
 
 
-def report_html(verdict: Verdict, *, table: str = "", state: str = "") -> str:
-    """The page. Whatever the data holds is shown as text; `table` and the commit's `state` if they are known."""
+def report_html(verdict: Verdict, *, table: str = "", state: str = "", engine: str = "") -> str:
+    """The page. Whatever the data holds is shown as text; `table`, the commit's `state`, and which `engine` has made
+    its rows, and why, if they are known."""
     title = f"{table or 'Commit'}: {_WORDS[verdict.outcome].lower()} by gate {verdict.gate}"
     return "\n".join(
         (
@@ -42,7 +43,7 @@ def report_html(verdict: Verdict, *, table: str = "", state: str = "") -> str:
             f"<style>{STYLE}</style></head>",
             f'<body class="{verdict.outcome.value}"><main>',
             *_header(verdict, table),
-            *_facts(verdict, state),
+            *_facts(verdict, state, engine),
             *_sections(verdict),
             "</main></body></html>",
             "",
@@ -67,7 +68,7 @@ def _tally(checks: Sequence[CheckResult]) -> Iterator[str]:
     yield f"<div class='tally'><div class='bar' aria-hidden='true'>{parts}</div><p>{words}</p></div>"
 
 
-def _facts(verdict: Verdict, state: str) -> Iterator[str]:
+def _facts(verdict: Verdict, state: str, engine: str) -> Iterator[str]:
     base = f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"
     facts = (
         ("Gate", f"{_text(verdict.gate)} <small>suite {_text(verdict.suite_hash)}</small>"),
@@ -75,6 +76,7 @@ def _facts(verdict: Verdict, state: str) -> Iterator[str]:
         ("Judged", f"{verdict.judged_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("On top of", base),
         ("Carried out", f"{'on Spark' if verdict.engine == 'spark' else 'in process'} in {verdict.seconds:.1f} s"),
+        *((("Rows made by", _text(engine)),) if engine else ()),
     )
     yield "<dl class='facts'>"
     yield from (f"<div><dt>{name}</dt><dd>{shown}</dd></div>" for name, shown in facts)

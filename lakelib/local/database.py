@@ -191,11 +191,9 @@ def _refused(what: str) -> InvalidInputError:
 
 
 def _checked_type(kind: str, given: pa.DataType) -> pa.DataType:
-    """The Arrow type of a column of Spark's type. What is nested is only handed on, as DuckDB has it."""
+    """The Arrow type of a column of Spark's type. What is nested is only handed on; zones in it have another name."""
     wanted = arrow_type(kind)
-    if pa.types.is_nested(wanted):
-        return given
-    if _without_zone(wanted) != given:
+    if not pa.types.is_nested(wanted) and _without_zone(wanted) != given:
         raise OnlySparkError(f"a column of {kind}, which DuckDB takes for {given}")
     return wanted
 
@@ -206,8 +204,11 @@ def _without_zone(kind: pa.DataType) -> pa.DataType:
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch under this schema: a moment has a zone, or none, without being another number."""
-    columns = [
-        column.view(each.type) if pa.types.is_timestamp(each.type) else column
-        for column, each in zip(batch.columns, schema, strict=True)
-    ]
+    columns = [_retyped(column, each.type) for column, each in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _retyped(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    return column.view(kind) if pa.types.is_timestamp(kind) else column.cast(kind)

@@ -21,4 +21,7 @@ def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str]) -
             kind="verdict_not_found",
             remedy="Judge it with staged.judge(gate).",
         )
-    return write_local_file(path, report_html(verdict, table=commit["table_name"], state=commit["state"]))
+    page = report_html(
+        verdict, table=commit["table_name"], state=commit["state"], engine=commit["properties"].get("engine", "")
+    )
+    return write_local_file(path, page)

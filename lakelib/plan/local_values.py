@@ -275,7 +275,9 @@ def _rounded(self: Translator, node: exp.Expr) -> Value:
 
 
 def _compared(self: Translator, node: exp.Expr) -> Value:
-    one, other = _alike(self.value(node.this), self.value(node.expression))
+    values = self.value(node.this), self.value(node.expression)
+    is_bound = isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE) and not _are_columns(node.this, node.expression)
+    one, other = _alike(*values, with_doubles=is_bound)
     return Value(sql=f"({one.sql} {COMPARISONS[type(node)]} {other.sql})", type="boolean")
 
 
@@ -284,14 +286,20 @@ def _same(self: Translator, node: exp.Expr) -> Value:
     return Value(sql=f"({one.sql} IS NOT DISTINCT FROM {other.sql})", type="boolean")
 
 
-def _alike(one: Value, other: Value) -> tuple[Value, Value]:
-    """Both in one type. Texts that are compared with days and moments are cast; those beside numbers are for Spark."""
+def _are_columns(*nodes: exp.Expr) -> bool:
+    return all(node.find(exp.Column) is not None for node in nodes)
+
+
+def _alike(one: Value, other: Value, *, with_doubles: bool = False) -> tuple[Value, Value]:
+    """Both in one type. Texts that are compared with days and moments are cast; those beside numbers are for Spark.
+    So are doubles that are compared with each other: DuckDB may take one zero for the other where it joins by them."""
     kinds = {one.type, other.type}
     if "string" in kinds and len(kinds) == 2 and kinds & {*_MOMENTS}:
         kind = (kinds - {"string"}).pop()
     else:
         kind = common_type((one, other), "a comparison", by_digits=True)
-    if kind not in (*_SIMPLE, VOID, "double") and not is_decimal(kind):
+    is_known = kind in (*_SIMPLE, VOID) or is_decimal(kind) or (with_doubles and kind == "double")
+    if not is_known:
         raise OnlySparkError(f"a comparison of {kind}")
     if kind == VOID:
         kind = "boolean"
@@ -323,8 +331,9 @@ def _is(self: Translator, node: exp.Expr) -> Value:
 def _between(self: Translator, node: exp.Expr) -> Value:
     check_arguments(node, "this", "low", "high")
     value = self.value(node.this)
-    low, at_least = _alike(value, self.value(node.args["low"]))
-    high, at_most = _alike(value, self.value(node.args["high"]))
+    is_bound = not _are_columns(node.this, node.args["low"]) and not _are_columns(node.this, node.args["high"])
+    low, at_least = _alike(value, self.value(node.args["low"]), with_doubles=is_bound)
+    high, at_most = _alike(value, self.value(node.args["high"]), with_doubles=is_bound)
     return Value(sql=f"({low.sql} >= {at_least.sql} AND {high.sql} <= {at_most.sql})", type="boolean")
 
 
@@ -338,7 +347,7 @@ def _in(self: Translator, node: exp.Expr) -> Value:
     if value.type in _MOMENTS and {each.type for each in given} <= {"string", VOID, value.type}:
         given = [typed(each, value.type) for each in given]
     kind = common_type((value, *given), "a comparison")
-    if kind == VOID or (kind != "double" and check_comparable(Value(sql="", type=kind), "values").type == VOID):
+    if check_comparable(Value(sql="", type=kind), "IN with values").type == VOID:
         raise OnlySparkError(quoted(node))
     listed = ", ".join(all_typed(given, kind))
     return Value(sql=f"({typed(value, kind).sql} IN ({listed}))", type="boolean")
@@ -501,7 +510,7 @@ def _joined(self: Translator, node: exp.Expr) -> Value:
     """NULL if one is NULL; days and whole numbers become text."""
     parts = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
     values = [typed(self.value(part), "string") for part in parts]
-    return Value(sql=f"({' || '.join(value.sql for value in values)})", type="string")
+    return Value(sql=f"CAST({' || '.join(value.sql for value in values)} AS VARCHAR)", type="string")
 
 
 def _replaced(self: Translator, node: exp.Expr) -> Value:
@@ -624,7 +633,7 @@ def ordered(self: Translator, node: exp.Expr, value: Value | None = None) -> str
     """A term of ORDER BY, with the place of NULLs that Spark gives them."""
     check_arguments(node, "this", "desc", "nulls_first")
     value = self.value(node.this) if value is None else value
-    if value.type == VOID or (value.type != "double" and check_comparable(value, "ORDER BY").type == VOID):
+    if check_comparable(value, "ORDER BY").type == VOID:
         raise OnlySparkError(quoted(node))
     way = "DESC" if node.args.get("desc") else "ASC"
     return f"{value.sql} {way} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"

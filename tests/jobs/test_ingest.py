@@ -57,6 +57,8 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "report": None,
         "adopted": False,
         "snapshot": None,
+        "engine": "spark",
+        "engine_why": "the spec says so",
     }
     table = lake.table(shop.table)
     assert table.head is None
@@ -67,6 +69,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
     ]
     assert snapshot.properties == {
         "dag": "shop",
+        "engine": "spark: the spec says so",
         "partition": DAY,
         "source": f"{shop.landing}/{DAY}/*.json",
         "spec_hash": load_spec(shop.spec).hash,
