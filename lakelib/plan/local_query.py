@@ -424,6 +424,8 @@ class _Select:
                     chosen.append((node.name, self._translate.value(node)))
                 case _:
                     chosen.append((None, self._translate.value(node)))
+        if not chosen:
+            raise OnlySparkError("a query of no columns")
         return chosen
 
     def _all(self, relations: Sequence[_Relation], *, with_hidden: bool) -> list[tuple[str | None, Value]]:

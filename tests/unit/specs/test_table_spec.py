@@ -37,6 +37,8 @@ publish:
   mark_done: [success_file, done_partition, {http_report: {url: "http://h/x", params: {a: 1}}}]
 review: {timeout: 1d 12h}
 maintenance: {compact: {full: true}, expire: {keep_last: 3, older_than: 2w}}
+engine: auto
+local: {most_source_bytes: 1000000, memory_bytes: 536870912}
 spark: {master: "local[2]", connection: null, conf: {spark.driver.memory: 1g}, timeout: 2h}
 retries: {count: 2, delay: 30s}
 """
