@@ -57,6 +57,7 @@ def _as_parquet(shop: Shop, rows: Sequence[Mapping[str, Any]], key: str) -> None
 
 
 CSV = {"source": "{format: csv, path: '$LANDING/{partition}/*.json', options: {header: true}}"}
+SPARKS = "{format: json, path: '$LANDING/{partition}/*.json', options: {multiLine: true}}"
 PARQUET = {"source": "{format: parquet, path: '$LANDING/{partition}/*.json'}"}
 
 CASES = {
@@ -222,12 +223,14 @@ def test_of_a_table_that_is_read_only_the_rows_that_count_are(run_job: RunJob, l
     for version, day in enumerate(("2026-11-16", "2026-11-17", DAY)):
         shop.deliver([order(version, dt=day)], day)
         lake.staged(UUID(_ingest(run_job, shop, version, key=day).facts["commit"])).publish()
-    text = "SELECT dt, count(*) AS n, sum(amount) AS amount, max(status) AS top FROM o WHERE dt = DATE(:partition) GROUP BY dt"
-    sums = _shop(tmp_path / "sums", Case(days=(), fields=DAILY, transform=text), "auto")
-    whole = sum(file["size_bytes"] for file in lake.table(shop.table).files().to_pylist())
+    text = (
+        "SELECT dt, count(*) AS n, sum(amount) AS amount, max(status) AS top FROM o WHERE dt = DATE(:partition)"
+        " GROUP BY dt"
+    )
+    sums = _shop(tmp_path / "sums", Case(days=(), fields={**DAILY, "source": None}, transform=text), "auto")
+    whole = sum(file.size_bytes for file in lake.table(shop.table).files())
     with sums.spec.open("a") as spec:
         spec.write(f"reads: {{o: {shop.table}}}\nlocal: {{most_source_bytes: {whole // 2}}}\n")
-    sums.spec.write_text(sums.spec.read_text().replace(f"source: {{format: json, path: '{sums.landing}", "#"))
     ran = _ingest(run_job, sums, 1)
     assert (ran.code, ran.facts.get("engine")) == (0, "local"), ran.err
     lake.staged(UUID(ran.facts["commit"])).publish()
@@ -248,7 +251,7 @@ def test_of_a_table_that_is_read_only_the_rows_that_count_are(run_job: RunJob, l
         ({"local": "{most_source_bytes: 50}"}, None, "more than 50 bytes (local.most_source_bytes)"),
         ({}, TIDY.replace("lower(", "initcap("), "it takes Spark for 'INITCAP(TRIM(status))'"),
         ({"spark": "{conf: {spark.sql.ansi.enabled: false}}"}, TIDY, "under the setting spark.sql.ansi.enabled"),
-        ({"source": "{format: json, path: '$LANDING/{partition}/*.json', options: {multiLine: true}}"}, None, "multiLine=true"),
+        ({"source": SPARKS}, None, "multiLine=true"),
         ({}, TIDY.replace("amount", "amount AS amount, CAST(status AS INT) AS more"), "is not plain"),
         ({}, TIDY.replace("status", "nothing"), "'nothing'"),
     ],
@@ -303,11 +306,8 @@ def test_local_refuses_a_row_that_takes_spark_and_leaves_nothing(run_job: RunJob
 
 def test_a_query_that_binds_to_nothing_is_said_with_the_spec(run_job: RunJob, tmp_path: Path) -> None:
     """Where all columns are declared, before the source is waited for."""
-    fields = {
-        "source": "{format: json, path: '$LANDING/{partition}/*.json', columns: 'order_id BIGINT, dt DATE'}",
-        "engine": "local",
-    }
-    shop = _shop(tmp_path / "local", Case(days=(), fields={"source": fields["source"]}, transform=TIDY), "local")
+    source = "{format: json, path: '$LANDING/{partition}/*.json', columns: 'order_id BIGINT, dt DATE'}"
+    shop = _shop(tmp_path / "local", Case(days=(), fields={"source": source}, transform=TIDY), "local")
     ran = _ingest(run_job, shop, 1)
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "only_spark")
     assert "'status'" in ran.facts["error"]["message"]
