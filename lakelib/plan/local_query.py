@@ -281,6 +281,7 @@ class _Select:
         self._query = query
         self._node = node
         self._relations: list[_Relation] = []
+        self._conjuncts: list[exp.Expr] = []
         self._translate = query.translator(self)
 
     def column(self, node: exp.Column) -> Value:
@@ -306,6 +307,9 @@ class _Select:
     def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
         made = self._query.made(node)
         return made.sql, tuple(kind for _, kind in made.columns)
+
+    def is_conjunct(self, node: exp.Expr) -> bool:
+        return any(node is each for each in self._conjuncts)
 
     def made(self, *, is_outermost: bool) -> _Made:
         node = self._node
@@ -376,6 +380,7 @@ class _Select:
             return ""
         for each in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
             self._note_condition(each)
+            self._conjuncts.append(each.this if isinstance(each, exp.Not) else each)
         return f" WHERE {self._translate.condition(where.this)}"
 
     def _note_condition(self, node: exp.Expr) -> None:

@@ -70,6 +70,9 @@ class Scope(Protocol):
     def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
         """An inner query's text, and the types of its columns."""
 
+    def is_conjunct(self, node: exp.Expr) -> bool:
+        """Whether rows are left out alike for which it is false and for which it is NULL."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translator:
@@ -82,6 +85,7 @@ class Translator:
         translate = TRANSLATED.get(type(node))
         if translate is None:
             raise OnlySparkError(quoted(node))
+        check_arguments(node, *_ARGUMENTS.get(type(node), ("this", "expression")))
         return translate(self, node)
 
     def values(self, nodes: Sequence[exp.Expr]) -> list[Value]:
@@ -152,7 +156,6 @@ def _paren(self: Translator, node: exp.Expr) -> Value:
 
 def _cast(self: Translator, node: exp.Expr) -> Value:
     """sqlglot has Spark's `cast` as TryCast, and `try_cast` as one that is safe."""
-    check_arguments(node, "this", "to")
     return cast(self.value(node.this), _type_of(node.args["to"]))
 
 
@@ -261,7 +264,6 @@ def _absolute(self: Translator, node: exp.Expr) -> Value:
 
 
 def _rounded(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "decimals")
     value, places = self.value(node.this), node.args.get("decimals")
     found = decimal_parts(value) if is_decimal(value.type) else None
     wanted = 0 if places is None else _whole_number(places)
@@ -329,7 +331,6 @@ def _is(self: Translator, node: exp.Expr) -> Value:
 
 
 def _between(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "low", "high")
     value = self.value(node.this)
     is_bound = not _are_columns(node.this, node.args["low"]) and not _are_columns(node.this, node.args["high"])
     low, at_least = _alike(value, self.value(node.args["low"]), with_doubles=is_bound)
@@ -339,9 +340,10 @@ def _between(self: Translator, node: exp.Expr) -> Value:
 
 def _in(self: Translator, node: exp.Expr) -> Value:
     """Spark brings all values to one type."""
-    check_arguments(node, "this", "expressions", "query")
     value = self.value(node.this)
     if node.args.get("query") is not None:
+        if not self.scope.is_conjunct(node):
+            raise OnlySparkError(f"{quoted(node)} other than in WHERE, for a NULL")
         return _in_query(self, value, node.args["query"])
     given = self.values(node.expressions)
     if value.type in _MOMENTS and {each.type for each in given} <= {"string", VOID, value.type}:
@@ -378,12 +380,12 @@ def _like(self: Translator, node: exp.Expr) -> Value:
     value, pattern = self.value(node.this), node.expression
     if value.type != "string" or not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise OnlySparkError(quoted(node))
-    return Value(sql=f"({value.sql} LIKE {literal(pattern.name)})", type="boolean")
+    word = "NOT LIKE" if node.args.get("negate") else "LIKE"
+    return Value(sql=f"({value.sql} {word} {literal(pattern.name)})", type="boolean")
 
 
 def _found_in(function: str) -> Callable[[Translator, exp.Expr], Value]:
     def translate(self: Translator, node: exp.Expr) -> Value:
-        check_arguments(node, "this", "expression")
         one, other = _text(self, node.this), _text(self, node.expression)
         return Value(sql=f"{function}({one.sql}, {other.sql})", type="boolean")
 
@@ -394,7 +396,6 @@ def _found_in(function: str) -> Callable[[Translator, exp.Expr], Value]:
 
 
 def _case(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "ifs", "default")
     compared = node.this and self.value(node.this)
     branches = [(_branch(self, compared, each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
     default = self.value(node.args["default"]) if node.args.get("default") is not None else None
@@ -422,7 +423,6 @@ def _chosen(branches: Sequence[tuple[str, Value]], default: Value | None) -> Val
 
 
 def _coalesce(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "expressions", "is_nvl")
     values = self.values([node.this, *node.expressions])
     kind = _kept_type(values, "coalesce")
     return Value(sql=f"coalesce({', '.join(all_typed(values, kind))})", type=kind)
@@ -444,7 +444,6 @@ def _nullif(self: Translator, node: exp.Expr) -> Value:
 
 def _extreme(function: str) -> Callable[[Translator, exp.Expr], Value]:
     def translate(self: Translator, node: exp.Expr) -> Value:
-        check_arguments(node, "this", "expressions", "ignore_nulls")
         values = self.values([node.this, *node.expressions])
         kind = _kept_type([check_comparable(each, function) for each in values], function)
         return Value(sql=f"{function}({', '.join(all_typed(values, kind))})", type=kind)
@@ -476,7 +475,6 @@ def _cased(function: str, unlike: str) -> Callable[[Translator, exp.Expr], Value
 
 def _trimmed(self: Translator, node: exp.Expr) -> Value:
     """Spark trims blanks, and no other white space."""
-    check_arguments(node, "this", "position")
     function = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[
         str(node.args.get("position") or "").upper()
     ]
@@ -490,7 +488,6 @@ def _length(self: Translator, node: exp.Expr) -> Value:
 
 def _substring(self: Translator, node: exp.Expr) -> Value:
     """From a place that is counted from the beginning: before it, and from the end, the engines differ."""
-    check_arguments(node, "this", "start", "length")
     start, length = _whole_number(node.args["start"]), node.args.get("length")
     if start < 1:
         raise OnlySparkError(quoted(node))
@@ -514,7 +511,6 @@ def _joined(self: Translator, node: exp.Expr) -> Value:
 
 
 def _replaced(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "expression", "replacement")
     sought, replacement = node.expression, node.args.get("replacement")
     if not (isinstance(sought, exp.Literal) and sought.is_string and sought.name) or replacement is None:
         raise OnlySparkError(quoted(node))
@@ -526,7 +522,6 @@ def _replaced(self: Translator, node: exp.Expr) -> Value:
 
 
 def _day(self: Translator, node: exp.Expr) -> Value:
-    check_arguments(node, "this", "safe")
     return _as_day(self, node.this)
 
 
@@ -615,7 +610,6 @@ def _counted(self: Translator, node: exp.Expr) -> str:
 
 def _window(self: Translator, node: exp.Expr) -> Value:
     """Over all rows of a part, or up to the row and its equals: frames of other kinds are for Spark."""
-    check_arguments(node, "this", "partition_by", "order", "over")
     parts = [check_comparable(value, "PARTITION BY").sql for value in self.values(node.args.get("partition_by") or [])]
     order = node.args.get("order")
     over = [f"PARTITION BY {', '.join(parts)}"] if parts else []
@@ -638,6 +632,34 @@ def ordered(self: Translator, node: exp.Expr, value: Value | None = None) -> str
     way = "DESC" if node.args.get("desc") else "ASC"
     return f"{value.sql} {way} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
+
+_ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    exp.Column: ("this", "table"),
+    exp.Literal: ("this", "is_string"),
+    exp.Null: (),
+    exp.Cast: ("this", "to"),
+    exp.TryCast: ("this", "to"),
+    exp.Div: ("this", "expression", "typed", "safe"),
+    exp.Round: ("this", "decimals"),
+    exp.Between: ("this", "low", "high"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Like: ("this", "expression", "negate"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true", "false"),
+    exp.Coalesce: ("this", "expressions"),
+    exp.Greatest: ("this", "expressions", "ignore_nulls"),
+    exp.Least: ("this", "expressions", "ignore_nulls"),
+    exp.Trim: ("this", "position"),
+    exp.Substring: ("this", "start", "length"),
+    exp.Concat: ("expressions", "safe", "coalesce"),
+    exp.DPipe: ("this", "expression", "safe"),
+    exp.Replace: ("this", "expression", "replacement"),
+    exp.TsOrDsToDate: ("this", "safe"),
+    exp.TsOrDsAdd: ("this", "expression", "unit"),
+    exp.Count: ("this", "big_int"),
+    exp.Window: ("this", "partition_by", "order", "over"),
+}
+"""All that may be said about a node, where it is more than what stands on its two sides."""
 
 _RANKS: Mapping[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",

@@ -16,7 +16,8 @@ d <=> d; s <=> 'Open'; i = NULL; NULL = NULL; NULL <=> NULL; b = d; b > 1.5; f A
 f OR NULL; NOT f; NOT (i = 3 OR f); f AND NULL; f IS TRUE; f IS NOT TRUE; f IS FALSE; i IS NULL; s IS NOT NULL
 i BETWEEN 0 AND 10; d BETWEEN -1 AND 1.5; day BETWEEN '2026-01-01' AND :partition; i NOT BETWEEN 0 AND 10
 x BETWEEN 0 AND 2; i IN (3, 4); i IN (3, NULL); i NOT IN (3, NULL); s IN ('Open', ''); d IN (1.01, 5)
-day IN ('2026-11-18'); b IN (4, 5L); s LIKE 'O%'; s LIKE '%r_n%'; s LIKE '____'; s NOT LIKE '%n'; s LIKE ''
+day IN ('2026-11-18'); b IN (4, 5L); s LIKE 'O%'; s LIKE '%r_n%'; s LIKE '____'; s NOT LIKE '%n'; NOT s LIKE 'O%'
+s LIKE ''
 startswith(s, 'O'); endswith(s, 'n'); contains(s, 'pe'); CASE WHEN i > 0 THEN 'a' WHEN i < 0 THEN 'b' END
 CASE WHEN f THEN i ELSE b END; CASE s WHEN 'Open' THEN 1 ELSE 2 END; CASE WHEN f THEN d ELSE 0 END
 CASE WHEN f THEN 1.5 ELSE w END; CASE WHEN f THEN x ELSE 0 END; CASE WHEN f THEN NULL ELSE i END; if(f, 'x', s)
@@ -39,7 +40,6 @@ i::bigint; int(d); double(i); string(i); date(ts); boolean(flag); year(day); mon
 dayofmonth(ts); year(ts); year(dd); hour(ts); minute(ts); second(ts); hour(tn); to_date(dd); to_date(ts)
 date_add(DATE '2026-01-31', i - i + 1); date_add('2026-01-31', 1); date_sub(DATE '2026-03-01', 1)
 datediff(day, DATE '2000-01-01'); datediff(ts, day); datediff(:partition, '2026-01-01')
-i IN (SELECT i FROM source WHERE i > 0); i NOT IN (SELECT i FROM source); k NOT IN (SELECT k FROM source WHERE k > 2)
 EXISTS (SELECT 1 FROM source WHERE i > 5); (SELECT max(i) FROM source); i > (SELECT min(b) FROM source)
 """
 
@@ -60,6 +60,10 @@ rank() OVER (PARTITION BY f IS NULL ORDER BY d DESC)
 """
 
 QUERIES = """
+SELECT k FROM source WHERE i IN (SELECT i FROM source WHERE i > 0)
+SELECT k FROM source WHERE i NOT IN (SELECT i FROM source)
+SELECT k FROM source WHERE k > 0 AND i NOT IN (SELECT i FROM source WHERE i > 5) AND f IS NOT NULL
+SELECT k FROM source WHERE i NOT IN (SELECT i FROM source WHERE k > 100)
 SELECT f, count(*) AS n, sum(d) AS d FROM source GROUP BY f
 SELECT f AS g, count(*) AS n FROM source GROUP BY g HAVING count(*) > 1
 SELECT i % 2 AS odd, max(s) AS s FROM source GROUP BY 1
@@ -129,7 +133,9 @@ reflect('java.lang.System', 'getenv', 'HOME'); w * w; i + x + s; CASE WHEN f THE
 sum(i) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW); lag(i) OVER (ORDER BY k)
 row_number() OVER (PARTITION BY x ORDER BY k); sum(DISTINCT i); (SELECT k FROM source s WHERE s.k = source.k); unknown
 other.k; :other; coalesce(NULL, NULL); i IN (s); s IN (1); round(x, 2); round(d, -1); abs(x); greatest(x, 1)
-xxhash64(i); to_date(dd, 'yyyy'); trim('x' FROM s); NULL; arr = arr; tn = ts; x = x; x = 0; x <=> x; x > d; i > x
+xxhash64(i); to_date(dd, 'yyyy'); trim('x' FROM s); NULL; arr = arr; tn = ts; i IN (SELECT i FROM source)
+i NOT IN (SELECT i FROM source); s ILIKE 'a'
+x = x; x = 0; x <=> x; x > d; i > x
 x IN (1, 2); rank() OVER (ORDER BY x)
 f AND i
 """

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from sqlglot import exp, parse_one
 
 from lakelib import InvalidInputError
-from lakelib.distribute.types import arrow_schema_of
+from lakelib.distribute.types import arrow_schema_of, spark_schema_of
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import opened_database
 from lakelib.model.options import MIB
@@ -86,7 +86,7 @@ def session(spark: SparkSession) -> SparkSession:
     """As the sessions of jobs are."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.createDataFrame(ROWS).createOrReplaceTempView("source")
+    session.createDataFrame(ROWS, schema=spark_schema_of(ROWS.schema)).createOrReplaceTempView("source")
     return session
 
 
