@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,21 +39,6 @@ def opened_session(name: str, master: str | None, given: "SparkSession | None") 
         yield session
     finally:
         session.stop()
-
-
-def start_ahead(master: str | None) -> None:
-    """The JVM of a session that this process is to open starts while Python loads the rest. Not where somebody else
-    prepares the session, nor for a cluster, which is told more when it starts."""
-    is_own = not any(variable in os.environ for variable in _PREPARED_BY)
-    if is_own and (master or _DEFAULT_MASTER).startswith("local"):
-        threading.Thread(target=_start_jvm, name="job-jvm").start()
-
-
-def _start_jvm() -> None:
-    with suppress(Exception):  # who opens the session is told what is wrong
-        from pyspark import SparkContext
-
-        SparkContext._ensure_initialized()
 
 
 @contextmanager
