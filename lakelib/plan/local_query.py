@@ -15,15 +15,11 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakelib.errors import OnlySparkError
+from lakelib.plan.local_functions import ordered
+from lakelib.plan.local_scalars import COMPARISONS
+from lakelib.plan.local_translator import Translator, check_arguments, check_comparable
 from lakelib.plan.local_types import INTEGERS, VOID, Value, all_typed, common_type, duck_type, literal
-from lakelib.plan.local_values import (
-    COMPARISONS,
-    TRANSLATED,
-    Translator,
-    check_arguments,
-    check_comparable,
-    ordered,
-)
+from lakelib.plan.local_values import TRANSLATED
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
 Columns = Sequence[tuple[str, str]]
@@ -271,7 +267,7 @@ class _Query:
                 raise OnlySparkError(quoted(node))
 
     def translator(self, scope: "_Select") -> Translator:
-        return Translator(scope=scope, partition=self.partition)
+        return Translator(scope=scope, partition=self.partition, known=TRANSLATED)
 
 
 class _Select:

@@ -1,5 +1,6 @@
 """What a job does not need it does not load: a process that publishes is not to wait for Spark."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from lakelib import Lake
+from lakelib.specs.table_spec import load_spec
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,38 +40,34 @@ def _loaded(lake: Lake, job: str, *arguments: object) -> str:
     return ended.stderr.splitlines()[-1]
 
 
-def _staged(lake: Lake, shop: Shop) -> UUID:
-    """The newest commit of the shop's table."""
-    with lake.runtime.catalog.transaction() as connection:
-        (found,) = connection.execute(
-            "SELECT c.id FROM lake.commit c JOIN lake.table t ON t.id = c.table_id WHERE t.name = %s"
-            " ORDER BY c.created_at DESC LIMIT 1",
-            [shop.table.partition(".")[2]],
-        ).fetchall()
-    return UUID(str(found["id"]))
+def _staged(lake: Lake, shop: Shop, key: str) -> str:
+    """A partition is brought; its commit."""
+    result = shop.folder / "result.json"
+    work = ("--spec", shop.spec, "--partition", DAY, "--idempotency-key", key, "--result", result)
+    told = _loaded(lake, "ingest", *work)
+    assert told == ("0 duckdb" if load_spec(shop.spec).transform else "0")
+    return str(json.loads(result.read_text())["commit"])
 
 
-def test_a_partition_that_is_brought_by_the_job_itself_loads_no_spark(shop: Shop, lake: Lake) -> None:
+def test_a_partition_that_the_job_itself_brings_loads_no_spark(shop: Shop, lake: Lake) -> None:
     shop.write_spec(engine="local", gate=shop.write_gate(NOT_NULL))
     shop.deliver([order(1)])
-    work = ("--spec", shop.spec, "--partition", DAY)
-    assert _loaded(lake, "ingest", *work, "--idempotency-key", "light:1") == "0"
-    first = _staged(lake, shop)
+    first = _staged(lake, shop, "light:1")
     (shop.folder / "tidy.sql").write_text(TIDY)
     shop.write_spec(engine="local", gate="gate.yaml", transform="tidy.sql")
-    assert _loaded(lake, "ingest", *work, "--idempotency-key", "light/b:1") == "0 duckdb"
-    second = _staged(lake, shop)
+    second = _staged(lake, shop, "light/b:1")
     assert _loaded(lake, "publish", "--commit", first) == "0"
     assert _loaded(lake, "publish", "--commit", second, "--spec", shop.spec) == "0", "it is judged again"
-    assert _loaded(lake, "ingest", *work, "--idempotency-key", "light:1") == "3", "it was made in another way"
+    verdict = lake.staged(UUID(second)).verdict
+    assert verdict is not None
+    assert verdict.base_snapshot_id == 1
 
 
 def test_what_follows_loads_no_spark(shop: Shop, lake: Lake) -> None:
     shop.write_spec(engine="local")
     shop.deliver([order(1)])
-    work = ("--spec", shop.spec, "--partition", DAY)
-    assert _loaded(lake, "ingest", *work, "--idempotency-key", "light:1") == "0"
-    assert _loaded(lake, "discard", "--commit", _staged(lake, shop), "--reason", "a try") == "0"
+    commit = _staged(lake, shop, "light:1")
+    assert _loaded(lake, "discard", "--commit", commit, "--reason", "a try") == "0"
     assert _loaded(lake, "maintain", shop.table, "--expire", "--dry-run") == "0"
     assert _loaded(lake, "compact", shop.table) == "0"
 
