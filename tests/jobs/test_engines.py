@@ -116,6 +116,13 @@ CASES = {
     "a value that is made and does not fit": Case(
         days=[[order(1)]], transform=TIDY.replace("amount", "order_id * 100000000000 AS amount")
     ),
+    "a division by zero": Case(
+        days=[[order(1)]], transform=TIDY.replace("amount", "CAST(10 / (order_id - 1) AS INT) AS amount")
+    ),
+    "an overflow": Case(
+        days=[[order(1)]], transform=TIDY.replace("order_id", "order_id + 9223372036854775807 AS order_id")
+    ),
+    "a day that there is not": Case(days=[[order(1)]], transform=TIDY.replace("dt", "DATE('2026-02-30') AS dt")),
     "a key that is NULL": Case(
         days=[[order(1)]], transform=TIDY.replace("order_id", "nullif(order_id, 1) AS order_id")
     ),
@@ -160,7 +167,9 @@ def _ingest(run_job: RunJob, shop: Shop, version: int, *more: object, key: str =
 def _told(ran: Ran, lake: Lake) -> dict[str, Any]:
     """What came of a run, but for names, numbers and times of its own."""
     wanted = ("exit_code", "outcome", "state", "base_snapshot", "rows_in", "adopted", "snapshot")
-    told = {name: ran.facts.get(name) for name in wanted} | {"error": ran.facts.get("error", {}).get("kind")}
+    kind = ran.facts.get("error", {}).get("kind", "")
+    told = {name: ran.facts.get(name) for name in wanted}
+    told["error"] = "transform_failed" if kind.startswith("spark_") else kind
     if ran.facts.get("commit"):
         verdict = lake.staged(UUID(ran.facts["commit"])).verdict
         told["verdict"] = verdict and _said(verdict)
