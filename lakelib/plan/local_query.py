@@ -26,6 +26,8 @@ Columns = Sequence[tuple[str, str]]
 """Names and types."""
 
 _LONGEST = 1 << 22
+_PLACE = "rowid"
+"""What DuckDB calls the place of a row in its table."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INNER = ("", "INNER", "CROSS")
 _OUTER = ("LEFT", "RIGHT", "FULL")
@@ -469,12 +471,23 @@ class _Select:
     def _ordered(self, chosen: Sequence[tuple[str | None, Value]], *, is_outermost: bool) -> str:
         order = self._node.args.get("order")
         if order is None:
-            return ""
+            return self._source_order() if is_outermost else ""
         if not is_outermost:
             raise OnlySparkError("ORDER BY in an inner query")
         check_arguments(order, "expressions")
         terms = [ordered(self._translate, each, self._order_term(each.this, chosen)) for each in order.expressions]
         return f" ORDER BY {', '.join(terms)}"
+
+    def _source_order(self) -> str:
+        """DuckDB keeps the order of rows where it filters and computes. Joins, inner queries and windows lose it: there
+        it is said to be that of the first view."""
+        first = self._relations[0] if self._relations else None
+        if first is None or first.view is None or any(name.casefold() == _PLACE for name, _ in first.columns):
+            return ""
+        node = self._node
+        is_lost = node.args.get("joins") or node.find(exp.Window, exp.Subquery, exp.Exists)
+        is_gathered = node.args.get("group") or node.args.get("distinct") or _aggregates(node)
+        return f" ORDER BY {first.alias}.{_PLACE}" if is_lost and not is_gathered else ""
 
     def _order_term(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> Value:
         """A name is what is chosen under it, else a column."""
@@ -484,6 +497,12 @@ class _Select:
         if isinstance(node, exp.Column) and not node.table and is_chosen:
             return _of_name(node, chosen)
         return self._translate.value(node)
+
+
+def _aggregates(node: exp.Select) -> bool:
+    """Whether all rows become one."""
+    found = (each for chosen in node.expressions for each in chosen.find_all(exp.AggFunc))
+    return any(each.find_ancestor(exp.Window, exp.Subquery, exp.Exists) is None for each in found)
 
 
 def _at_place(node: exp.Literal, chosen: Sequence[tuple[str | None, Value]]) -> Value:

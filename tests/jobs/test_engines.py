@@ -68,6 +68,12 @@ CASES = {
     "a transform keeps the order": Case(
         days=[[order(1, status=f"S{n}") for n in range(5)]], fields={"sequence_by": None}, transform=TIDY
     ),
+    "a join keeps the order": Case(
+        days=[[order(1, status=f"S{n}") for n in range(5)]],
+        fields={"sequence_by": None},
+        transform="SELECT s.order_id, s.dt, s.status, s.amount, s.updated_at FROM source s"
+        " LEFT JOIN (SELECT status, count(*) AS n FROM source GROUP BY status) c ON c.status = s.status",
+    ),
     "the higher sequence": Case(days=[[order(1, updated_at=f"{DAY}T1{n}:00:00Z", amount=n) for n in (3, 5, 4)]]),
     "csv": Case(days=[[order(1), order(2, status="ä, ö".replace(",", ""))]], fields=CSV, deliver=_as_csv),
     "csv with a transform": Case(days=[[order(1, status=None), order(2)]], fields=CSV, deliver=_as_csv, transform=TIDY),

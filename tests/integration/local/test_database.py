@@ -65,6 +65,9 @@ def test_rows_come_in_their_order_whatever_the_threads() -> None:
     with opened_database(256 * MIB, 4) as database:
         database.load("source", COLUMNS, _batches(10))
         rows = database.rows(_query("SELECT id FROM source WHERE id % 3 = 1"))
+        joined = database.rows(_query("SELECT s.id FROM source s LEFT JOIN source o ON s.id = o.id AND o.id % 7 = 0"))
+        found = [value for batch in joined.batches() for value in batch.column(0).to_pylist()]
+        assert found == list(range(500_000))
         for _ in range(2):  # and again, where a write is done again
             found = [value for batch in rows.batches() for value in batch.column(0).to_pylist()]
             assert found == [number for number in range(500_000) if number % 3 == 1]

@@ -115,6 +115,23 @@ def test_some_of_it_is_known_without_any_column(text: str) -> None:
     check_query("WITH a AS (SELECT b.c, sum(d) OVER (ORDER BY e) AS s FROM f JOIN b ON b.x = f.y) SELECT * FROM a")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("SELECT id FROM o WHERE id > 1", False),
+        ("SELECT o.id FROM o LEFT JOIN source s ON s.id = o.id", True),
+        ("SELECT id FROM o WHERE id NOT IN (SELECT id FROM source)", True),
+        ("SELECT id, sum(id) OVER (PARTITION BY dt) AS s FROM o", True),
+        ("SELECT count(*) AS n FROM o LEFT JOIN source s ON s.id = o.id", False),
+        ("SELECT o.dt, count(*) AS n FROM o LEFT JOIN source s ON s.id = o.id GROUP BY o.dt", False),
+        ("SELECT DISTINCT o.id FROM o LEFT JOIN source s ON s.id = o.id", False),
+        ("SELECT c.id FROM (SELECT o.id FROM o JOIN source s ON s.id = o.id) c", False),
+    ],
+)
+def test_the_order_of_the_first_view_is_kept_where_rows_stay_apart(text: str, is_said: bool) -> None:
+    assert translate(text).sql.endswith("ORDER BY r1.rowid") is is_said
+
+
 def test_no_name_of_the_query_is_duckdbs() -> None:
     views = {"source": (('a"b', "int"), ("select", "int"), ("rowid", "int"))}
     sql = translate_query('SELECT `a"b`, `select` AS `x"y`, rowid FROM source AS `r1`', views, "all").sql
