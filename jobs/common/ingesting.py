@@ -177,7 +177,7 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
     if found is None:
         _check_gate(work)
     reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
-    engine = choose_engine(work.spec, _size_bytes(found, arrival))
+    engine = choose_engine(work.spec, _size_bytes(found, arrival), makes_rows=found is None)
     if engine.is_local:
         _say(engine)
         try:

@@ -28,15 +28,15 @@ class Engine:
         return self.name == "local"
 
 
-def choose_engine(spec: TableSpec, size_bytes: int) -> Engine:
-    """For work that reads so many bytes of files. Raises InvalidInputError where the spec wants to do without Spark
-    what only Spark does."""
+def choose_engine(spec: TableSpec, size_bytes: int, *, makes_rows: bool = True) -> Engine:
+    """For work that reads so many bytes of files; rows that were made before are only judged. Raises InvalidInputError
+    where the spec wants to do without Spark what only Spark does."""
     if spec.engine == "spark":
         return Engine(name="spark", why="the spec says so")
     try:
-        check_without_spark(spec)
-        if spec.engine == "auto":
-            check_size(spec, size_bytes)
+        if makes_rows:
+            check_without_spark(spec)
+        check_size(spec, size_bytes)
     except OnlySparkError as reason:
         return engine_instead(spec, reason)
     if spec.engine == "local":
