@@ -59,7 +59,7 @@ reference: setup  ## write docs/api.md from the docstrings
 	$(PYTHON) -m infra.reference docs/api.md
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
-	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \
+	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra local --extra gates --extra airflow --extra test --extra dev \
 		--extra bench \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from lake_dags import actions
 from lake_dags.backfill_plan import Range, describe_plan, plan_html, plan_items
 from lake_dags.catalogue import all_specs, spec_of
-from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, spark_choice
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, runner_of, spark_choice
 from lake_dags.operator import LakeJobOperator, ReportLink
 from lake_dags.places import REPORT_FILE, clear_folder, task_folder
 from lake_dags.runs import clear_number_of, idempotency_key
@@ -33,6 +33,7 @@ def wire() -> None:
         task_id="stage_and_judge",
         job="ingest",
         arguments=stage_arguments,
+        runner=lambda item: runner_of(spec_of(item["table"])),
         spark=lambda item: spark_choice(spec_of(item["table"])),
         report=True,
         returns=STAGED_FIELDS,

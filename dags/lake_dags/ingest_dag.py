@@ -26,7 +26,7 @@ from pendulum import datetime
 
 from lake_dags import actions, partition_maps
 from lake_dags.forms import END
-from lake_dags.operator import LakeJobOperator, report_address
+from lake_dags.operator import LakeJobOperator, Runner, report_address
 from lake_dags.review_text import review_body
 from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
@@ -76,6 +76,7 @@ def _wire(spec: TableSpec) -> None:
         arguments=lambda context, _: stage_arguments(context, spec),
         report=True,
         returns=STAGED_FIELDS,
+        runner=runner_of(spec),
         **job_settings(spec),
     )
     publish = LakeJobOperator(
@@ -132,6 +133,11 @@ def publish_arguments(spec: TableSpec, staged: Mapping[str, Any], review: Mappin
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
     return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
+
+
+def runner_of(spec: TableSpec) -> Runner:
+    """A job that may need no Spark is not started by it."""
+    return "spark" if spec.engine == "spark" else "python"
 
 
 def spark_choice(spec: TableSpec) -> SparkChoice:

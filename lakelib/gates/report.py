@@ -101,6 +101,8 @@ def _origin(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "Source", f"<code>{_text(finding.source)}</code>{files}"
     if finding.run is not None:
         yield "Run", f"<code>{_text(finding.run)}</code>"
+    if finding.engine is not None:
+        yield "Rows made by", _text(finding.engine)
 
 
 def _sections(verdict: Verdict, finding: Finding) -> Iterator[str]:

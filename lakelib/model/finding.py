@@ -43,6 +43,8 @@ class Finding:
     source_files: str | None = None
     run: str | None = None
     """The application that staged it: in Airflow the DAG and its run."""
+    engine: str | None = None
+    """What made the rows of what was read, and why that."""
     rows: int | None = None
     before: Before | None = None
     failing: Mapping[str, FailingRows] = field(default_factory=dict)

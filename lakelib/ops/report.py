@@ -66,6 +66,7 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Finding:
         source=told.get("source"),
         source_files=told.get("source_files"),
         run=commit["application"],
+        engine=told.get("engine"),
         rows=commit["summary"].get("rows_in"),
         before=_find_before(runtime, table, told.get("partition"), verdict.gate),
         failing=dict(_find_failing(runtime, table, commit, verdict)),

@@ -19,6 +19,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from lakelib.model.options import MIB
 from lakelib.model.table import MAX_DEPTH
 from lakelib.specs import durations
 from lakelib.specs.cron import parse_cron
@@ -137,6 +138,7 @@ Buckets = Annotated[
     BeforeValidator(_buckets),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
 ]
+Engine = Literal["spark", "local", "auto"]
 WhenEmpty = Literal["fail", "skip", "publish"]
 CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]
@@ -425,6 +427,20 @@ class Spark(Part):
         default={}, description="Spark's own settings, such as spark.executor.memory: 4g."
     )
     timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
+
+
+class Local(Part):
+    """What the work may take in this process, where it runs without Spark."""
+
+    most_source_bytes: Annotated[int, Field(ge=1)] = Field(
+        default=128 * MIB,
+        description="With engine: auto, so many bytes of files are read at most, of the source and of the tables that"
+        " the transform reads; what is larger is for Spark.",
+    )
+    memory_bytes: Annotated[int, Field(ge=64 * MIB)] = Field(
+        default=1024 * MIB,
+        description="The memory that a transform may take; what does not fit is laid down in temporary files.",
+    )
 
 
 class Retries(Part):

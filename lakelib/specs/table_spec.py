@@ -26,6 +26,8 @@ from lakelib.specs.table_checks import find_problems, find_warnings
 from lakelib.specs.table_fields import (
     Buckets,
     Ddl,
+    Engine,
+    Local,
     Maintenance,
     Names,
     Options,
@@ -51,7 +53,20 @@ _TAG_FAMILY = "runs"
 _ENDINGS = (".yaml", ".yml")
 _MAKES_NO_ROWS: Mapping[str, Any] = {
     **dict.fromkeys(
-        ("description", "options", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True
+        (
+            "description",
+            "options",
+            "gate",
+            "schedule",
+            "publish",
+            "review",
+            "maintenance",
+            "engine",
+            "local",
+            "spark",
+            "retries",
+        ),
+        True,
     ),
     "source": {"arrival": True},
     "write": {"when_empty": True},
@@ -98,7 +113,13 @@ class TableSpec(Part):
     publish: Publish = Field(default=Publish(), description="What follows once a commit is published.")
     review: Review = Field(default=Review(), description="What becomes of a commit that its gate rejected.")
     maintenance: Maintenance = Field(default=Maintenance(), description="What the maintenance runs do with the table.")
-    spark: Spark = Field(default=Spark(), description="Where the work runs.")
+    engine: Engine = Field(
+        default="spark",
+        description="What reads, transforms and judges: spark; local, the process of the job itself, for small days;"
+        " auto, local where the source is small and nothing takes Spark.",
+    )
+    local: Local = Field(default=Local(), description="The bounds of the work without Spark.")
+    spark: Spark = Field(default=Spark(), description="Where Spark runs.")
     retries: Retries = Field(default=Retries(), description="What follows when a task fails for want of a service.")
 
     _path: Path = PrivateAttr(default=Path())

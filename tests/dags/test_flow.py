@@ -72,6 +72,17 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     assert (published["by"], published["reason"]) == (None, None)
 
 
+def test_a_job_that_may_need_no_spark_is_not_started_by_it(shop: Shop) -> None:
+    shop.answer(d08=["accept"])
+    (shop.place.landing / "whole").mkdir(exist_ok=True)
+    (shop.place.landing / "whole" / "a.parquet").touch()
+    assert shop.lab.run(DAYS, partition_key="2026-11-08")["state"] == "success"
+    assert shop.lab.run(WHOLE)["state"] == "success"
+    days, whole = shop.calls("ingest")
+    assert (days["started_by"], whole["started_by"]) == ("spark-submit", "python")
+    assert "--master=local[1]" in whole["arguments"]
+
+
 def test_the_asset_event_says_table_snapshot_partition_commit_and_outcome(shop: Shop) -> None:
     shop.answer(d02=["accept"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-02")

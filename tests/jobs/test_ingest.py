@@ -58,6 +58,8 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "failures": [],
         "adopted": False,
         "snapshot": None,
+        "engine": "spark",
+        "engine_why": "the spec says so",
     }
     table = lake.table(shop.table)
     assert table.head is None
@@ -68,6 +70,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
     ]
     assert snapshot.properties == {
         "dag": "shop",
+        "engine": "spark: the spec says so",
         "partition": DAY,
         "source": f"{shop.landing}/{DAY}/*.json",
         "source_files": "part-0.json",

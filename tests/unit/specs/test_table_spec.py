@@ -38,6 +38,8 @@ publish:
   mark_done: [success_file, done_partition, {http_report: {url: "http://h/x", params: {a: 1}}}]
 review: {timeout: 1d 12h}
 maintenance: {compact: {full: true}, expire: {keep_last: 3, older_than: 2w}}
+engine: auto
+local: {most_source_bytes: 1000000, memory_bytes: 536870912}
 spark: {master: "local[2]", connection: null, conf: {spark.driver.memory: 1g}, timeout: 2h}
 retries: {count: 2, delay: 30s}
 """
@@ -100,6 +102,7 @@ def test_every_field_is_read(folder: Path) -> None:
     assert spec.maintenance.expire is not None
     assert spec.maintenance.expire.older_than == timedelta(days=14)
     assert spec.spark.conf == {"spark.driver.memory": "1g"}
+    assert (spec.engine, spec.local.most_source_bytes) == ("auto", 1_000_000)
     assert (spec.retries.count, spec.retries.delay) == (2, timedelta(seconds=30))
 
 
@@ -152,6 +155,14 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ),
         ({"source": "{format: json}"}, "field source.path: found nothing; expected a value: Files, a folder"),
         ({"source": "{path: '/x/${a b}'}"}, "expected ${NAME} with a name of letters, digits and _; not ${a b}."),
+        (
+            {"engine": "flink"},
+            "field engine: found 'flink'; expected spark, local or auto.",
+        ),
+        (
+            {"local": "{memory_bytes: 1000}"},
+            "field local.memory_bytes: found 1000; expected at least 67108864.",
+        ),
         (
             {"spark": "{conf: {spark.x: '${env:HOME}'}}"},
             "field spark.conf: found a mapping; expected values without ${env:…}.",
@@ -437,6 +448,7 @@ def test_the_hash_is_of_what_makes_the_rows(folder: Path) -> None:
     assert parse_spec(f"# a comment\n{text}", folder / "orders.yaml").hash == before
     assert parse_spec(_changed(text, buckets="8"), folder / "orders.yaml").hash != before
     others = {"retries": "{count: 9}", "schedule": "{cron: '@daily'}", "gate": "gates/orders.yaml", "description": "x"}
+    others |= {"engine": "auto", "local": "{memory_bytes: 536870912}"}
     assert parse_spec(_changed(text, **others), folder / "orders.yaml").hash == before
     assert parse_spec(_changed(text, options="{row_group_rows: 10}"), folder / "orders.yaml").hash == before
     waits = "{path: '/in/{partition}/*.json', arrival: {timeout: 1h}}"
