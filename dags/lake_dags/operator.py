@@ -59,6 +59,7 @@ _FINAL = {
 }
 """Exit codes (docs/jobs.md) of which the same job again would make nothing better."""
 
+Runner = Literal["spark", "python"]
 Arguments = Callable[[Context, Any], Sequence[str]]
 _NOTHING_CHOSEN = SparkChoice()
 
@@ -90,7 +91,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         What is not the DAG's own text is `--name=value` in one argument, or a name behind `--`: no value is an option.
     :param item: what `arguments` is told besides: the output of an earlier task, or the item of a mapped task.
     :param runner: "spark" for spark-submit, unless a Spark Connect server does the work; "python" for jobs that may
-        need no Spark.
+        need no Spark; or a function of `item`.
     :param returns: fields of the job's result: ids and words, not data.
     :param report: puts `--report` before them with a file in the run's folder, to which the task then has a link.
     :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_REMOTE or
@@ -108,7 +109,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         job: str,
         arguments: Arguments,
         item: Any = None,
-        runner: Literal["spark", "python"] = "spark",
+        runner: Runner | Callable[[Any], Runner] = "spark",
         returns: Sequence[str] = (),
         report: bool = False,
         spark: SparkChoice | Callable[[Any], SparkChoice] = _NOTHING_CHOSEN,
@@ -155,7 +156,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         self._attempt = start_job(
             folder,
             lambda attempt: self._command(attempt, target, arguments),
-            target.environment(job_environment()),
+            target.variables(job_environment()),
             jobs_home(),
         )
         self.log.info("Started %s %s in %s", self.job, " ".join(arguments), self._attempt)
@@ -216,7 +217,10 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         report = ["--report", str(attempt / REPORT_FILE)] if self.report else []
         # What the job is told ends with names, behind which there are no options.
         own = [*report, "--result", str(attempt / _RESULT_FILE)]
-        if self.runner == "spark" and target.server is None:
+        if target.server is not None:
+            return [*self._module(), *own, *target.client_arguments(attempt), *arguments]
+        runner = self.runner(self.item) if callable(self.runner) else self.runner
+        if runner == "spark":
             return [
                 spark_submit(),
                 *target.submit_arguments(attempt),
@@ -224,7 +228,11 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
                 *own,
                 *arguments,
             ]
-        return [sys.executable, "-m", f"jobs.{self.job}", *own, *target.session_arguments(attempt), *arguments]
+        master = [f"--master={target.master}"] if target.master else []
+        return [*target.environment(attempt), *self._module(), *own, *master, *arguments]
+
+    def _module(self) -> list[str]:
+        return [sys.executable, "-m", f"jobs.{self.job}"]
 
     def _read_result(self, attempt: Path) -> dict[str, Any]:
         try:

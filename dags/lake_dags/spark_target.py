@@ -4,13 +4,14 @@ or from an Airflow connection."""
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 _CONF_FILE = "spark.conf"
-_SETTINGS_FILE = "spark.json"
+_CLIENT_CONF_FILE = "spark.json"
 _REMOTE, _TOKEN = "SPARK_REMOTE", "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _REMOTE_SCHEME = "sc://"
 _OF_A_SESSION = "spark.sql."
@@ -49,8 +50,8 @@ class SparkTarget:
             return self.remote
         return os.environ.get(_REMOTE) or None
 
-    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """Of the job: it knows of a server only if that is where its work is done."""
+    def variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Of the job's environment: it knows of a server only if that is where its work is done."""
         token = self.token
         if token is None and self.remote and inherited.get(_REMOTE) not in (None, "", self.remote):
             token = ""  # one server's token is no other's business
@@ -58,24 +59,31 @@ class SparkTarget:
         others = {name: value for name, value in inherited.items() if name not in said}
         return others | {name: value for name, value in said.items() if value}
 
-    def session_arguments(self, folder: Path) -> list[str]:
-        """The options of a job that opens its session itself. Writes the settings into the folder, as below."""
-        master = [f"--master={self.master}"] if self.master else []
-        if not self.conf:
-            return master
-        path = _private(folder / _SETTINGS_FILE, json.dumps(dict(self.conf)))
-        return [*master, f"--spark-conf={path}"]
-
     def submit_arguments(self, folder: Path) -> list[str]:
         """The options of spark-submit. Writes the settings into the folder, for the job's owner only."""
         master = self.master or os.environ.get("SPARK_MASTER")
         arguments = ["--master", master] if master else []
-        arguments += ["--deploy-mode", "client"]
-        if self.conf:
-            lines = [f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()]
-            path = _private(folder / _CONF_FILE, "".join(lines))
-            arguments += ["--properties-file", str(path), "--load-spark-defaults"]
-        return arguments
+        return [*arguments, "--deploy-mode", "client", *self._conf_arguments(folder)]
+
+    def environment(self, folder: Path) -> list[str]:
+        """What a command begins with that may start Spark by itself: so it has the settings, too."""
+        if not self.conf:
+            return []
+        return ["env", f"PYSPARK_SUBMIT_ARGS={shlex.join([*self._conf_arguments(folder), 'pyspark-shell'])}"]
+
+    def client_arguments(self, folder: Path) -> list[str]:
+        """The options of a job that is a server's client: no application is submitted that could have settings."""
+        if not self.conf:
+            return []
+        return [f"--spark-conf={_private(folder / _CLIENT_CONF_FILE, json.dumps(dict(self.conf)))}"]
+
+    def _conf_arguments(self, folder: Path) -> list[str]:
+        """Writes the settings into the folder."""
+        if not self.conf:
+            return []
+        lines = [f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()]
+        path = _private(folder / _CONF_FILE, "".join(lines))
+        return ["--properties-file", str(path), "--load-spark-defaults"]
 
 
 def target_of_connection(

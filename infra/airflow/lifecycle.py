@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.metadata import version
+from pathlib import Path
 
 from dags.lake_dags.detached import end_job
 from dags.lake_dags.places import MAINTENANCE_POOL, job_environment
@@ -27,8 +28,10 @@ from infra.airflow.instance import (
     airflow_environment,
     choose_port,
     ensure_secrets,
+    read_environment,
     read_passwords,
     read_state,
+    write_environment,
     write_state,
 )
 from infra.airflow.postgres import (
@@ -83,6 +86,8 @@ def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | N
         if before is not None:
             left_behind = [part for name, part in before.parts.items() if name not in running]
             end(left_behind, seconds=_END_SECONDS)
+        environment = _joining(home, environment) if running else environment
+        _check_tables(environment)
         server = start_server(home.catalog)
         try:
             chosen = before if before is not None and running else _choose_ports(before, port, environment)
@@ -148,10 +153,24 @@ def _choose_ports(before: State | None, port: int | None, environment: Mapping[s
     return State(port=chosen, spark_port=spark_port, parts={})
 
 
+def _joining(home: Home, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """What is started beside parts that run has their specs and sources."""
+    known = read_environment(home)
+    return {**environment, **{name: known[name] for name in ("LAKE_TABLES", "LANDING") if name in known}}
+
+
+def _check_tables(environment: Mapping[str, str]) -> None:
+    folder = environment.get("LAKE_TABLES")
+    if folder and not Path(folder).is_dir():
+        raise StartError(
+            f"LAKE_TABLES names {folder}, and there is no such folder. `lake init` makes one for your own tables."
+        )
+
+
 def _settings(home: Home, server: EmbeddedServer, state: State, environment: Mapping[str, str]) -> dict[str, str]:
     for folder in (home.warehouse, home.landing, home.runs, home.logs):
         folder.mkdir(parents=True, exist_ok=True)
-    return airflow_environment(
+    settings = airflow_environment(
         home,
         port=state.port,
         spark_port=state.spark_port,
@@ -160,6 +179,8 @@ def _settings(home: Home, server: EmbeddedServer, state: State, environment: Map
         keys=ensure_secrets(home),
         inherited=environment,
     )
+    write_environment(home, settings)
+    return settings
 
 
 def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:

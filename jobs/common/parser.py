@@ -27,7 +27,7 @@ class Surroundings:
     remote: str | None = field(repr=False)
     """The address of a Spark Connect server, which may hold a token."""
     spark_conf: Mapping[str, str] = field(repr=False)
-    """Settings of the session."""
+    """Settings of the session on that server."""
     result: Path | None
     progress: bool | None
     """None: if somebody is watching."""
@@ -94,7 +94,7 @@ def add_surroundings(
         action=Once,
         type=Path,
         metavar="FILE",
-        help="settings of the Spark session, as an object of JSON; on a server just those of spark.sql.…",
+        help="settings of the session on that server (spark.sql.…), as an object of JSON",
     )
     group.add_argument(
         "--result", action=Once, type=Path, metavar="FILE", help="where to write what was done, or the error, as JSON"
@@ -114,6 +114,11 @@ def read_surroundings(parser: argparse.ArgumentParser, given: argparse.Namespace
     remote = given.remote or (None if given.master else os.environ.get(REMOTE_VARIABLE) or None)
     if remote is not None and not remote.startswith("sc://"):
         parser.error(f"--remote, or {REMOTE_VARIABLE}, is no address that begins with sc://")
+    if given.spark_conf and remote is None:
+        # An argument that PySpark would start Spark with, for all to see.
+        parser.error(
+            "--spark-conf is for a server (--remote): spark-submit and PYSPARK_SUBMIT_ARGS have --properties-file"
+        )
     return Surroundings(
         warehouse=given.warehouse,
         catalog=given.catalog,

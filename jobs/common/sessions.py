@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _DEFAULT_MASTER = "local[*]"
 _PREPARED = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets: the master is its to say."""
+_TIME_ZONE = "spark.sql.session.timeZone"
 _EVERY_SECONDS = 2.0
 
 
@@ -30,26 +31,24 @@ def opened_session(name: str, around: Surroundings, given: "SparkSession | None"
     if given is not None:
         yield given
         return
-    settings = {"spark.sql.session.timeZone": "UTC", **around.spark_conf}
     if around.remote is not None and _PREPARED not in os.environ:
-        with connected(around.remote, settings) as session:
+        with connected(around.remote, {_TIME_ZONE: "UTC", **around.spark_conf}) as session:
             yield session
         return
-    session = _started(name, around.master, settings)
+    session = _started(name, around.master)
     try:
         yield session
     finally:
         session.stop()
 
 
-def _started(name: str, master: str | None, settings: Mapping[str, str]) -> "SparkSession":
+def _started(name: str, master: str | None) -> "SparkSession":
     """With a JVM of its own, or that of spark-submit."""
     from pyspark.sql import SparkSession
 
     os.environ.pop(REMOTE_VARIABLE, None)  # PySpark would prefer it to the master that was named
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
-    for setting, value in settings.items():
-        builder = builder.config(setting, value)
+    builder = builder.config(_TIME_ZONE, "UTC")
     if _PREPARED not in os.environ:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master or _DEFAULT_MASTER)

@@ -8,6 +8,7 @@ Beyond `DAG.test()` it starts runs that have a partition key, answers review tas
 does the scheduler's part when asset events wake other DAGs.
 """
 
+import gc
 import json
 import os
 import sys
@@ -31,6 +32,7 @@ from airflow.models.backfill import ReprocessBehavior, _create_backfill
 from airflow.models.dag import DagModel
 from airflow.models.dagbag import DBDagBag
 from airflow.models.dagrun import DagRun
+from airflow.models.hitl import HITLDetail
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.sdk import timezone
@@ -40,6 +42,8 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
+
+from lake_dags import detached
 
 _BUNDLE = "dags-folder"
 _DAGS_FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
@@ -114,7 +118,7 @@ def go(dag_id: str, run_id: str, answer: dict | None = None) -> dict:
             if waiting:
                 _answer(waiting[0], answer)
             elif not ready:
-                time.sleep(0.2)
+                time.sleep(0.05)
     return show(dag_id, run_id)
 
 
@@ -210,6 +214,14 @@ def get(path: str, user: str | None = None, role: str = "viewer") -> list:
         return [told.status_code, told.headers.get("content-type"), told.text, dict(told.headers)]
 
 
+def question(dag_id: str, run_id: str) -> str:
+    """What the person who is to decide about a run reads."""
+    waiting = [str(task.id) for task in _tasks_in(dag_id, run_id, TaskInstanceState.AWAITING_INPUT)]
+    with _session() as session:
+        found = session.scalars(select(HITLDetail)).all()
+        return next(one.body for one in found if str(one.ti_id) in waiting)
+
+
 def give_up_waiting() -> None:
     """Lets the time that people have to answer run out, and the scheduler look at it."""
     with _session() as session:
@@ -285,6 +297,9 @@ def _session():
 
 
 def main(answers_to: int) -> None:
+    gc.collect()
+    gc.freeze()  # what Airflow has imported stays
+    detached.POLL_SECONDS = 0.05  # jobs of tests are short
     with os.fdopen(answers_to, "w", buffering=1) as answers:
         for line in sys.stdin:
             request = json.loads(line)

@@ -1,7 +1,10 @@
 """Where Spark applications run, by spec and connection."""
 
 import json
+import shlex
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +64,7 @@ def test_settings_reach_spark_in_a_file_that_only_its_owner_reads(tmp_path: Path
 def test_a_connection_may_be_a_server_whose_token_is_the_password(host: str, port: int | None, remote: str) -> None:
     target = target_of_connection(host, port, {}, "secret")
     assert (target.master, target.server) == (None, remote)
-    told = target.environment({"SPARK_REMOTE": "sc://other", "A": "b"})
+    told = target.variables({"SPARK_REMOTE": "sc://other", "A": "b"})
     assert told == {"A": "b", "SPARK_REMOTE": remote, "SPARK_CONNECT_AUTHENTICATE_TOKEN": "secret"}
     assert "secret" not in repr(target)
 
@@ -78,7 +81,7 @@ def test_a_connection_may_be_a_server_whose_token_is_the_password(host: str, por
 def test_one_servers_token_is_not_told_to_another(target: SparkTarget, usual: str | None, told: str | None) -> None:
     environment = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "of the environment"}
     environment |= {} if usual is None else {"SPARK_REMOTE": usual}
-    given = target.environment(environment)
+    given = target.variables(environment)
     assert (given["SPARK_REMOTE"], given.get("SPARK_CONNECT_AUTHENTICATE_TOKEN")) == ("sc://head", told)
 
 
@@ -96,14 +99,30 @@ def test_a_job_knows_of_the_server_that_does_its_work_and_of_no_other(
     target: SparkTarget, server: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://usual")
-    assert (target.server, target.environment({"SPARK_REMOTE": "sc://usual"}).get("SPARK_REMOTE")) == (server, server)
+    assert (target.server, target.variables({"SPARK_REMOTE": "sc://usual"}).get("SPARK_REMOTE")) == (server, server)
 
 
-def test_settings_of_a_session_reach_the_job_in_a_file_too(tmp_path: Path) -> None:
-    (option,) = SparkTarget(remote="sc://head", conf={"spark.sql.a": "secret"}).session_arguments(tmp_path)
+def test_settings_reach_a_client_in_a_file_too(tmp_path: Path) -> None:
+    (option,) = SparkTarget(remote="sc://head", conf={"spark.sql.a": "secret"}).client_arguments(tmp_path)
     file = Path(option.removeprefix("--spark-conf="))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.read_text()) == {"spark.sql.a": "secret"}
+
+
+def test_a_process_that_may_start_spark_by_itself_has_the_settings_too(tmp_path: Path) -> None:
+    target = SparkTarget(master="local[2]", conf={"spark.driver.memory": "1g", "spark.hadoop.token": "secret"})
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    command = [*target.environment(folder), sys.executable, "-c", "import os; print(os.environ['PYSPARK_SUBMIT_ARGS'])"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shlex.split(told) == [
+        "--properties-file",
+        str(folder / "spark.conf"),
+        "--load-spark-defaults",
+        "pyspark-shell",
+    ]
+    assert "secret" not in " ".join(command)
+    assert SparkTarget(master="local[2]").environment(tmp_path) == []
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r", "\f", "\r\n"])

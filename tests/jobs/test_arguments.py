@@ -1,6 +1,7 @@
 """What is on a job's command line is taken as it is meant, or refused."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -55,6 +56,21 @@ def test_a_secret_behind_a_slip_of_the_pen_is_not_told(
         with pytest.raises(SystemExit):
             parse([*enough, *wrong])
         assert "hunter2" not in "".join(capsys.readouterr())
+
+
+def test_settings_of_a_session_are_for_a_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PySpark would put them among the arguments of the Spark that it starts, for all to see."""
+    parse, enough = _JOBS["compact"]
+    settings = tmp_path / "spark.json"
+    settings.write_text('{"spark.sql.a": "b"}')
+    given = [*enough, f"--spark-conf={settings}"]
+    monkeypatch.setenv("SPARK_REMOTE", "sc://usual")
+    assert parse(given).surroundings.spark_conf == {"spark.sql.a": "b"}
+    with pytest.raises(SystemExit) as ended:
+        parse([*given, "--master=local[2]"])
+    assert (ended.value.code, "--spark-conf is for a server" in capsys.readouterr().err) == (2, True)
 
 
 @pytest.mark.parametrize("said", ["--", "--result=/any/file", "-h", "=", "@file", "", "a b\nc"])
