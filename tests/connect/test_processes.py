@@ -155,6 +155,23 @@ def test_a_job_needs_no_jvm(shop: Shop, start: Run, lake: Lake, remote: str) -> 
     assert orders_of(lake, shop) == [(1, "open"), (2, "open")]
 
 
+def test_a_server_is_asked_only_for_what_takes_spark(shop: Shop, start: Run, lake: Lake, remote: str) -> None:
+    """A row shows it: one word of the second order has another length in the other case."""
+    nowhere = f"sc://localhost:{free_port()}"
+    (shop.folder / "lower.sql").write_text(
+        "SELECT order_id, dt, lower(status) AS status, amount, updated_at FROM source"
+    )
+    shop.write_spec(engine="auto", gate=shop.write_gate(STATUS), transform="lower.sql")
+    engines = []
+    for version, (status, server) in enumerate((("Open", nowhere), ("İstanbul", remote)), start=1):
+        shop.deliver([order(version, status=status)])
+        told = start("ingest", *work(shop, version), SPARK_REMOTE=server).end()
+        assert start("publish", "--commit", told["commit"], SPARK_REMOTE=nowhere).end()["exit_code"] == 0
+        engines.append(told["engine"])
+    assert engines == ["local", "spark"]
+    assert orders_of(lake, shop) == [(1, "open"), (2, "İstanbul".lower())]
+
+
 def test_compaction_runs_where_the_environment_says(start: Run, lake: Lake, remote: str) -> None:
     table = lake.create_table("shop.many", "id BIGINT", primary_key=["id"], buckets=1)
     for number in range(4):
