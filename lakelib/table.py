@@ -372,6 +372,10 @@ class StagedCommit:
         """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
         publish.reject_staged(self._runtime, self._commit_id, reason)
 
+    def discard(self, by: str, reason: str) -> None:
+        """A person decides against the commit: it is rejected, and waits for nobody any more."""
+        publish.discard_staged(self._runtime, self._commit_id, by, reason)
+
     def __repr__(self) -> str:
         return (
             f"<StagedCommit {self._commit_id} of {self.table_name}: {judge.describe(self._runtime, self._commit_id)}>"

@@ -24,6 +24,7 @@ from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
 from lakelib.ops.judge import check_suite, require_passed
+from lakelib.ops.look import PARTITION_BY, partition_by_text
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.specs.suite import Suite
@@ -243,6 +244,7 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
         **work.job.properties,
         "spec_hash": work.spec.hash,
         "partition": work.job.partition,
+        PARTITION_BY: partition_by_text(work.spec),
         **({} if arrival is None else {"source": arrival.path}),
         **{f"reads.{read.table}": str(read.snapshot_id) for read in reads},
     }

@@ -198,6 +198,14 @@ create table lake.verdict (
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
 
+-- What a person has decided against waits for nobody.
+create table lake.discard (
+    commit_id uuid primary key references lake.commit (id) on delete cascade,
+    discarded_by text not null,
+    reason text not null,
+    discarded_at timestamptz not null default clock_timestamp()
+);
+
 -- Who waits to publish to a table, in the order of coming, and until when to believe it. Not logged: what a crash of the
 -- server loses is a place in a line.
 create unlogged table lake.waiting (
@@ -366,6 +374,7 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/discard_v1.sql
 -- include: functions/holds_past_v1.sql
 -- include: functions/refuse_publish_v1.sql
 -- include: functions/rights_v1.sql
