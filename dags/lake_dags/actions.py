@@ -1,4 +1,4 @@
-"""What follows a publish: tags and done marks. Called by tasks; safe to repeat, for each says what is to be so."""
+"""What follows a decision: tags, done marks, discards. Called by tasks; safe to repeat: each says what is to be so."""
 
 import os
 from collections.abc import Iterator
@@ -21,6 +21,14 @@ def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
         with final_errors(), lakelib.connect() as lake:
             lake.table(spec.table).tag(name, at=snapshot)
     return name
+
+
+def discard(commit_id: str, by: str, reason: str) -> None:
+    """A person has decided against a commit: it waits for nobody any more."""
+    import lakelib
+
+    with final_errors(), lakelib.connect() as lake:
+        lake.staged(commit_id).discard(by, reason)
 
 
 def mark_done(spec: TableSpec, partition: str) -> None:

@@ -221,8 +221,10 @@ def task_of_review(review: Mapping[str, Any]) -> str:
 
 @task(task_id=DISCARD)
 def _discard(staged: dict[str, Any], review: dict[str, Any]) -> None:
-    """The commit stays rejected, and expires with the others."""
-    print(f"{reviewer_of(review)} discarded commit {staged['commit']}: {reason_of(review) or 'no reason given'}")
+    """The commit stays rejected, and expires with the others; who decided so is kept with it."""
+    by, reason = reviewer_of(review), reason_of(review) or "no reason given"
+    actions.discard(staged["commit"], by, reason)
+    print(f"{by} discarded commit {staged['commit']}: {reason}")
 
 
 def review_of(context: Context) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from tests.bench.lab import Lab, open_lab
 from tests.bench.many_files import measure_many_files
 from tests.bench.orchestration import measure_airflow
 from tests.bench.orders import Orders
+from tests.bench.pages import measure_pages
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
@@ -41,6 +42,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "spark": measure_spark,
     "gate": measure_gate,
     "airflow": measure_airflow,
+    "pages": measure_pages,
     "compaction": measure_compaction,
     "compaction-memory": measure_compaction_memory,
 }

@@ -15,6 +15,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 from airflow import settings
@@ -208,6 +209,20 @@ def get(path: str, user: str | None = None, role: str = "viewer") -> list:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         told = client.get(path, headers=headers)
         return [told.status_code, told.headers.get("content-type"), told.text, dict(told.headers)]
+
+
+def visit(path: str, user: str, role: str = "admin", form: dict | None = None, headers: dict | None = None) -> list:
+    """As a browser of a person who has logged in: a page, or what a form of it leads to. Status, text, headers."""
+    app = _app()  # with it there is an auth manager
+    token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=user, role=role))
+    client = TestClient(app, follow_redirects=False, raise_server_exceptions=False, cookies={"_token": token})
+    told = client.get(path, headers=headers) if form is None else client.post(path, data=form, headers=headers)
+    return [told.status_code, told.text, dict(told.headers)]
+
+
+@cache
+def _app():
+    return create_app()
 
 
 def give_up_waiting() -> None:
