@@ -113,6 +113,7 @@ OPERATIONS: dict[str, Prepare] = {
         p.gated.staged()
     ),
     "staged.reject": lambda p: (lambda staged: lambda: staged.reject("odd"))(p.staged()),
+    "staged.discard": lambda p: (lambda staged: lambda: staged.discard("me", "odd"))(p.staged()),
     "table.tag": lambda p: lambda: p.table.tag("mine", at=1),
     "table.delete_tag": lambda p: (lambda table: lambda: table.delete_tag("kept"))(p.tagged.table),
     "table.mark_done": lambda p: lambda: p.table.mark_done({"day": "tue"}),
