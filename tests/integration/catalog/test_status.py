@@ -269,6 +269,19 @@ def test_the_time_may_stand_at_any_place_of_the_partitions_keys(lake: Lake, reve
     assert days_of(lake, revenue) == {str(D1): "stale"}
 
 
+def test_what_a_commit_calls_its_partition_may_be_no_key(lake: Lake, orders: Table, revenue: Table) -> None:
+    """Anybody may give a commit such a property."""
+    followed(revenue, D1, orders=ran(orders, D1).id)
+    orders.upsert(rows(D2), properties=about("the second week"))
+    orders.stage_upsert(rows(D2), properties=about("soon"))
+    found = days_of(lake, orders)
+    assert found == {str(D1): "published", str(D2): "published", "soon": "waiting", "the second week": "published"}
+    assert days_of(lake, revenue) == {str(D1): "published"}
+    total = lake.create_table("shop.total", "amount BIGINT")
+    total.append(rows(D1).select(["amount"]), properties=about("all", "none", orders=3))
+    assert days_of(lake, total) == {"all": "published"}
+
+
 # Waiting
 
 
