@@ -2,8 +2,9 @@
 
 import json
 import re
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from html import unescape
 from pathlib import Path
@@ -253,16 +254,26 @@ def is_untouched(lab: Lab, commit: StagedCommit) -> bool:
 # When there is nothing to show
 
 
-def test_a_catalog_that_is_away_is_said_soon(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab(LAKE_CATALOG="postgresql://nobody@127.0.0.1:1/none")
+@pytest.fixture(params=["closed", "silent"])
+def away(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a catalog: a port where nobody listens, and one where somebody listens and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if request.param == "closed":
+            server.close()
+        yield f"postgresql://nobody@127.0.0.1:{port}/none"
+
+
+def test_a_catalog_that_is_away_is_said_soon(open_lab: Callable[..., Lab], away: str) -> None:
+    lab = open_lab(LAKE_CATALOG=away)
+    lab("visit", path=f"{ROOT}/static/style.css", user="victor")  # starting Airflow is not what takes time
     for path in ("/", "/tables/shop.orders", "/quarantine"):
         began = time.monotonic()
         status, text, headers = lab("visit", path=ROOT + path, user="victor")
         assert (status, headers["retry-after"], "The catalog is out of reach" in text) == (503, "5", True)
-        assert (
-            json.loads(lab("visit", path=f"{ROOT}/json{path}".rstrip("/"), user="victor")[1])["error"]["status"] == 503
-        )
-        assert time.monotonic() - began < 20
+        told = lab("visit", path=f"{ROOT}/json{path}".rstrip("/"), user="victor")[1]
+        assert json.loads(told)["error"]["status"] == 503
+        assert time.monotonic() - began < 2 * 10
 
 
 def test_where_there_is_no_lake_none_is_made(open_lab: Callable[..., Lab], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from lake_dags.pages import rights
-from lake_dags.pages.drawing import calendar_of, check_lines
+from lake_dags.pages.drawing import calendar_of, check_lines, totals_of
 from lake_dags.pages.lakes import Lakes
 from lake_dags.pages.links import Links
 from lake_dags.pages.rendering import HEADERS, read_file, show
@@ -39,8 +39,11 @@ lakes = Lakes()
 
 @app.get("/")
 def index(request: Request, user: User) -> HTMLResponse:
+    """Those tables first that somebody should look at."""
     seen, wrong = _look(user)
-    return show("index.html", _links(request), {"lake": seen, "wrong_specs": wrong, "page": "tables"})
+    ordered = replace(seen, tables=tuple(sorted(seen.tables, key=lambda each: not each.troubles)))
+    values = {"lake": ordered, "totals": totals_of(seen.tables), "wrong_specs": wrong, "page": "tables"}
+    return show("index.html", _links(request), values)
 
 
 @app.get("/json")

@@ -1,10 +1,11 @@
 """Pure. What pages draw, as plain values for templates: calendars of partitions, lines of what checks have found."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lakelib.model.status import JudgedCheck, JudgedCommit, PartitionStatus
+from lakelib.model.status import TROUBLES, JudgedCheck, JudgedCommit, PartitionStatus, TableStatus
 from lakelib.plan.due import is_key
 
 _COMMON = {"day": len("2026-11"), "hour": len("2026-11-18"), "month": len("2026")}
@@ -60,6 +61,12 @@ class CheckLine:
     @property
     def most(self) -> float:
         return max(point.share for point in self.points)
+
+
+def totals_of(tables: Iterable[TableStatus]) -> dict[str, int]:
+    """How many partitions of all tables somebody should look at, by their standing, the gravest first."""
+    counted: Counter[str] = sum((Counter(each.troubles) for each in tables), Counter())
+    return {standing.value: counted[standing.value] for standing in TROUBLES if counted[standing.value]}
 
 
 def calendar_of(every: str | None, partitions: Sequence[PartitionStatus]) -> Calendar | None:

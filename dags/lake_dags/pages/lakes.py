@@ -1,6 +1,8 @@
 """The lake that the pages ask, and the specs of its tables."""
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,13 +27,14 @@ class Lakes:
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lake: "Lake | None" = None
+    _failure: tuple[float, LakeError] | None = None
     _memory: "Memory | None" = None
     _specs: tuple[tuple[Any, ...], SpecFolder] | None = None
 
     @contextmanager
     def opened(self) -> Iterator["Lake"]:
-        """Raises NotFoundError where there is no lake, RetryableError for a catalog that is out of reach. After another
-        mistake of the catalog's the next one connects anew: it may have been replaced."""
+        """Raises NotFoundError where there is no lake, RetryableError for a catalog that is out of reach. One that turns
+        out to be another one is connected to anew the next time."""
         lake = self._connected()
         try:
             yield lake
@@ -66,9 +69,17 @@ class Lakes:
             lake.close()
 
     def _connected(self) -> "Lake":
+        """Who has waited for another who connects in vain hears of that, and does not try, too."""
+        asked_at = time.monotonic()
         with self._lock:
             if self._lake is None:
-                self._lake = _connect()
+                if self._failure is not None and self._failure[0] > asked_at:
+                    raise self._failure[1]
+                try:
+                    self._lake = _connect()
+                except LakeError as error:
+                    self._failure = (time.monotonic(), error)
+                    raise
             return self._lake
 
 
@@ -82,8 +93,6 @@ def _stamp(file: Path) -> tuple[str, int, int]:
 
 def _connect() -> "Lake":
     """A page looks at a lake that is there: it makes none."""
-    import os
-
     import lakelib
     from lakelib.lake import has_own_catalog
     from lakelib.settings import load_settings
