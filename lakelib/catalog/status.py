@@ -24,9 +24,6 @@ class TableHead:
     committed_at: datetime | None
     run_properties: Mapping[str, str] | None
     """Of the newest snapshot that a run about a partition has made."""
-    gate: str | None
-    outcome: str | None
-    judged_snapshot: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +47,10 @@ class Holdings:
     """When snapshots of such runs were committed."""
     reads: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """By table that runs have read: by the snapshot that came of it the one that was read."""
+    gate: str | None = None
+    outcome: str | None = None
+    """Of the newest verdict on what was published."""
+    judged_snapshot: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +84,6 @@ def load_heads(catalog: Catalog) -> list[TableHead]:
             info=table_from_row(row),
             committed_at=_utc(row["head_committed_at"]),
             run_properties=row["run_properties"],
-            gate=row["gate"],
-            outcome=row["outcome"],
-            judged_snapshot=row["judged_snapshot"],
         )
         for row in catalog.all("list_status_tables")
     ]
@@ -100,13 +98,15 @@ def load_holdings(catalog: Catalog, asked: Sequence[Asked]) -> dict[int, Holding
         with db.cursor(binary=True) as cursor:
             sums = {row["table_id"]: row for row in cursor.execute(query("sum_tables"), parameters)}
             runs = {row["table_id"]: row for row in cursor.execute(query("list_runs_of_tables"), parameters)}
+            verdicts = {row["table_id"]: row for row in cursor.execute(query("list_last_verdicts"), parameters)}
             reads: dict[int, dict[str, dict[int, int]]] = defaultdict(dict)
             for row in cursor.execute(query("list_reads_of_tables"), parameters):
                 reads[row["table_id"]][row["input"]] = dict(zip(row["snapshots"], row["seen"], strict=True))
-        return {
-            each.info.id: _holdings(each, sums.get(each.info.id), runs.get(each.info.id), reads[each.info.id])
-            for each in asked
-        }
+        found = {}
+        for each in asked:
+            by_table = (sums.get(each.info.id), runs.get(each.info.id), verdicts.get(each.info.id))
+            found[each.info.id] = _holdings(each, *by_table, reads[each.info.id])
+        return found
 
     return catalog.run(work, only_reads=True) if asked else {}
 
@@ -194,7 +194,13 @@ def _asked(asked: Sequence[Asked]) -> dict[str, list[int]]:
     }
 
 
-def _holdings(asked: Asked, sums: Row | None, runs: Row | None, reads: Mapping[str, Mapping[int, int]]) -> Holdings:
+def _holdings(
+    asked: Asked,
+    sums: Row | None,
+    runs: Row | None,
+    verdict: Row | None,
+    reads: Mapping[str, Mapping[int, int]],
+) -> Holdings:
     numbers = ("files", "stored_rows", "size_bytes", "partitions", "partitions_due", "most_runs")
     changed: dict[bytes | None, int] = {}
     for part, snapshot_id in zip(sums["parts"], sums["changed"], strict=True) if sums else ():
@@ -207,6 +213,9 @@ def _holdings(asked: Asked, sums: Row | None, runs: Row | None, reads: Mapping[s
         runs=dict(zip(runs["keys"], runs["snapshots"], strict=True)) if runs else {},
         moments=dict(zip(runs["snapshots"], runs["moments"], strict=True)) if runs else {},
         reads=reads,
+        gate=verdict["gate"] if verdict else None,
+        outcome=verdict["outcome"] if verdict else None,
+        judged_snapshot=verdict["snapshot_id"] if verdict else None,
     )
 
 

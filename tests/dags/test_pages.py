@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,16 @@ def test_a_day_leads_to_its_commits_its_run_and_its_report(lab: Lab, rejected: S
     assert f'href="{ROOT}/commits/{rejected.id}"' in text
     status, report, headers = lab("visit", path=f"{ROOT}/commits/{rejected.id}/report", user="victor")
     assert (status, "Rejected" in report, "sandbox" in headers["content-security-policy"]) == (200, True, True)
+
+
+def test_a_partition_may_be_called_anything(lab: Lab, shop: Table) -> None:
+    odd = "a/b?c#<d> &e"
+    commit = shop.stage_upsert(pa.table({"id": [1], "dt": [D1]}), properties={"partition": odd}, explicit_cast=True)
+    text = lab("visit", path=f"{ROOT}/commits/{commit.id}", user="victor")[1]
+    (path,) = set(re.findall(rf'href="({ROOT}/tables/shop.orders/partitions/[^"]+)"', text))
+    status, text, _ = lab("visit", path=unescape(path), user="victor")
+    assert (status, str(commit.id) in text, escape(odd) in text) == (200, True, True)
+    commit.discard("ann", "odd")
 
 
 def test_a_check_has_a_line_of_what_it_found(lab: Lab, rejected: StagedCommit) -> None:

@@ -88,13 +88,13 @@ def _detail(user: User, table: str) -> Any:
         return look_at_table(lake.runtime, table, lakes.specs().specs, lakes.memory)
 
 
-@app.get("/tables/{table}/partitions/{key}")
+@app.get("/tables/{table}/partitions/{key:path}")
 def partition(request: Request, user: User, table: str, key: str) -> HTMLResponse:
     values = {"table": table, "key": key, "commits": _commits_about(user, table, key), "page": "tables"}
     return show("partition.html", _links(request), values)
 
 
-@app.get("/json/tables/{table}/partitions/{key}")
+@app.get("/json/tables/{table}/partitions/{key:path}")
 def partition_json(user: User, table: str, key: str) -> Response:
     return _json({"table": table, "partition": key, "commits": _commits_about(user, table, key)})
 

@@ -33,8 +33,8 @@ class Lakes:
 
     @contextmanager
     def opened(self) -> Iterator["Lake"]:
-        """Raises NotFoundError where there is no lake, RetryableError for a catalog that is out of reach. One that turns
-        out to be another one is connected to anew the next time."""
+        """Raises NotFoundError where there is no lake, RetryableError for a catalog that is out of reach. To one that
+        turns out to be another one the next page connects anew."""
         lake = self._connected()
         try:
             yield lake

@@ -1,20 +1,27 @@
--- All tables or one, each with its head, the newest snapshot that a run about a partition has made, and the newest verdict
--- on what was published.
+-- All tables, each with its head, and what the newest run about a partition has said, if it is among the newest thousand
+-- snapshots.
 -- name: list_status_tables
 select t.*, c.columns::text as columns, clock_timestamp() as loaded_at, h.committed_at as head_committed_at,
-       r.suite_name, r.suite_version, r.suite_hash, o.properties as run_properties, v.gate, v.outcome,
-       v.snapshot_id as judged_snapshot
+       r.suite_name, r.suite_version, r.suite_hash, o.properties as run_properties
 from lake."table" t
 join lake.table_schema c on c.table_id = t.id and c.id = t.schema_id
 left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 left join lake.snapshot h on h.table_id = t.id and h.id = t.head_id
-left join lateral (select s.properties from lake.snapshot s where s.table_id = t.id and s.properties ? 'partition'
+left join lateral (select s.properties from lake.snapshot s
+                   where s.table_id = t.id and s.id > t.head_id - 1000 and s.properties ? 'partition'
                    order by s.id desc limit 1) o on true
-left join lateral (select v.gate, v.outcome, s.id as snapshot_id
-                   from lake.snapshot s join lake.verdict v on v.commit_id = s.commit_id
-                   where s.table_id = t.id order by s.id desc, v.id desc limit 1) v on true
 where t.dropped_at is null
 order by t.namespace, t.name;
+
+-- The newest verdicts on what was published in tables, among their newest thousand snapshots.
+-- name: list_last_verdicts
+select t.id as table_id, v.gate, v.outcome, v.snapshot_id
+from lake."table" t
+cross join lateral (select v.gate, v.outcome, s.id as snapshot_id
+                    from lake.snapshot s join lake.verdict v on v.commit_id = s.commit_id
+                    where s.table_id = t.id and s.id > t.head_id - 1000
+                    order by s.id desc, v.id desc limit 1) v
+where t.id = any(%(table_ids)s);
 
 -- What tables hold now, and by the part of their partitions' keys that stands at a place, which snapshot was the last that
 -- changed rows there. A partition is due for compaction where it has so many runs, or later ones weigh so much of the
