@@ -9,6 +9,7 @@ from uuid import UUID
 
 from lakelib.model.files import NewFile
 from lakelib.model.gate import RequiredSuite
+from lakelib.model.html import html_table
 from lakelib.model.options import TableOptions
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, TableSchema
@@ -64,6 +65,8 @@ class TableInfo:
     """The catalog's time when it was so."""
     required_suite: RequiredSuite | None = None
     """None where `options.required_gate` is nothing, or a gate that is required by its name alone."""
+    definition: int | None = field(default=None, compare=False)
+    """What the catalog knows the schema, the options and the gate by; None where it was not asked for."""
 
     @property
     def full_name(self) -> str:
@@ -96,6 +99,10 @@ class Snapshot:
     replayed: bool = field(default=False, compare=False)
     """Whether it was published before, for the same work or for what made that obsolete: the rows that were given now
     are not in it."""
+
+    def _repr_html_(self) -> str:
+        facts = {"commit": self.commit_id, "schema": self.schema_id} | dict(self.summary) | dict(self.properties)
+        return html_table(repr(self)[1:-1], ("what", "value"), facts.items(), len(facts))
 
     def __repr__(self) -> str:
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
@@ -141,6 +148,8 @@ class Proposal:
     """The head that the proposal was made from; 0 for none."""
     began_at: datetime
     """No file is older, by the catalog's clock."""
+    definition: int | None = None
+    """The table's, if it was remembered: it has to be the present one."""
     schema: TableSchema
     new_schema: TableSchema | None = None
     """What the table's schema becomes, if the commit changes it; `schema` is then what it was made from."""

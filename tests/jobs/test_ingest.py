@@ -68,6 +68,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
     assert snapshot.properties == {
         "dag": "shop",
         "partition": DAY,
+        "partition_by": "day dt",
         "source": f"{shop.landing}/{DAY}/*.json",
         "spec_hash": load_spec(shop.spec).hash,
     }
