@@ -42,9 +42,9 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "spark": measure_spark,
     "gate": measure_gate,
     "airflow": measure_airflow,
-    "pages": measure_pages,
     "compaction": measure_compaction,
     "compaction-memory": measure_compaction_memory,
+    "pages": measure_pages,
 }
 
 

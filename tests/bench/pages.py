@@ -129,7 +129,11 @@ def _make_lake(lab: Lab, tables: int) -> Path:
 
 def _open_page(lab: Lab, specs: Path) -> Any:
     """Airflow reads its settings when it is imported; the login is not what is measured."""
-    airflow = {"AIRFLOW_HOME": str(lab.folder / "pages_airflow"), "AIRFLOW__API__SECRET_KEY": "of no use here" * 4}
+    airflow = {
+        "AIRFLOW_HOME": str(lab.folder / "pages_airflow"),
+        "AIRFLOW__API__SECRET_KEY": "of no use here" * 4,
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+    }
     os.environ.update({**airflow, "LAKE_TABLES": str(specs)})
     sys.path.append(str(Path(__file__).resolve().parents[2] / "dags"))
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
