@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from lakelib.errors import LakeError, RetryableError
+from lakelib.errors import LakeError, NotFoundError, RetryableError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
 
@@ -24,10 +24,10 @@ def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
 
 
 def discard(commit_id: str, by: str, reason: str) -> None:
-    """A person has decided against a commit: it waits for nobody any more."""
+    """A person has decided against a commit: it waits for nobody any more, and neither does one that is gone."""
     import lakelib
 
-    with final_errors(), lakelib.connect() as lake:
+    with final_errors(), suppress(NotFoundError), lakelib.connect() as lake:
         lake.staged(commit_id).discard(by, reason)
 
 
