@@ -26,7 +26,8 @@ from pendulum import datetime
 
 from lake_dags import actions, partition_maps
 from lake_dags.forms import END
-from lake_dags.operator import LakeJobOperator, report_address
+from lake_dags.operator import LakeJobOperator, Runner, report_address
+from lake_dags.review_text import review_body
 from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
@@ -35,7 +36,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.table_spec import TableSpec
 
-STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
+STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
 PUBLISH, DISCARD = "publish", "discard"
 _LONGEST_ANSWER = 2000
 _LONGEST_TAG = 100
@@ -75,6 +76,7 @@ def _wire(spec: TableSpec) -> None:
         arguments=lambda context, _: stage_arguments(context, spec),
         report=True,
         returns=STAGED_FIELDS,
+        runner=runner_of(spec),
         **job_settings(spec),
     )
     publish = LakeJobOperator(
@@ -133,6 +135,11 @@ def job_settings(spec: TableSpec) -> dict[str, Any]:
     return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
 
 
+def runner_of(spec: TableSpec) -> Runner:
+    """A job that may need no Spark is not started by it."""
+    return "spark" if spec.engine == "spark" else "python"
+
+
 def spark_choice(spec: TableSpec) -> SparkChoice:
     return SparkChoice(master=spec.spark.master, connection=spec.spark.connection, conf=spec.spark.conf)
 
@@ -182,21 +189,17 @@ def _review(spec: TableSpec) -> HITLOperator:
     return HITLOperator(
         task_id="review",
         subject=f"The gate of {spec.table} rejected partition {{{{ {staged}['partition'] }}}}",
-        body=f"""\
-Commit `{{{{ {staged}['commit'] }}}}` is in quarantine: nobody sees its rows.
-
-[The gate's report]({report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge")})
-
-- **{PUBLISH}**: its rows become visible all the same. Your name and reason are kept with the commit.
-- **{DISCARD}**: it stays rejected. Correct the source and clear the task stage_and_judge.""",
+        body=review_body(
+            report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge"), PUBLISH, DISCARD
+        ),
         options=[PUBLISH, DISCARD],
         params={
             "reason": Param(
-                "",
-                type="string",
+                None,
+                type=["null", "string"],
                 maxLength=_LONGEST_ANSWER,
                 title="Reason",
-                description="Why. Publishing needs a reason.",
+                description="Why. Publishing needs a reason, discarding none.",
             )
         },
         response_timeout=spec.review.timeout,
