@@ -31,6 +31,7 @@ from lakelib.ops import (
     read,
     report,
     tags,
+    touched,
     write,
 )
 from lakelib.ops.judge import Judging
@@ -172,6 +173,12 @@ class Table:
     def partitions(self, at: int | str | datetime | None = None) -> list[inspect.PartitionSummary]:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
+
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+        """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
+        overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
+        many."""
+        return touched.list_touched(self._runtime, self._now(), at)
 
     # Life cycle
 

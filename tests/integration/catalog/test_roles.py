@@ -82,6 +82,7 @@ OPERATIONS: dict[str, Prepare] = {
     "table.history": lambda p: p.table.history,
     "table.files": lambda p: lambda: list(p.table.files()),
     "table.partitions": lambda p: p.table.partitions,
+    "table.touched_partitions": lambda p: p.table.touched_partitions,
     "table.tags": lambda p: p.table.tags,
     "table.done_partitions": lambda p: p.table.done_partitions,
     "table.is_done": lambda p: lambda: p.table.is_done({"day": "mon"}),
