@@ -225,6 +225,11 @@ class Table:
         """
         return mark_done.mark_done(self._runtime, self._now(), partition, actions)
 
+    def mark_done_again(self, snapshot_id: int, actions: Sequence[Action] = DEFAULT_ACTIONS) -> list[DonePartition]:
+        """Promises anew what publishing this snapshot has taken back: the partitions that were done until it brought
+        them other rows. For whoever published it, and holds what was promised for kept; safe to repeat."""
+        return mark_done.mark_again(self._runtime, self._now(), snapshot_id, actions)
+
     def done_partitions(self, with_reset: bool = False) -> list[DonePartition]:
         """The partitions that are marked done; with those whose mark was reset since, if asked for."""
         return mark_done.list_done(self._runtime, self._now(), with_reset=checked_flag("with_reset", with_reset))
