@@ -331,6 +331,9 @@ class Lake:
     ) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        return inspect.tables_as_html(self._runtime, f"Lake at {self.warehouse}")
+
     def __repr__(self) -> str:
         return f"<Lake at {self.warehouse}>"
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakelib.model.html import html_table
 from lakelib.ops import explain, read
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate
@@ -32,6 +33,10 @@ class Scan:
     def to_arrow(self) -> pa.Table:
         """All rows."""
         return read.read_table(self._runtime, self._plan)
+
+    def head(self, rows: int = 10) -> pa.Table:
+        """The first so many rows, without reading much more; the same ones each time."""
+        return read.read_some(self._runtime, self._plan, rows)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream, a few batches ahead of the consumer: memory does not grow with the table."""
@@ -65,6 +70,11 @@ class Scan:
     def explain(self) -> explain.Explanation:
         """What will be read, what was pruned, and why. Prints as text."""
         return explain.explain_scan(self._runtime, self._plan)
+
+    def _repr_html_(self) -> str:
+        """Says what would be read, and reads nothing."""
+        columns = [(column.name, column.type) for column in self._plan.target.columns]
+        return html_table(repr(self), ("column", "type"), columns, len(columns))
 
     def __repr__(self) -> str:
         columns = _one_line(", ".join(column.name for column in self._plan.target.columns))

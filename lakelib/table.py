@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
+from lakelib.model.html import Listing
 from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
@@ -162,7 +163,7 @@ class Table:
         request = read.ScanRequest(columns=_names(columns), where=where, at=at)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
 
-    def history(self) -> list[Snapshot]:
+    def history(self) -> Listing[Snapshot]:
         """All snapshots, newest first."""
         return inspect.list_history(self._runtime, self._now())
 
@@ -170,7 +171,7 @@ class Table:
         """The live files: iterate to stream them, `len()` counts them."""
         return inspect.list_files(self._runtime, self._now(), at)
 
-    def partitions(self, at: int | str | datetime | None = None) -> list[inspect.PartitionSummary]:
+    def partitions(self, at: int | str | datetime | None = None) -> Listing[inspect.PartitionSummary]:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
@@ -276,9 +277,9 @@ class Table:
         """
         return tags.set_tag(self._runtime, self._now(), name, at)
 
-    def tags(self) -> list[Tag]:
+    def tags(self) -> Listing[Tag]:
         """All tags, those of the newest snapshots first."""
-        return tags.list_tags(self._runtime, self._now())
+        return Listing(tags.list_tags(self._runtime, self._now()))
 
     def delete_tag(self, name: str) -> None:
         """Lets go of a tag's snapshot. Raises NotFoundError if there is no such tag."""
@@ -306,6 +307,10 @@ class Table:
 
     def _now(self) -> TableInfo:
         return inspect.reload(self._runtime, self._info)
+
+    def _repr_html_(self) -> str:
+        table = self._now()
+        return inspect.table_as_html(table, f"{table.full_name}, snapshot {table.head_id}, at {self.location}")
 
     def __repr__(self) -> str:
         return f"<Table {self.name} at {self.location}>"

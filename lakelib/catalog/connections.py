@@ -34,7 +34,6 @@ SILENCE_SECONDS = 10.0
 _SHORTEST_SILENCE_SECONDS = 2.0
 _ASKING_SECONDS = 2.0
 _IDLE_SECONDS = 1.0
-_WAKE_SECONDS = 0.1
 _UNKNOWN_SETTINGS = "unsupported startup parameter"
 """What a pooler in front of the server says that does not pass on a session's settings."""
 _WATCHED_SOCKET = {
@@ -70,9 +69,9 @@ class Session(psycopg.Connection[DictRow]):
     patience_seconds = SILENCE_SECONDS
     """How long to listen where nobody can be asked whether the server is at work."""
 
-    def wait(self, gen: Generator[Any, Any, Any], interval: float = _WAKE_SECONDS, timeout: float | None = None) -> Any:
+    def wait(self, gen: Generator[Any, Any, Any], *how: Any, **more: Any) -> Any:
         """As the driver's own. Raises SilentError, and closes the connection, if nothing is heard of the server."""
-        return super().wait(self._listening(gen), interval, timeout)
+        return super().wait(self._listening(gen), *how, **more)
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> psycopg.Cursor[DictRow]:
         self.asked = query

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from lakelib.model.files import NewFile
 from lakelib.model.gate import RequiredSuite
+from lakelib.model.html import html_table
 from lakelib.model.options import TableOptions
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, TableSchema
@@ -96,6 +97,10 @@ class Snapshot:
     replayed: bool = field(default=False, compare=False)
     """Whether it was published before, for the same work or for what made that obsolete: the rows that were given now
     are not in it."""
+
+    def _repr_html_(self) -> str:
+        facts = {"commit": self.commit_id, "schema": self.schema_id} | dict(self.summary) | dict(self.properties)
+        return html_table(repr(self)[1:-1], ("what", "value"), facts.items(), len(facts))
 
     def __repr__(self) -> str:
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)

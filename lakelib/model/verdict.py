@@ -7,6 +7,8 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.model.html import html_table
+
 
 class Outcome(Enum):
     ACCEPT = "accept"
@@ -95,3 +97,11 @@ class Verdict:
     def passed(self) -> bool:
         """Whether the commit may be published."""
         return self.outcome in (Outcome.ACCEPT, Outcome.WARN)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (each.status.value, each.name, each.severity.value, each.scope.value, each.row_count, each.unexpected_count)
+            for each in self.checks
+        ]
+        names = ("status", "check", "severity", "scope", "rows", "unexpected")
+        return html_table(f"{self.outcome.value}: {self.gate} on commit {self.commit_id}", names, rows, len(rows))

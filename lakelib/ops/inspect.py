@@ -9,6 +9,7 @@ from uuid import UUID
 from lakelib.catalog import commits, files, snapshots, tables
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey
+from lakelib.model.html import Listing, html_table
 from lakelib.model.table import CommitState, Snapshot, TableInfo
 from lakelib.ops.create import check_part
 from lakelib.ops.read import At, resolve_snapshot
@@ -127,6 +128,11 @@ class FileListing:
     def _check_complete(self) -> None:
         snapshots.check_kept(self._runtime.catalog, self._table, self._snapshot_id)
 
+    def _repr_html_(self) -> str:
+        names = [field.name for field in fields(FileSummary)]
+        rows = ([getattr(each, name) for name in names] for each in self)
+        return html_table(repr(self), names, rows, len(self))
+
     def __repr__(self) -> str:
         return f"<{len(self)} files of {self._table.full_name} at snapshot {self._snapshot_id}>"
 
@@ -136,13 +142,13 @@ def list_files(runtime: Runtime, table: TableInfo, at: At) -> FileListing:
     return FileListing(runtime, table, snapshot.id if snapshot else 0)
 
 
-def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> list[PartitionSummary]:
+def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> Listing[PartitionSummary]:
     """One entry a partition that has files, in the order of their values."""
     snapshot = resolve_snapshot(runtime, table, at)
     snapshot_id = snapshot.id if snapshot else 0
     rows = files.summarise_partitions(runtime.catalog, table.id, snapshot_id)
     snapshots.check_kept(runtime.catalog, table, snapshot_id)
-    return [
+    return Listing(
         PartitionSummary(
             values=partition_values(table, tuple(row["key"])),
             path=row["path"],
@@ -152,11 +158,11 @@ def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> list[Partitio
             newest_snapshot=row["newest_snapshot"],
         )
         for row in rows
-    ]
+    )
 
 
-def list_history(runtime: Runtime, table: TableInfo) -> list[Snapshot]:
-    return snapshots.list_snapshots(runtime.catalog, table.id)
+def list_history(runtime: Runtime, table: TableInfo) -> Listing[Snapshot]:
+    return Listing(snapshots.list_snapshots(runtime.catalog, table.id))
 
 
 def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:
@@ -165,6 +171,23 @@ def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:
         check_part(namespace, "namespace")
     found = tables.list_table_heads(runtime.catalog, namespace)
     return [TableSummary(table=table, committed_at=committed_at) for table, committed_at in found]
+
+
+def table_as_html(table: TableInfo, title: str) -> str:
+    """Columns, and what each is for."""
+    roles = (("key", table.primary_key_ids), ("partition", table.partition_ids), ("sequence", table.sequence_ids))
+    columns = [
+        (column.name, column.type, ", ".join(role for role, ids in roles if column.id in ids))
+        for column in table.schema.columns
+    ]
+    return html_table(title, ("column", "type", "role"), columns, len(columns))
+
+
+def tables_as_html(runtime: Runtime, title: str) -> str:
+    """All tables, with their heads."""
+    found = list_tables(runtime, None)
+    rows = ((each.table.full_name, each.table.head_id or None, each.committed_at) for each in found)
+    return html_table(title, ("table", "head", "committed at"), rows, len(found))
 
 
 def sum_contents(runtime: Runtime, table: TableInfo) -> Contents:

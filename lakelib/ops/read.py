@@ -121,6 +121,22 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     return pa.concat_tables([pa.Table.from_batches([], schema), *pieces])
 
 
+def read_some(runtime: Runtime, plan: ScanPlan, most: int) -> pa.Table:
+    """The first so many rows in the order of the splits. Raises InvalidInputError for what is no number of rows."""
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise InvalidInputError(
+            f"{most!r} is no number of rows.", kind="invalid_limit", remedy="Give a whole number from 0."
+        )
+    found, missing = [pa.Table.from_batches([], plan.target.output_schema)], most
+    with Held(runtime, plan):
+        gathered, read_one = _reading(runtime, plan)
+        pieces = (piece for splits in gathered for piece in read_one(splits))
+        while missing > 0 and (piece := next(pieces, None)) is not None:
+            found.append(piece)
+            missing -= piece.num_rows
+    return pa.concat_tables(found).slice(0, most)
+
+
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
     with Held(runtime, plan):

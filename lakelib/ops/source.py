@@ -81,7 +81,8 @@ class ArrowSource:
 
 def open_source(data: Any) -> RowSource:
     """Takes an Arrow Table, RecordBatch or RecordBatchReader, any object with an Arrow stream or array interface
-    (pandas, Polars, DuckDB …), a Spark DataFrame, or a source of rows. Raises InvalidInputError for anything else."""
+    (pandas, Polars, DuckDB …), a Spark DataFrame, a source of rows, a list of rows as dicts, or a dict of columns as
+    lists. Raises InvalidInputError for anything else."""
     if _is_spark_frame(data):
         from lakelib.distribute.frames import open_frame  # not everybody has Spark
 
@@ -144,6 +145,10 @@ def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSou
 
 
 def _from_interface(data: Any) -> pa.Table | pa.RecordBatchReader:
+    if isinstance(data, list):
+        return _from_columns(_columns_of(data))
+    if isinstance(data, dict):
+        return _from_columns(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     if hasattr(data, "__arrow_c_array__"):
@@ -151,5 +156,32 @@ def _from_interface(data: Any) -> pa.Table | pa.RecordBatchReader:
     raise InvalidInputError(
         f"The data is a {type(data).__module__}.{type(data).__qualname__}, which holds no Arrow rows.",
         kind="unknown_data",
-        remedy="Give a pyarrow Table, RecordBatch or RecordBatchReader, a data frame that exports Arrow, or Spark's.",
+        remedy="Give a pyarrow Table, RecordBatch or RecordBatchReader, a data frame that exports Arrow, Spark's, or a"
+        " list of dicts.",
     )
+
+
+def _columns_of(rows: list[Any]) -> dict[str, list[Any]]:
+    """Of rows that all have the same names: one that lacks a name may be a mistake, and its column would be NULL."""
+    first = rows[0] if rows else {}
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise _wrong_rows(f"Row {place} of the list is a {type(row).__qualname__}", "Give dicts: a value by name.")
+        if row.keys() != first.keys():
+            names = ", ".join(sorted(map(repr, row.keys() ^ first.keys())))
+            raise _wrong_rows(f"Row {place} and row 0 do not both have {names}", "Say NULL, too: a name with None.")
+    return {name: [row[name] for row in rows] for name in first}
+
+
+def _from_columns(columns: dict[Any, Any]) -> pa.Table:
+    for name in columns:
+        if not isinstance(name, str):
+            raise _wrong_rows(f"{name!r} is no name of a column", "Give text.")
+    try:
+        return pa.table(columns)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _wrong_rows(f"The values make no columns: {error}", "Give each column values of one type.") from error
+
+
+def _wrong_rows(what: str, remedy: str) -> InvalidInputError:
+    return InvalidInputError(f"{what}.", kind="unknown_data", remedy=remedy)

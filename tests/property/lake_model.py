@@ -297,7 +297,7 @@ class TableModel:
     def _has_read(self, proposal: Proposal) -> bool:
         """It takes files out, or has looked for rows that there may be: for those that NULL is TRUE of nobody looks."""
         pred = proposal.read_pred
-        return bool(proposal.removed_files) or (pred is not None and pred.may_be(True, frozenset(), lambda _column: None))
+        return bool(proposal.removed_files) or (pred is not None and pred.may_be(True, frozenset(), lambda _: None))
 
     # What a caller means
 

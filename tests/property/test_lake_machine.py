@@ -653,6 +653,12 @@ def _rows(model: TableModel, columns: Sequence[Col]) -> st.SearchStrategy[Values
     return st.fixed_dictionaries({column.id: _value(model, column) for column in columns})
 
 
+def _same_key(model: TableModel, row: Values, other: Values) -> Values:
+    """Another version of a row."""
+    key = model.primary_key + model.partition_by
+    return {each: (row if each in key else other)[each] for each in row}
+
+
 def _equal(column: Col, value: Any) -> Pred:
     return is_null(column) if value is None else compare(column, "=", value)
 
@@ -684,6 +690,8 @@ def _draw_batch(
     ]
     columns = columns or [schema[0]]
     rows = draw(st.lists(_rows(model, columns), max_size=8 if full else 4))
+    if rows and model.primary_key and draw(st.booleans()):
+        rows += [_same_key(model, row, draw(_rows(model, columns))) for row in draw(st.lists(st.sampled_from(rows)))]
     if model.primary_key and draw(st.integers(0, 15)) == 0:
         text = next((column.id for column in columns if column.type == "string" and column.id in optional), None)
         for row in rows if text is not None and text not in model.sequence_by + model.partition_by else ():
