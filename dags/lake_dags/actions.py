@@ -1,4 +1,5 @@
-"""What follows a publish: tags and done marks. Called by tasks; safe to repeat, for each says what is to be so."""
+"""What tasks ask of the lake and tell it: the state of a commit; tags and done marks. Safe to repeat, for each says
+what is to be so."""
 
 import os
 from collections.abc import Iterator
@@ -10,6 +11,17 @@ from airflow.sdk.exceptions import AirflowFailException
 from lakelib.errors import LakeError, RetryableError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
+
+
+def state_of(commit: str) -> str | None:
+    """ "staged", "published", "rejected" or "expired"; None for a commit that the catalog does not know."""
+    import lakelib
+
+    with final_errors(), lakelib.connect() as lake:
+        try:
+            return lake.staged(commit).state
+        except lakelib.NotFoundError:
+            return None
 
 
 def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:

@@ -12,8 +12,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from lake_dags import actions
 from lake_dags.catalogue import all_specs, spec_of
-from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, spark_choice
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, spark_choice
 from lake_dags.operator import LakeJobOperator
+from lake_dags.review import is_rejected
 from lake_dags.runs import idempotency_key
 from lakelib.errors import LakeError
 from lakelib.specs.table_spec import TableSpec, partition_range
@@ -121,7 +122,7 @@ def choose_batches(items: Sequence[Item], staged: Sequence[Item | None], *, atom
 
 
 def _is_publishable(staged: Item | None) -> bool:
-    return staged is not None and next_tasks(staged) != ["review"]
+    return staged is not None and not is_rejected(staged)
 
 
 def _why(item: Item, staged: Item | None) -> str:

@@ -66,7 +66,8 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     ran = shop.lab.run(DAYS, partition_key="2026-11-01")
     (staged,), (published,) = shop.calls("ingest"), shop.calls("publish")
     assert ran["state"] == "success"
-    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide", "publish", "announce"}
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "publish", "announce"}
+    assert ran["tasks"]["review"] == "skipped"
     assert staged["key"] == [f"airflow/{DAYS}/{ran['run_id']}", 1]
     assert published["commits"] == [ran["xcom"]["stage_and_judge"]["commit"]]
     assert (published["by"], published["reason"]) == (None, None)
@@ -111,21 +112,27 @@ def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -
     assert (published["by"], published["reason"]) == ("anna", "known and harmless")
 
 
-def test_a_commit_that_a_person_discards_is_not_published(shop: Shop) -> None:
+def test_a_run_whose_commit_a_person_discards_fails_and_says_why(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)
-    assert {task: ran["tasks"][task] for task in ("discard", "publish", "announce")} == {
-        "discard": "success",
-        "publish": "skipped",
-        "announce": "skipped",
-    }
-    assert shop.calls("publish") == []
+    commit = ran["xcom"]["stage_and_judge"]["commit"]
+    assert (ran["state"], ran["tasks"]["publish"], ran["tries"]["publish"]) == ("failed", "failed", 1)
+    assert (ran["tasks"]["announce"], shop.calls("publish")) == ("upstream_failed", [])
+    assert f"Partition 2026-11-01 of a.days was not published: anna discarded commit {commit}" in shop.lab.log()
+
+
+def test_a_person_who_has_discarded_a_commit_may_be_asked_again(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["review"])
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id, answer=PUBLISH)
+    assert (ran["state"], len(shop.calls("ingest")), len(shop.calls("publish"))) == ("success", 1, 1)
 
 
 def test_publishing_without_a_reason_is_refused(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**PUBLISH, "reason": " "})
-    assert (ran["state"], ran["tasks"]["apply_review"], shop.calls("publish")) == ("failed", "failed", [])
+    assert (ran["state"], ran["tasks"]["review"], shop.calls("publish")) == ("failed", "failed", [])
 
 
 def test_a_commit_that_nobody_decides_about_stays_in_quarantine_and_its_run_fails(shop: Shop) -> None:
@@ -150,7 +157,8 @@ def test_an_empty_source_that_may_be_skipped_ends_the_run_without_a_commit(shop:
     shop.answer(d01=["empty"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01")
     assert ran["state"] == "success"
-    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide"}
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge"}
+    assert ran["tasks"]["publish"] == "skipped"
 
 
 def test_a_source_that_does_not_arrive_fails_the_run_and_names_what_is_missing(shop: Shop) -> None:
@@ -294,3 +302,13 @@ def test_a_backfill_of_nothing_that_can_be_meant_fails_at_once(shop: Shop, param
     shop.answer()
     ran = _backfill(shop, **params)
     assert (ran["state"], ran["tasks"]["plan"], shop.calls("ingest")) == ("failed", "failed", [])
+
+
+@pytest.mark.parametrize("cleared", [["stage_and_judge"], None], ids=["the task", "the run"])
+def test_after_a_discard_what_is_corrected_is_published(shop: Shop, cleared: list[str] | None) -> None:
+    shop.answer(d01=["reject", "accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=cleared)
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["state"], len(shop.calls("publish"))) == ("success", 1)
+    assert {"publish", "announce"} <= _succeeded(ran)
