@@ -152,7 +152,7 @@ def _follow_up(items: list[dict[str, str]] | None) -> None:
             spec = spec_of(item["table"])
             actions.tag_snapshot(spec, item["partition"], snapshot)
             if spec.publish.mark_done:
-                actions.mark_done(spec, item["partition"])
+                actions.mark_done(spec, item["partition"], snapshot)
         elif one is None or one["outcome"] != "empty":
             missing.append(_why(item, one) if not _is_publishable(one) else f"{item['table']} {item['partition']}")
     if missing:

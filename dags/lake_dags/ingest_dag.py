@@ -22,7 +22,7 @@ from airflow.sdk import (
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from pendulum import datetime
 
-from lake_dags import actions, partition_maps
+from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
@@ -144,7 +144,7 @@ def _follow_ups(spec: TableSpec, published: Any) -> list[Any]:
     if spec.publish.tag is not None:
         tasks.append(_tag(spec, published))
     if spec.publish.mark_done:
-        tasks.append(_mark_done(spec))
+        tasks.append(_mark_done(spec, published))
     return tasks
 
 
@@ -158,30 +158,48 @@ def _tag(spec: TableSpec, published: Any) -> Any:
     return tag(published)
 
 
-def _mark_done(spec: TableSpec) -> Any:
+def _mark_done(spec: TableSpec, published: Any) -> Any:
     @task(task_id="mark_done")
-    def mark_done() -> None:
-        """Tells downstream that the partition is complete, in the ways that the spec's publish.mark_done says."""
-        actions.mark_done(spec, partition_of(get_current_context(), spec))
+    def mark_done(published: dict[str, Any]) -> None:
+        """Tells downstream that the partition is complete, in the ways that the spec's publish.mark_done says; and that
+        those still are that were done before this run has corrected them."""
+        snapshot = published["published"][0]["snapshot"]
+        for path in actions.mark_done(spec, partition_of(get_current_context(), spec), snapshot):
+            print(f"{path or 'The table'} is done")
 
-    return mark_done()
+    return mark_done(published)
 
 
 def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
     asset = asset_of(spec.table)
 
-    @task(task_id="announce", outlets=[asset])
-    def announce(staged: dict[str, Any], published: dict[str, Any]) -> None:
-        """The asset event that wakes the DAGs of the tables that come after this one."""
-        event = get_current_context()["outlet_events"][asset]
-        event.add_partitions(staged["partition"])
-        event.extra.update(event_extra(staged, published["published"][0]["snapshot"]))
+    @task(task_id="announce", outlets=[asset], inlets=[asset])
+    def announce(staged: dict[str, Any], published: dict[str, Any]) -> str | None:
+        """An asset event for each partition that has changed: they wake the DAGs of the tables that come after this.
+        Returns what is to be noticed of the run."""
+        context = get_current_context()
+        (one,) = published["published"]
+        own = staged["partition"]
+        changed = actions.changed_keys(spec, own, one["snapshot"], lambda: _announced(context, asset))
+        event = context["outlet_events"][asset]
+        event.add_partitions(events.announced_keys(own, changed))
+        event.extra.update(events.event_extra(staged, one, changed))
+        said = events.noticed(staged, one, changed, _approval(context, staged))
+        print(said or f"Changed: {', '.join(changed)}")
+        return said
 
     return announce(staged, published)
 
 
-def event_extra(staged: Mapping[str, Any], snapshot: int) -> dict[str, Any]:
-    return {**{name: staged[name] for name in ("table", "partition", "commit", "outcome")}, "snapshot": snapshot}
+def _announced(context: Context, asset: Asset) -> set[int]:
+    """The snapshots of the table that its newest events tell of: at least those of the last announce."""
+    newest = context["inlet_events"][asset].ascending(False).limit(2 * events.MOST_EVENTS)
+    return {each.extra["snapshot"] for each in newest if "snapshot" in (each.extra or {})}
+
+
+def _approval(context: Context, staged: Mapping[str, Any]) -> str | None:
+    answer = approval_of(context, staged)
+    return None if answer is None else f"{reviewer_of(answer)}: {reason_of(answer)}"
 
 
 # When runs start

@@ -5,7 +5,7 @@ is made again, on Spark.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -74,12 +74,19 @@ class PublishedCommits:
     """Tables and the snapshots that they got, in the order of the commits."""
 
     published: tuple[tuple[str, Snapshot], ...]
+    outcomes: Mapping[UUID, str] = field(default_factory=dict)
+    """The verdicts on commits that were judged again."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
         return {
             "published": [
-                {"table": table, "commit": str(snapshot.commit_id), "snapshot": snapshot.id}
+                {
+                    "table": table,
+                    "commit": str(snapshot.commit_id),
+                    "snapshot": snapshot.id,
+                    **({"outcome": self.outcomes[snapshot.commit_id]} if snapshot.commit_id in self.outcomes else {}),
+                }
                 for table, snapshot in self.published
             ]
         }
@@ -96,6 +103,7 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
+        outcomes: dict[UUID, str] = {}
         try:
             snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
         except (ConflictError, RejectedError) as error:
@@ -110,10 +118,11 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
             ):
                 judgings = _judgings(commits, suites, session)
                 snapshots = publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
+            outcomes = {one.id: one.verdict.outcome.value for one in commits if one.id in judgings and one.verdict}
         for commit, snapshot in zip(commits, snapshots, strict=True):
             check_not_replayed(lake.runtime, commit.id, snapshot)
         names = [commit.table_name for commit in commits]
-        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)))
+        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=outcomes)
 
 
 def _suites(specs: Sequence[Path]) -> dict[str, Suite]:

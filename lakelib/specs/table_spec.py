@@ -18,7 +18,14 @@ from pydantic import Field, PrivateAttr, ValidationError
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.specs.ddl import NamedColumn, parse_columns
 from lakelib.specs.folder_checks import find_problems_between
-from lakelib.specs.partition_keys import WHOLE, column_value, format_partition, parse_partition, partition_keys
+from lakelib.specs.partition_keys import (
+    WHOLE,
+    column_value,
+    format_partition,
+    key_of_value,
+    parse_partition,
+    partition_keys,
+)
 from lakelib.specs.problems import Problem, problems_of, shown, spec_error
 from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_checks import find_problems
@@ -163,6 +170,12 @@ class TableSpec(Part):
     def key_of(self, moment: date | datetime) -> str:
         """The key of the partition that a moment lies in: "2026-11-18"."""
         return format_partition(self.partition.every, moment)
+
+    def key_of_row(self, values: Mapping[str, Any]) -> str | None:
+        """The key of the partition that rows with these values lie in; None for rows that no key means."""
+        named = (self.partition.column or "").casefold()
+        value = next((value for name, value in values.items() if name.casefold() == named), None)
+        return key_of_value(self.partition.every, value)
 
     def partition_value(self, key: str) -> dict[str, str]:
         """What a partition's rows have in the key's column, as text; nothing for a table that is not cut by time."""

@@ -73,13 +73,13 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     assert (published["by"], published["reason"]) == (None, None)
 
 
-def test_the_asset_event_says_table_snapshot_partition_commit_and_outcome(shop: Shop) -> None:
+def test_the_asset_event_says_table_snapshot_commit_outcome_and_how_many_partitions(shop: Shop) -> None:
     shop.answer(d02=["accept"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-02")
     commit = ran["xcom"]["stage_and_judge"]["commit"]
     assert shop.lab("events", asset="a.days")[-1] == {
         "partition_key": "2026-11-02",
-        "partition": "2026-11-02",
+        "partitions": 1,
         "table": "a.days",
         "snapshot": ran["xcom"]["publish"]["published"][0]["snapshot"],
         "commit": commit,

@@ -96,6 +96,7 @@ def test_a_verdict_that_was_overtaken_is_made_again(shop: Shop, run_job: RunJob,
     assert (ran.code, ran.facts["error"]["kind"]) == (5, "verdict_stale")
     ran = run_job("publish", "--commit", commit, "--spec", shop.spec)
     assert ran.code == 0, ran.err
+    assert [each["outcome"] for each in ran.facts["published"]] == ["accept"]
     verdict = lake.staged(UUID(commit)).verdict
     assert verdict is not None
     assert verdict.base_snapshot_id == 1
