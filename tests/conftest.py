@@ -51,6 +51,7 @@ LONGEST_FIRST = (
     "dags/test_runs.py",
     "property/test_lake_machine.py",
     "dags/test_flow.py",
+    "dags/test_recovery.py",
     "integration/spark/test_standalone.py",
     "dags/test_operator.py",
     "property/test_two_versions.py",
