@@ -26,7 +26,7 @@ from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
-from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
+from lake_dags.runs import clear_number_of, idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
@@ -36,6 +36,7 @@ from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
 _LONGEST_TAG = 100
+_ENDED = ("success", "failed", "skipped", "upstream_failed")
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -100,12 +101,24 @@ def _wire(spec: TableSpec) -> None:
 
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
+    _check_followed(context)
     try:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:
         raise AirflowFailException(str(error)) from None
     seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.reads.values()}
     return ingest_arguments(spec, partition, idempotency_key(context), seen)
+
+
+def _check_followed(context: Context) -> None:
+    """Nobody would publish the new commit of a task that somebody has cleared alone."""
+    task = context["ti"]
+    if clear_number_of(context):
+        states = task.get_task_states(dag_id=task.dag_id, task_ids=["publish"], run_ids=[task.run_id])
+        if states.get(task.run_id, {}).get("publish") in _ENDED:
+            raise AirflowFailException(
+                "This task was cleared alone: nobody would publish its commit. Clear it with all that comes after it."
+            )
 
 
 def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str, int] | None = None) -> list[str]:

@@ -135,11 +135,11 @@ def show(dag_id: str, run_id: str) -> dict:
         }
 
 
-def clear(dag_id: str, run_id: str, task_ids: list | None = None) -> None:
-    """As a person does it: these tasks, with all that come after them; None is the whole run."""
+def clear(dag_id: str, run_id: str, task_ids: list | None = None, alone: bool = False) -> None:
+    """As a person does it: these tasks, with all that come after them unless alone; None is the whole run."""
     with _session() as session:
         dag = _stored_dag(dag_id, session)
-        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=True) if task_ids else dag
+        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=not alone) if task_ids else dag
         chosen.clear(run_id=run_id, task_ids=None, dag_run_state=DagRunState.QUEUED, session=session)
 
 

@@ -203,6 +203,17 @@ def test_clearing_what_follows_the_commit_leaves_the_commit_alone(shop: Shop) ->
     assert first["commits"] == again["commits"]
 
 
+def test_a_commit_that_nobody_would_publish_is_not_made(shop: Shop) -> None:
+    shop.answer(d01=["accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01")["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["stage_and_judge"], alone=True)
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["tasks"]["stage_and_judge"], len(shop.calls("ingest"))) == ("failed", 1)
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["stage_and_judge"])
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["tasks"]["stage_and_judge"], len(shop.calls("publish"))) == ("success", 2)
+
+
 def test_the_answer_about_one_commit_does_not_count_for_the_next(shop: Shop) -> None:
     shop.answer(d01=["reject", "accept"])
     run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=PUBLISH)["run_id"]
