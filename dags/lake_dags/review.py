@@ -1,6 +1,7 @@
 """A person decides about a commit that its gate rejected: the question, the answer, and what the answer leads to."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from lake_dags import actions
 from lake_dags.operator import report_address
+from lakelib.errors import RetryableError
 
 PUBLISH, DISCARD = "publish", "discard"
 _LONGEST_ANSWER = 2000
@@ -53,7 +55,7 @@ class ReviewOperator(HITLOperator):
         staged = staged_of(context)
         if not is_rejected(staged):
             raise AirflowSkipException(f"The gate says {staged['outcome']}: nobody has to decide.")
-        match actions.state_of(staged["commit"]):
+        match _known_state(staged["commit"]):
             case "published":
                 raise AirflowSkipException(f"Commit {staged['commit']} is published already.")
             case "expired":
@@ -70,6 +72,13 @@ class ReviewOperator(HITLOperator):
                 "Publishing a rejected commit needs a reason. Clear the task review to be asked again."
             )
         return answer
+
+
+def _known_state(commit: str) -> str | None:
+    """None where the catalog cannot be asked: then a person is."""
+    with suppress(RetryableError):
+        return actions.state_of(commit)
+    return None
 
 
 def staged_of(context: Context) -> dict[str, Any]:
