@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint test demo tour up down status e2e bench soak golden schemas requirements clean
+.PHONY: help setup lint test demo tour up down status e2e bench soak golden schemas reference requirements clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  \1	\2/' | expand -t 16
@@ -54,6 +54,9 @@ golden: setup  ## compute the golden key hashes with real Spark
 
 schemas: setup  ## write the JSON schemas of table specs and gate suites, for editors
 	$(PYTHON) -m lakelib.specs.schemas docs/schemas
+
+reference: setup  ## write docs/api.md from the docstrings
+	$(PYTHON) -m infra.reference docs/api.md
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
 	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \

@@ -38,6 +38,7 @@ from lakelib.model.commit import (
     Staged,
     StageOutcome,
     Stale,
+    TableChanged,
     TableMissing,
 )
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
@@ -86,6 +87,8 @@ def commit(
     publishing = _publishing(epoch=epoch, rebase=rebase, turn=turn)
     answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
     match answer["outcome"]:
+        case "table_changed":
+            return TableChanged()
         case "files_reclaimed":
             return FilesReclaimed()
         case "past_expired":
@@ -223,6 +226,7 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             "version": key.version if key else None,
             "patience_ms": str(_LOCK_PATIENCE_MS),
             "began_at": proposal.began_at.isoformat(),
+            "definition": proposal.definition,
             "removed_file_ids": list(proposal.removed_file_ids),
             "summary": dict(proposal.summary),
             "properties": dict(proposal.properties),

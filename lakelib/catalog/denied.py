@@ -17,6 +17,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "release_lease_v1",
             "find_moment_v1",
             "holds_past_v1",
+            "definition_v1",
             "has_right_v1",
             "server_v1",
             "check_identity_v1",

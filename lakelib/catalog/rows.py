@@ -54,6 +54,7 @@ def table_from_row(row: Row) -> TableInfo:
         head_id=row["head_id"],
         loaded_at=row["loaded_at"].astimezone(UTC),
         required_suite=suite,
+        definition=row.get("definition"),
     )
 
 

@@ -216,7 +216,7 @@ def _csv_text(value: Any) -> str | None:
 
 
 def _write_parquet(schema: "pa.Schema", batches: Iterator["pa.RecordBatch"], output: Path) -> int:
-    from lakelib.storage.parquet import write_plain_file
+    from lakelib.storage.parquet_writer import write_plain_file
 
     draft = _draft_of(output)
     try:

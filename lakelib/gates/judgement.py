@@ -9,9 +9,9 @@ from lakelib.gates.arguments import fit_arguments
 from lakelib.gates.evidence import as_json, as_measure, as_sample
 from lakelib.gates.expectations import looks_at_schema
 from lakelib.gates.plan import Asked, Counted, GatePlan, Need, Summarised, Tested, limits_of
+from lakelib.gates.questions import Answer
 from lakelib.gates.row_tests import Limits
 from lakelib.gates.tally import Found
-from lakelib.gates.values import Answer
 from lakelib.model.schema import Column
 from lakelib.model.verdict import CheckResult, Status
 from lakelib.rows.values import python_value, raw_value

@@ -7,6 +7,7 @@ from typing import Any
 from lakelib.gates.arguments import fit_arguments
 from lakelib.gates.expectations import looks_at_schema, parse_condition
 from lakelib.gates.patterns import as_re2
+from lakelib.gates.questions import FarFromMean, Membership, MostCommon, Quantiles, Question, Repeats
 from lakelib.gates.row_tests import (
     AllDifferent,
     AllEqual,
@@ -24,7 +25,6 @@ from lakelib.gates.row_tests import (
     SumEquals,
 )
 from lakelib.gates.rows import Domain
-from lakelib.gates.values import FarFromMean, Membership, MostCommon, Quantiles, Question, Repeats
 from lakelib.model.schema import Column
 from lakelib.specs.suite import Check
 

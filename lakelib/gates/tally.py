@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.gates.apart import Apart
+from lakelib.gates.heaps import Heap
 from lakelib.gates.plan import Asked, GatePlan, Gathered, Summarised, Tested
+from lakelib.gates.questions import Answer, AskedOfHeaps, Question
 from lakelib.gates.row_tests import PassesApart
 from lakelib.gates.rows import Domain, Rows
 from lakelib.gates.summary import Summary
-from lakelib.gates.values import Answer, Heap, Question
 from lakelib.rows.buffers import array_of_mask
 
 _PIECE_BYTES = 32 * 2**20
@@ -57,7 +58,10 @@ class Found:
             self.summaries.setdefault(need, Summary()).merge(summary)
         for (gathered, question), answer in other.answers.items():
             known = self.answers.get((gathered, question))
-            self.answers[gathered, question] = answer if known is None else question.merge(known, answer)
+            if known is not None:
+                assert isinstance(question, AskedOfHeaps)
+                answer = question.merge(known, answer)
+            self.answers[gathered, question] = answer
 
 
 class Tally:
@@ -105,8 +109,8 @@ class Tally:
         each other."""
         yield 0, pickle.dumps(self.found)
         for number, (gathered, questions) in enumerate(_questions(self._plan).items()):
-            alone = any(question.in_one_place for question in questions)
-            for place, rows in self._heaps[gathered].heaps(1 if alone else heap_count):
+            apart = all(isinstance(question, AskedOfHeaps) for question in questions)
+            for place, rows in self._heaps[gathered].heaps(heap_count if apart else 1):
                 for piece in rows.to_batches(max_chunksize=_rows_in_piece(rows)):
                     yield number + place, pickle.dumps((number, place, _as_bytes(piece)))
 

@@ -186,6 +186,11 @@ class TableMissing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableChanged:
+    """What the client remembered of the table is so no more: it has to look again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesReclaimed:
     """The work took longer than vacuum's grace: files of it may be gone."""
 
@@ -214,5 +219,5 @@ NotStaged = TableMissing | FilesReclaimed | PastExpired | InputGone
 NotPublished = Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing
 StageOutcome = Staged | Busy | NotStaged
 PublishOutcome = Done | NotPublished
-CommitOutcome = Done | NotPublished | NotStaged
+CommitOutcome = Done | NotPublished | NotStaged | TableChanged
 AmendOutcome = Amended | Ended | Busy | FilesReclaimed | PastExpired | InputGone

@@ -65,6 +65,8 @@ class TableInfo:
     """The catalog's time when it was so."""
     required_suite: RequiredSuite | None = None
     """None where `options.required_gate` is nothing, or a gate that is required by its name alone."""
+    definition: int | None = field(default=None, compare=False)
+    """What the catalog knows the schema, the options and the gate by; None where it was not asked for."""
 
     @property
     def full_name(self) -> str:
@@ -146,6 +148,8 @@ class Proposal:
     """The head that the proposal was made from; 0 for none."""
     began_at: datetime
     """No file is older, by the catalog's clock."""
+    definition: int | None = None
+    """The table's, if it was remembered: it has to be the present one."""
     schema: TableSchema
     new_schema: TableSchema | None = None
     """What the table's schema becomes, if the commit changes it; `schema` is then what it was made from."""

@@ -6,7 +6,7 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 from uuid import UUID
@@ -31,6 +31,7 @@ from lakelib.model.commit import (
     Rejected,
     Staged,
     Stale,
+    TableChanged,
 )
 from lakelib.model.roles import Right
 from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
@@ -74,6 +75,8 @@ class Work:
     redo: Callable[[Conflict, Proposal], Redo] = give_up
     looks_again: bool = False
     """Whether it is done anew where what it looked at was gone by the time that it was staged."""
+    is_small: bool = False
+    """Whether it is done in no time, and again: it begins by what is remembered of the table."""
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
     right: Right = Right.WRITE
@@ -121,7 +124,7 @@ def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, wor
 def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: "_Course") -> Snapshot:
     while True:
         table = course.load_table()
-        done = find_done(runtime, table, request)
+        done = None if course.is_from_memory else find_done(runtime, table, request)  # publishing finds it as well
         if done is not None:
             return done
         judging = gate_of(runtime, table, request)
@@ -130,6 +133,10 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
             check_suite(judging.suite)
         try:
             proposal = work.prepare(table)
+        except InvalidInputError:
+            if not course.is_from_memory:
+                raise
+            continue
         except ExpiredError:  # the head that it looked at, while it did
             if not work.looks_again:
                 raise
@@ -166,10 +173,20 @@ class _Course:
         self._turn = turn
         self._patience = turn.patience
         self._tries = 0
+        self._loads = 0
+        self.is_from_memory = False
+        """Whether the table was loaded as it was a moment ago: it may be another by now."""
 
     def load_table(self) -> TableInfo:
-        """As it is now."""
-        return tables.load_table(self._runtime.catalog, self._handle.id, self._handle.full_name)
+        """As it is now; at first, for small work, as it was when it was looked at last."""
+        self._loads += 1
+        remembered = self._runtime.known.recall(self._handle.id) if self._work.is_small and self._loads == 1 else None
+        self.is_from_memory = remembered is not None
+        if remembered is not None:
+            return remembered
+        table = tables.load_table(self._runtime.catalog, self._handle.id, self._handle.full_name)
+        self._runtime.known.remember(table)
+        return table
 
     def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
         """The snapshot that the proposal became; None if the work has to be done anew."""
@@ -183,6 +200,8 @@ class _Course:
 
     def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
         outcome = self._begin(table, proposal)
+        if isinstance(outcome, TableChanged):
+            return None
         while not isinstance(outcome, Done):
             if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
                 self._make_way(outcome)
@@ -212,6 +231,8 @@ class _Course:
                 return outcome
 
     def _commit(self, table: TableInfo, proposal: Proposal, epoch: int) -> CommitOutcome:
+        if self.is_from_memory:
+            proposal = replace(proposal, definition=table.definition)
         outcome = commits.commit(
             self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn.id
         )
@@ -295,6 +316,6 @@ def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience
 def keep_or_delete(runtime: Runtime, table: TableInfo, proposal: Proposal, outcome: Outcome) -> Outcome:
     """The outcome. It is certain that files of what could not be staged are in no commit: they are deleted. Files stay
     where an error leaves open what became of them."""
-    if isinstance(outcome, FilesReclaimed | InputGone | PastExpired):
+    if isinstance(outcome, TableChanged | FilesReclaimed | InputGone | PastExpired):
         runtime.storage.at(table.location).delete_files(file.path for file in proposal.files)
     return outcome

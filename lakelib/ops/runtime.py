@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
 from lakelib.ops.identity import Ownership
+from lakelib.ops.known import KnownTables
 from lakelib.ops.patience import Publishers
 from lakelib.storage.filesystem import Storage
 
@@ -22,5 +23,7 @@ class Runtime:
     """For reading: more than processors where most of a read is waiting for a remote store."""
     leases: LeaseKeeper = field(default_factory=LeaseKeeper)
     """Renews the leases of the reads that are under way."""
+    known: KnownTables = field(default_factory=KnownTables)
+    """Tables as they were a moment ago."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""

@@ -27,6 +27,8 @@ from lakelib.rows.types import type_text
 from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget
 from lakelib.storage.write_work import WriteWork
 
+_SMALL_BYTES = 1 << 20
+
 
 def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
@@ -49,7 +51,13 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
         return propose(table, kind, request, written)
 
-    return Work(prepare=prepare, redo=schema_again(source.rereadable))
+    return Work(prepare=prepare, redo=schema_again(source.rereadable), is_small=_is_small(source, request))
+
+
+def _is_small(source: RowSource, request: WriteRequest) -> bool:
+    """Whether writing the rows twice costs nothing. What asks the catalog before it writes, anyway, is left out."""
+    asks = request.judging or request.merge_schema or request.made_from is not None
+    return not asks and source.rereadable and 0 < source.size_bytes <= _SMALL_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,108 +1,32 @@
-"""Storage. Writes and reads the Parquet files of tables, with the bounds of their columns."""
+"""Storage. Reads the Parquet files of tables: whole row groups, some columns of them, or their bounds alone."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError
-from lakelib.model.files import ColumnBounds
-from lakelib.model.options import TableOptions
-from lakelib.model.schema import Column
+from lakelib.errors import CorruptionError
 from lakelib.plan.prune import Bounds
 from lakelib.plan.scan import SMALL_FILE_BYTES
-from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
-from lakelib.storage.failures import translated_reading, translated_writing
+from lakelib.storage.failures import translated_reading
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
     CACHE_BYTES,
-    NAN_COLUMNS,
     Footer,
     FooterCache,
-    Layout,
-    arrange_leaves,
-    file_bounds,
     has_path_of_its_own,
-    is_float,
-    nested_columns,
     parse_footer,
     row_group_bounds,
 )
 
-FIELD_ID = b"PARQUET:field_id"
-"""Key in an Arrow field's metadata: the Parquet field id, which is the column's id in the table."""
-
-_SAMPLE_ROWS = 1024
-_PAYS_BELOW = 0.5
-"""A dictionary pays when fewer than this share of sampled values are distinct."""
-
-_LEAST_COLUMN_BYTES = 1024
-"""Where columns take less than this on average they are not compressed."""
-
-_LEVELED = ("zstd", "gzip")
-
-_INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
-"""The types that Parquet keeps as integers."""
-
 _MOST_REQUESTS = 32
 """So many small files of a distant store are fetched at a time: nearly all of it is waiting."""
 
-_MOST_LAYOUTS = 64
-
 _footers = FooterCache(CACHE_BYTES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenParquet:
-    path: str
-    row_count: int
-    size_bytes: int
-    bounds: ColumnBounds
-
-
-def write_file(
-    storage: Storage,
-    location: str,
-    path: str,
-    batches: Iterable[pa.Table],
-    schema: pa.Schema,
-    columns: Sequence[Column],
-    options: TableOptions,
-    lookup_columns: Sequence[Column] = (),
-) -> WrittenParquet:
-    """Writes tables of one schema as one durable file, a row group in memory at a time.
-
-    `columns` are the table's columns that the schema holds (by name; hidden columns are not among them): the file
-    carries their ids, the result their bounds. `lookup_columns` are those of them that rows are sorted by, in that
-    order, and looked up by. If anything fails, the file is deleted again and the error raised.
-    """
-    writer = FileWriter(storage.at(location), path, schema, columns, options, lookup_columns)
-    try:
-        for table in _regrouped(batches, schema, options.row_group_rows):
-            writer.write(table)
-        return writer.finish()
-    except BaseException:
-        writer.discard()
-        raise
-
-
-def write_plain_file(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """Writes a local file that is no table's, for other programs to read, and says how many rows it has."""
-    row_count = 0
-    with translated_writing(path), pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            row_count += batch.num_rows
-    return row_count
 
 
 def open_file(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
@@ -332,163 +256,3 @@ class ParquetReader:
         if self._stream is None:
             self._stream = _open_stream(self._storage, self._path, self._size_bytes)
         return self._stream
-
-
-class FileWriter:
-    """A file in the making: `write` row groups, then `finish`, or `discard` what came of it.
-
-    Nothing is written before the first rows: they decide which columns get a dictionary.
-    """
-
-    def __init__(
-        self,
-        storage: Storage,
-        path: str,
-        schema: pa.Schema,
-        columns: Sequence[Column],
-        options: TableOptions,
-        lookup_columns: Sequence[Column],
-    ) -> None:
-        self._storage = storage
-        self._path = path
-        self._uri = storage.uri_of(path)
-        layout = _plan_layout(schema, tuple(columns))
-        self._schema, self._nested, self._leaves = layout.schema, layout.nested, layout.leaves
-        self._columns = columns
-        self._options = options
-        self._lookup_columns = lookup_columns
-        self._float_columns = {column.name for column in columns if is_float(column.type)}
-        self._nan_columns: set[str] = set()
-        self._metadata: list[pq.FileMetaData] = []
-        self._stream: pa.NativeFile = storage.open_output(path)
-        self._writer: pq.ParquetWriter | None = None
-
-    def write(self, table: pa.Table) -> None:
-        """Each table ends a row group; one that is longer than the options allow becomes several."""
-        with translated_writing(self._uri):
-            if self._writer is None:
-                self._writer = self._open_writer(table)
-            self._find_nan(table)
-            self._writer.write_table(table, self._options.row_group_rows)
-
-    def finish(self) -> WrittenParquet:
-        with translated_writing(self._uri):
-            writer = self._writer or self._open_writer(self._schema.empty_table())
-            writer.add_key_value_metadata({NAN_COLUMNS: json.dumps(sorted(self._nan_columns)).encode()})
-            writer.close()
-            size_bytes = self._stream.tell()
-            self._stream.close()
-        self._storage.make_durable(self._path)
-        metadata = self._metadata[0]
-        return WrittenParquet(
-            path=self._path,
-            row_count=metadata.num_rows,
-            size_bytes=size_bytes,
-            bounds=file_bounds(metadata, self._leaves, self._columns, frozenset(self._nan_columns)),
-        )
-
-    def discard(self) -> None:
-        """Closes, which may write the rest of a footer, and deletes what came of it. Raises nothing of its own."""
-        with suppress(Exception):  # after a failed write the writer's own state decides what it raises
-            if self._writer is not None:
-                self._writer.close()
-        with suppress(OSError, ValueError):
-            self._stream.close()
-        with suppress(LakeError):
-            self._storage.delete_files((self._path,))
-
-    def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        compression = self._choose_compression(first)
-        dictionary_columns = _choose_dictionary_columns(first)
-        return pq.ParquetWriter(
-            self._stream,
-            self._schema,
-            compression=compression,
-            compression_level=self._options.compression_level if compression in _LEVELED else None,
-            write_page_checksum=True,
-            store_schema=False,  # Parquet says it all, and a reader takes longer to parse it twice
-            use_dictionary=dictionary_columns,
-            column_encoding=self._choose_encodings(dictionary_columns),
-            bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
-            metadata_collector=self._metadata,
-        )
-
-    def _choose_compression(self, first: pa.Table) -> str:
-        """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
-        is_worth_it = takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns)
-        return self._options.compression if is_worth_it else "none"
-
-    def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
-        """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
-        return {
-            column.name: "DELTA_BINARY_PACKED"
-            for column in self._lookup_columns[:1]
-            if column.type in _INTEGERS
-            and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._nested)
-        }
-
-    def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """A filter for each lookup column whose values hardly repeat: by others nobody finds a single row."""
-        if first_rows < bloom.LEAST_ROWS:
-            return {}
-        options = bloom.bloom_options(min(first_rows, self._options.row_group_rows))
-        return {
-            column.name: options
-            for column in self._lookup_columns
-            if bloom.is_suited(column.type)
-            and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._nested)
-        }
-
-    def _find_nan(self, table: pa.Table) -> None:
-        for name in self._float_columns - self._nan_columns:
-            if pc.any(pc.is_nan(table.column(name))).as_py():
-                self._nan_columns.add(name)
-
-
-@lru_cache(maxsize=_MOST_LAYOUTS)
-def _plan_layout(schema: pa.Schema, columns: tuple[Column, ...]) -> Layout:
-    """Of files with the ids of those columns: a writer of one mostly writes more of the same."""
-    ids = {column.name: column.id for column in columns}
-    fields = [
-        field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field.remove_metadata()
-        for field in schema
-    ]
-    return Layout(schema=pa.schema(fields), leaves=arrange_leaves(schema), nested=nested_columns(schema))
-
-
-def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of whole row groups, but for the last: each table that is written ends a row group."""
-    pending: list[pa.Table] = []
-    pending_rows = 0
-    for table in tables:
-        if not table.schema.equals(schema):
-            raise InvalidInputError(f"Cannot write rows of {table.schema} to a file of {schema}.", kind="unwritable")
-        pending.append(table)
-        pending_rows += table.num_rows
-        if pending_rows >= row_group_rows:
-            collected = pa.concat_tables(pending)
-            whole_rows = pending_rows - pending_rows % row_group_rows
-            yield collected.slice(0, whole_rows)
-            pending = [collected.slice(whole_rows)]
-            pending_rows -= whole_rows
-    if pending_rows:
-        yield pa.concat_tables(pending)
-
-
-def _choose_dictionary_columns(first: pa.Table) -> list[str]:
-    """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
-    step = max(1, first.num_rows // _SAMPLE_ROWS)
-    if first.num_rows < 2:
-        return []
-    sample = first.take(pa.array(range(0, first.num_rows, step)))
-    nested = nested_columns(first.schema)
-    return [
-        field.name
-        for field in sample.schema
-        if field.name not in nested
-        and has_path_of_its_own(field.name, nested)
-        and not pa.types.is_boolean(field.type)
-        and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
-    ]

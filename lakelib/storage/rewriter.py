@@ -32,7 +32,8 @@ from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
 from lakelib.storage.ahead import read_ahead
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.parquet import FileWriter, ParquetReader, open_file
+from lakelib.storage.parquet import ParquetReader, open_file
+from lakelib.storage.parquet_writer import FileWriter
 from lakelib.storage.paths import file_name, new_attempt_id
 from lakelib.storage.run_writer import RunTarget
 from lakelib.storage.small_files import open_alike

@@ -26,7 +26,7 @@ from lakelib.rows.buffers import whole_array
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.parquet import write_file
+from lakelib.storage.parquet_writer import write_file
 from lakelib.storage.paths import file_name, new_attempt_id, partition_path
 
 LARGEST_BUFFER_BYTES = 1024 * MIB

@@ -58,7 +58,7 @@ grant usage on schema lake to {reader};
 grant select on all tables in schema lake to {reader};
 grant execute on function
     lake.has_right_v1, lake.take_lease_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
-    lake.holds_past_v1, lake.server_v1, lake.check_identity_v1
+    lake.holds_past_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1
     to {reader};
 grant execute on function
     lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.release_turn_v1,

@@ -299,7 +299,7 @@ def test_what_is_staged_beside_an_announcement_of_a_search_for_orphans_waits_and
     with transaction(catalog_url) as announcing:
         target = {"table_id": table._info.id}
         announcing.execute(query("await_stagings"), target)
-        writing = Beside(lambda: table.upsert(rows({1: ("mon", 9)})), connection)
+        writing = Beside(lambda: table.stage_upsert(rows({1: ("mon", 9)})), connection)
         connection.execute(query("mark_orphans"), target | {"before": datetime.now(UTC)})
 
     refused = writing.outcome()

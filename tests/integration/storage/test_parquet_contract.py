@@ -19,7 +19,8 @@ from lakelib.model.sortable import MAX_BOUND_BYTES, encode
 from lakelib.plan.prune import Bounds
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import NAN_COLUMNS, FooterCache, parse_footer
-from lakelib.storage.parquet import WrittenParquet, open_file, write_file
+from lakelib.storage.parquet import open_file
+from lakelib.storage.parquet_writer import WrittenParquet, write_file
 
 NAN = encode("double", math.nan)
 TYPES = {

@@ -14,7 +14,8 @@ from lakelib.model.schema import Column
 from lakelib.settings import StorageSettings
 from lakelib.storage import bloom
 from lakelib.storage.filesystem import open_storage
-from lakelib.storage.parquet import ParquetReader, open_file, write_file
+from lakelib.storage.parquet import ParquetReader, open_file
+from lakelib.storage.parquet_writer import write_file
 
 _ROWS = 20_000
 _DAY = datetime.date(1970, 1, 1)

@@ -15,7 +15,7 @@ from lakelib.model.table import Buckets
 from lakelib.settings import StorageSettings
 from lakelib.storage import run_writer
 from lakelib.storage.filesystem import Storage, open_storage
-from lakelib.storage.parquet import WrittenParquet
+from lakelib.storage.parquet_writer import WrittenParquet
 from lakelib.storage.run_writer import RunTarget, RunWriter
 
 COLUMNS = (

@@ -3,7 +3,8 @@
 -- the table is locked. A commit that cannot be published stays staged.
 --
 -- Safe to repeat with the same commit id. The outcome is staged, with how many are to be alone before it can be published,
--- or what publishing answers; busy, table_missing, files_reclaimed, past_expired and input_gone change nothing.
+-- or what publishing answers; busy, table_missing, table_changed, files_reclaimed, past_expired and input_gone change
+-- nothing.
 create function lake.stage_v1(proposal jsonb, publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -57,16 +58,27 @@ begin
     raise exception using errcode = 'LK001', message = 'answered', detail = answer::text;
 end $$;
 
+-- What the files of a write are made by: a client that knows the table by this number need not ask again.
+create function lake.definition_v1(own lake."table") returns bigint
+language sql stable as $$
+    select hashtextextended(own.schema_id || ' ' || own.options::text || ' ' || coalesce(
+        (select r.suite_hash from lake.gate_requirement r where r.table_id = own.id and r.released_at is null), ''), 0);
+$$;
+
 -- The commit itself, staged; false if it is there: the reply was lost, and whatever became of the commit and of its past
 -- since, its files are the catalog's. Waits for whoever is just entering it.
 create function lake.enter_commit_v1(proposal jsonb, adds boolean) returns boolean
 language plpgsql as $$
 declare
     own_table constant bigint := proposal ->> 'table_id';
+    own_definition constant bigint := proposal ->> 'definition';
     is_reclaimed boolean;
+    is_changed boolean := false;
 begin
     -- Has a vacuum announced that it deletes files which no commit names, and which may be as old as this work?
-    select coalesce(t.orphans_before > (proposal ->> 'began_at')::timestamptz, false) into is_reclaimed
+    select coalesce(t.orphans_before > (proposal ->> 'began_at')::timestamptz, false),
+           own_definition is not null and lake.definition_v1(t) <> own_definition
+    into is_reclaimed, is_changed
     from lake."table" t where t.id = own_table and t.dropped_at is null;
     if not found then
         perform lake.answer_v1('{"outcome": "table_missing"}');
@@ -92,6 +104,10 @@ begin
         return false;
     end if;
     perform lake.check_proposal_v1(proposal);
+    -- Work that went by what the client remembered is done anew by what is so now; its moment, too, is a while ago.
+    if is_changed or is_reclaimed and own_definition is not null then
+        perform lake.answer_v1('{"outcome": "table_changed"}');
+    end if;
     if adds and is_reclaimed then
         perform lake.answer_v1('{"outcome": "files_reclaimed"}');
     end if;

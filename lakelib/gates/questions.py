@@ -1,94 +1,18 @@
-"""Pure. Which values a column has, or combinations of values several have, and how often: what must be seen of all rows
-before anything can be said.
-
-Gathered rows are counted by value where that makes them fewer. They can be told apart into heaps, each with all rows
-of its values, so that what does not fit in one place is answered in several. Where only repeats matter, values are
-compared by a number of 64 bits first, and exactly only those whose number comes again.
-"""
+"""Pure. What checks ask of all values of a column, or of several: heap by heap, where that goes."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.gates.heaps import COUNT, count_values, row_keys
 from lakelib.gates.row_tests import members_array
 from lakelib.gates.rows import as_floats, python_values
-from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
-from lakelib.rows.hash import key_hashes
-
-_COUNT = "count"
-_GATHERED_ROWS = 262_144
-_WORTH_COUNTING = 0.5
-"""Counting pays where values are no more than this share of the rows."""
-
-Keys = npt.NDArray[np.uint64]
-
-
-class Heap:
-    """Rows of some columns, and how often each is there."""
-
-    def __init__(self) -> None:
-        self._counted: list[pa.Table] = []
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
-        self._worth_counting = True
-
-    def add(self, columns: Sequence[pa.Array]) -> None:
-        names = [str(place) for place in range(len(columns))]
-        once = array_of_numbers(np.ones(len(columns[0]), np.int64))
-        self._waiting.append(pa.table([*columns, once], [*names, _COUNT]))
-        self._waiting_rows += len(once)
-        if self._worth_counting and self._waiting_rows >= _GATHERED_ROWS:
-            self._count_waiting()
-
-    def heaps(self, count: int) -> list[tuple[int, pa.Table]]:
-        """All rows in so many heaps, of which some may be empty: equal values are in one heap."""
-        rows = self._all()
-        if rows is None:
-            return []
-        if count == 1:
-            return [(0, rows)]
-        numbers = row_keys(rows) % np.uint64(count)
-        found = ((number, rows.filter(array_of_mask(numbers == np.uint64(number)))) for number in range(count))
-        return [(number, heap) for number, heap in found if heap.num_rows]
-
-    def _all(self) -> pa.Table | None:
-        tables = [*self._counted, *self._waiting]
-        return pa.concat_tables(tables) if tables else None
-
-    def _count_waiting(self) -> None:
-        waiting = pa.concat_tables([*self._counted, *self._waiting])
-        counted = count_values(waiting)
-        self._worth_counting = counted.num_rows <= _WORTH_COUNTING * waiting.num_rows
-        self._counted, self._waiting, self._waiting_rows = [counted], [], 0
-
-
-def count_values(rows: pa.Table) -> pa.Table:
-    """Each value once. NULL is a value, and NaN is equal to NaN."""
-    names = rows.column_names[:-1]
-    found = rows.group_by(names, use_threads=False).aggregate([(_COUNT, "sum")])
-    return found.select([*names, f"{_COUNT}_sum"]).rename_columns([*names, _COUNT])
-
-
-def row_keys(rows: pa.Table) -> Keys:
-    """A number for each row; equal values have the same."""
-    return key_hashes([_hashable(rows[name]) for name in rows.column_names[:-1]])
-
-
-def _hashable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Text stays in its chunks: one array may not hold all of it."""
-    if not pa.types.is_floating(column.type):
-        return column
-    numbers = as_floats(whole_array(column))
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(math.nan), numbers).view(pa.int64())
-
-
-# What is asked of values
+from lakelib.rows.buffers import array_of_mask, fixed_values, whole_array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,34 +30,34 @@ class Answer:
     numbers: tuple[float | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Protocol):
     """What a check asks of all values of its columns."""
 
-    sample: int = 0
+    def answer(self, rows: pa.Table) -> Answer: ...
 
-    in_one_place = False
 
-    def answer(self, rows: pa.Table) -> Answer:
-        raise NotImplementedError
+@runtime_checkable
+class AskedOfHeaps(Question, Protocol):
+    """May be asked of each heap on its own. What is asked otherwise needs all values in one place."""
 
     def merge(self, left: Answer, right: Answer) -> Answer:
-        """Of two heaps. What is asked in one place has one heap, and is never asked this."""
-        raise NotImplementedError
+        """Of two heaps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeats(Question):
+class Repeats:
     """How many rows have a value that others have, too; and how many values there are."""
+
+    sample: int = 0
 
     def answer(self, rows: pa.Table) -> Answer:
         suspects = _suspects(rows)
         if not suspects.num_rows:
             return Answer(distinct=rows.num_rows)
         counted = count_values(suspects)
-        repeated = counted.filter(pc.greater(counted[_COUNT], 1))
+        repeated = counted.filter(pc.greater(counted[COUNT], 1))
         return Answer(
-            unexpected=pc.sum(repeated[_COUNT]).as_py() or 0,
+            unexpected=pc.sum(repeated[COUNT]).as_py() or 0,
             distinct=rows.num_rows - suspects.num_rows + counted.num_rows,
             sample=_repeated_sample(repeated, self.sample),
         )
@@ -159,7 +83,7 @@ def _suspects(rows: pa.Table) -> pa.Table:
 
 
 def _counts(rows: pa.Table) -> npt.NDArray[np.int64]:
-    return fixed_values(whole_array(rows[_COUNT]), "<i8")
+    return fixed_values(whole_array(rows[COUNT]), "<i8")
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[Any]:
@@ -171,16 +95,17 @@ def _repeated_sample(repeated: pa.Table, most: int) -> tuple[Any, ...]:
     shown = repeated.slice(0, most)
     columns = [python_values(whole_array(shown[name])) for name in shown.column_names[:-1]]
     values = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
-    counts = shown[_COUNT].to_pylist()
+    counts = shown[COUNT].to_pylist()
     found = [value for value, count in zip(values, counts, strict=True) for _ in range(min(count, most))]
     return tuple(found[:most])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership(Question):
+class Membership:
     """Which values are in a set, and which of its members are there."""
 
     members: tuple[Any, ...]
+    sample: int = 0
 
     def answer(self, rows: pa.Table) -> Answer:
         values = whole_array(count_values(rows)["0"]).drop_null()
@@ -203,17 +128,18 @@ class Membership(Question):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MostCommon(Question):
+class MostCommon:
     """The values that are there most often."""
 
     members: tuple[Any, ...]
+    sample: int = 0
 
     def answer(self, rows: pa.Table) -> Answer:
         counted = count_values(rows.filter(rows["0"].is_valid()))
         if not counted.num_rows:
             return Answer()
-        most = pc.max(counted[_COUNT]).as_py()
-        values = whole_array(counted.filter(pc.equal(counted[_COUNT], most))["0"])
+        most = pc.max(counted[COUNT]).as_py()
+        values = whole_array(counted.filter(pc.equal(counted[COUNT], most))["0"])
         members = members_array(self.members, values.type)
         first = pc.array_sort_indices(values)[: self.sample]
         return Answer(
@@ -239,13 +165,12 @@ def _sortable(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantiles(Question):
+class Quantiles:
     """The numbers at these shares of the way from the least to the greatest. NaN is none of them."""
 
     shares: tuple[float, ...]
     interpolation: str = "nearest"
-
-    in_one_place = True
+    sample: int = 0
 
     def answer(self, rows: pa.Table) -> Answer:
         numbers, ends = _in_order(rows)
@@ -289,13 +214,12 @@ def _quantile(numbers: npt.NDArray[Any], ends: npt.NDArray[np.int64], share: flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FarFromMean(Question):
+class FarFromMean:
     """How many rows are so many standard deviations from the mean. Without a deviation none is."""
 
     threshold: float
     double_sided: bool
-
-    in_one_place = True
+    sample: int = 0
 
     def answer(self, rows: pa.Table) -> Answer:
         rows = rows.filter(rows["0"].is_valid())
