@@ -33,7 +33,7 @@ def test_the_last_verdict_is_told() -> None:
 
 def test_an_acceptance_of_few_partitions_is_nothing_to_notice() -> None:
     assert events.noticed(_STAGED, _PUBLISHED, ["2026-11-18"], None) is None
-    assert "1,001 partitions" in str(events.noticed(_STAGED, _PUBLISHED, _MANY, None))
+    assert f"{len(_MANY)} partitions" in str(events.noticed(_STAGED, _PUBLISHED, _MANY, None))
 
 
 def test_what_its_gate_rejected_is_noticed_whoever_published_it() -> None:
