@@ -67,7 +67,7 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     (staged,), (published,) = shop.calls("ingest"), shop.calls("publish")
     assert ran["state"] == "success"
     assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "publish", "announce"}
-    assert ran["tasks"]["review"] == "skipped"
+    assert (ran["tasks"]["review"], ran["note"]) == ("skipped", None)
     assert staged["key"] == [f"airflow/{DAYS}/{ran['run_id']}", 1]
     assert published["commits"] == [ran["xcom"]["stage_and_judge"]["commit"]]
     assert (published["by"], published["reason"]) == (None, None)
@@ -87,11 +87,12 @@ def test_the_asset_event_says_table_snapshot_commit_outcome_and_how_many_partiti
     }
 
 
-def test_a_commit_with_warnings_is_published_and_flagged(shop: Shop) -> None:
+def test_a_commit_with_warnings_is_published_and_its_run_has_a_note(shop: Shop) -> None:
     shop.answer(d01=["warn"])
     ran = shop.lab.run(DAYS, conf={"partition": "2026-11-01"})
     assert ran["state"] == "success"
-    assert {"publish", "flag_warning", "announce"} <= _succeeded(ran)
+    assert {"publish", "announce"} <= _succeeded(ran)
+    assert ran["note"].startswith("Lake: Published with warnings of its gate")
     assert shop.lab("events", asset="a.days")[-1]["outcome"] == "warn"
 
 
