@@ -212,7 +212,7 @@ def _announced(context: Context, asset: Asset) -> set[int]:
 
 def _approval(context: Context, staged: Mapping[str, Any]) -> str | None:
     answer = approval_of(context, staged)
-    return None if answer is None else f"{reviewer_of(answer)}: {reason_of(answer)}"
+    return None if answer is None else f"{reviewer_of(answer)} ({reason_of(answer)})"
 
 
 # When runs start

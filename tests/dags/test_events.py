@@ -38,7 +38,7 @@ def test_an_acceptance_of_few_partitions_is_nothing_to_notice() -> None:
 
 def test_what_its_gate_rejected_is_noticed_whoever_published_it() -> None:
     rejected = {**_STAGED, "outcome": "reject"}
-    assert "by anna: harmless" in str(events.noticed(rejected, _PUBLISHED, ["2026-11-18"], "anna: harmless"))
+    assert "by anna (harmless)." in str(events.noticed(rejected, _PUBLISHED, ["2026-11-18"], "anna (harmless)"))
     assert "by other means" in str(events.noticed(rejected, _PUBLISHED, ["2026-11-18"], None))
 
 
