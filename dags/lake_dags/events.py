@@ -32,14 +32,12 @@ def outcome_of(staged: Mapping[str, Any], published: Mapping[str, Any]) -> str:
     return str(published.get("outcome") or staged["outcome"])
 
 
-def noticed(
-    staged: Mapping[str, Any], published: Mapping[str, Any], changed: Sequence[str], approval: str | None
-) -> str | None:
-    """What whoever looks at the run should notice of it; None for nothing. `approval`: who has published what the gate
-    rejected, and why."""
+def noticed(staged: Mapping[str, Any], published: Mapping[str, Any], changed: Sequence[str]) -> str | None:
+    """What whoever looks at the run should notice of it; None for nothing."""
     said = []
-    if approval is not None or outcome_of(staged, published) == "reject":
-        said.append(f"Published although its gate rejected it, by {approval or 'other means than this run'}.")
+    if "approved_by" in published:
+        who, why = published["approved_by"], published["approval_reason"]
+        said.append(f"Published although its gate rejected it, by {who} ({why}).")
     elif outcome_of(staged, published) == "warn":
         said.append("Published with warnings of its gate: the report is linked from stage_and_judge.")
     if len(changed) > MOST_EVENTS:

@@ -197,7 +197,7 @@ def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
         event = context["outlet_events"][asset]
         event.add_partitions(events.announced_keys(own, changed))
         event.extra.update(events.event_extra(staged, one, changed))
-        said = events.noticed(staged, one, changed, _approval(context, staged))
+        said = events.noticed(staged, one, changed)
         print(said or f"Changed: {', '.join(changed)}")
         return said
 
@@ -208,11 +208,6 @@ def _announced(context: Context, asset: Asset) -> set[int]:
     """The snapshots of the table that its newest events tell of: at least those of the last announce."""
     newest = context["inlet_events"][asset].ascending(False).limit(2 * events.MOST_EVENTS)
     return {each.extra["snapshot"] for each in newest if "snapshot" in (each.extra or {})}
-
-
-def _approval(context: Context, staged: Mapping[str, Any]) -> str | None:
-    answer = approval_of(context, staged)
-    return None if answer is None else f"{reviewer_of(answer)} ({reason_of(answer)})"
 
 
 # When runs start

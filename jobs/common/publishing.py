@@ -24,6 +24,7 @@ from lakelib.specs.table_spec import load_spec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_APPROVAL = ("approved_by", "approval_reason")
 _JUDGED_AGAIN = ("verdict_stale", "verdict_of_another_suite")
 DESCRIPTION = """\
 Publishes staged commits: all of them become visible in one instant, or none does. To publish again what is published
@@ -86,6 +87,7 @@ class PublishedCommits:
                     "commit": str(snapshot.commit_id),
                     "snapshot": snapshot.id,
                     **({"outcome": self.outcomes[snapshot.commit_id]} if snapshot.commit_id in self.outcomes else {}),
+                    **{name: snapshot.properties[name] for name in _APPROVAL if name in snapshot.properties},
                 }
                 for table, snapshot in self.published
             ]

@@ -28,18 +28,18 @@ def test_an_event_that_stands_for_many_sums_them_up() -> None:
 def test_the_last_verdict_is_told() -> None:
     again = {**_PUBLISHED, "outcome": "warn"}
     assert events.event_extra(_STAGED, again, ["2026-11-18"])["outcome"] == "warn"
-    assert "with warnings" in str(events.noticed(_STAGED, again, ["2026-11-18"], None))
+    assert "with warnings" in str(events.noticed(_STAGED, again, ["2026-11-18"]))
 
 
 def test_an_acceptance_of_few_partitions_is_nothing_to_notice() -> None:
-    assert events.noticed(_STAGED, _PUBLISHED, ["2026-11-18"], None) is None
-    assert f"{len(_MANY)} partitions" in str(events.noticed(_STAGED, _PUBLISHED, _MANY, None))
+    assert events.noticed(_STAGED, _PUBLISHED, ["2026-11-18"]) is None
+    assert f"{len(_MANY)} partitions" in str(events.noticed(_STAGED, _PUBLISHED, _MANY))
 
 
-def test_what_its_gate_rejected_is_noticed_whoever_published_it() -> None:
-    rejected = {**_STAGED, "outcome": "reject"}
-    assert "by anna (harmless)." in str(events.noticed(rejected, _PUBLISHED, ["2026-11-18"], "anna (harmless)"))
-    assert "by other means" in str(events.noticed(rejected, _PUBLISHED, ["2026-11-18"], None))
+def test_what_its_gate_rejected_is_noticed_with_who_published_it() -> None:
+    rejected, approved = {**_STAGED, "outcome": "reject"}, {"approved_by": "anna", "approval_reason": "harmless"}
+    said = events.noticed(rejected, {**_PUBLISHED, **approved}, ["2026-11-18"])
+    assert said == "Published although its gate rejected it, by anna (harmless)."
 
 
 def test_the_line_of_a_note_is_replaced_and_what_people_wrote_stays() -> None:

@@ -257,6 +257,7 @@ def test_what_was_published_by_other_means_is_not_asked_about_again(feed: Feed) 
     feed.lab("clear", dag_id=FEED, run_id=ran["run_id"], task_ids=["review"])
     ran = feed.lab("go", dag_id=FEED, run_id=ran["run_id"])
     assert (ran["state"], ran["tasks"]["review"], ran["tasks"]["announce"]) == ("success", "skipped", "success")
+    assert "by bert (they are right)" in ran["note"]
     assert feed.is_done(day)
 
 

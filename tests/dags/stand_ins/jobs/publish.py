@@ -23,5 +23,6 @@ with lakelib.connect() as lake:
     row = pa.Table.from_pylist([dict.fromkeys(table.primary_key, 1)], schema=table.schema)
     snapshots = [table.append(row).id for _ in commits]
 pairs = zip(commits, snapshots, strict=True)
-published = [{"table": spec.table, "commit": commit, "snapshot": snapshot} for commit, snapshot in pairs]
+approval = {} if job.by is None else {"approved_by": job.by, "approval_reason": job.reason}
+published = [{"table": spec.table, "commit": commit, "snapshot": snapshot, **approval} for commit, snapshot in pairs]
 sys.exit(told.answer(job.surroundings.result, published=published))
