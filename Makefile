@@ -18,6 +18,7 @@ lint: setup  ## ruff, mypy and the layers
 	.venv/bin/lint-imports
 
 test: lint  ## set-up, lint and all tests
+	$(PYTHON) -m tests.spark_classes
 	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
@@ -43,11 +44,10 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the long lake machine
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
-	LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 $(PYTHON) -m pytest -s --timeout 3600 \
-		tests/property/test_lake_machine.py tests/property/test_lake_machine_on_spark.py
+	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 $(PYTHON) -m pytest -s --timeout 3600 tests/property
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

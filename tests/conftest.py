@@ -4,6 +4,7 @@ Each test process has services of its own. They live under /tmp and end with the
 """
 
 import ctypes
+import gc
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import sysconfig
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,6 @@ os.environ["AWS_RESPONSE_CHECKSUM_VALIDATION"] = "when_required"
 # Spark would start the python3 that is first on PATH.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-# The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
-# garbage in one thread.
-os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
-
 import boto3
 import psycopg
 import pytest
@@ -43,33 +39,40 @@ import lakelib
 from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
+from tests.spark_classes import ARCHIVE, JVM_OPTIONS
+
+# The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
+# garbage in one thread.
+os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM_OPTIONS} -Xshare:auto -XX:SharedArchiveFile={ARCHIVE}"
+os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
 
 collect_ignore = ["e2e"]
 """Tests of a live Airflow, which take minutes: `make e2e` names their folder."""
 
 LONGEST_FIRST = (
     "dags/test_runs.py",
-    "property/test_lake_machine.py",
     "dags/test_flow.py",
     "dags/test_recovery.py",
     "integration/spark/test_standalone.py",
-    "dags/test_operator.py",
-    "property/test_two_versions.py",
-    "acceptance/test_reading.py",
+    "integration/faults/test_crash_matrix.py",
     "acceptance/test_compaction.py",
-    "acceptance/test_buckets.py",
+    "acceptance/test_reading.py",
     "integration/gates/test_engines.py",
-    "integration/faults/test_crowds.py",
+    "dags/test_operator.py",
+    "integration/catalog/test_one_folder.py",
+    "dags/test_files.py",
+    "property/test_lake_machine.py",
     "integration/faults/test_network.py",
     "integration/faults/test_embedded_folder.py",
     "integration/faults/test_lost_replies.py",
-    "integration/catalog/test_one_folder.py",
-    "jobs/test_examples.py",
-    "integration/faults/test_crash_matrix.py",
-    "acceptance/test_long_predicates.py",
-    "acceptance/test_values.py",
+    "acceptance/test_buckets.py",
+    "property/test_two_versions.py",
+    "integration/faults/test_crowds.py",
     "integration/faults/test_stuck_publishers.py",
     "jobs/test_ingest_killed.py",
+    "jobs/test_examples.py",
+    "acceptance/test_long_predicates.py",
+    "acceptance/test_values.py",
     "property/test_lake_machine_on_spark.py",
     "integration/spark/test_event_log.py",
 )
@@ -85,19 +88,35 @@ _SPARK_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",
+    "spark.python.daemon.module": "tests.spark_daemon",
     "spark.sql.session.timeZone": "Asia/Kolkata",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
-settings.register_profile("ci", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("LAKE_EXAMPLES", "100"))
+"""For each property that does not name a lower number."""
+
+settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {_TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported stays: to look through it for garbage again and again would be a tenth of the tests' work."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -158,7 +177,9 @@ def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]")
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(_TESTS.parent))  # where its Python workers find their daemon
+        session = builder.getOrCreate()
     yield session
     session.stop()
 

@@ -20,29 +20,20 @@ def table(request: pytest.FixtureRequest, engine: Engine, new_table: NewTable) -
     return table
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        (f"id in ({', '.join(map(str, range(2, MANY)))})", [2]),
-        (" or ".join(f"id={number}" for number in range(2, MANY)), [2]),
-    ],
-    ids=["in", "or"],
-)
-def test_very_many_values_are_no_failure_of_the_catalog(
-    engine: Engine, new_table: NewTable, where: str, expected: list[int]
-) -> None:
-    check_long(engine, new_table, where, expected)
+def test_very_many_values_are_no_failure_of_the_catalog(engine: Engine, new_table: NewTable) -> None:
+    check_long(engine, new_table, f"id in ({', '.join(map(str, range(2, MANY)))})", [2])
 
 
 @in_process
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
+        (" or ".join(f"id={number}" for number in range(2, MANY)), [2]),
         (f"id not in ({', '.join(map(str, range(2, MANY)))})", [1, 200_000, 300_000]),
         (" and ".join(f"id<>{number}" for number in range(2, MANY)), [1, 200_000, 300_000]),
         (" or ".join(f"id={number} and region='n'" for number in range(2, MANY // 2 + 100)), [2]),
     ],
-    ids=["not in", "and", "pairs"],
+    ids=["or", "not in", "and", "pairs"],
 )
 def test_very_many_conditions_are_no_failure_of_the_catalog(
     engine: Engine, new_table: NewTable, where: str, expected: list[int]

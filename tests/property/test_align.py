@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.errors import InvalidInputError
@@ -60,7 +60,6 @@ def is_same(before: Any, after: Any) -> bool:
     return bool(Decimal(str(before + 0)) == Decimal(str(after + 0)) or before == after)
 
 
-@settings(max_examples=1500, deadline=None)
 @given(
     array=columns(),
     text=st.sampled_from(TARGETS),
@@ -90,7 +89,6 @@ def nearest(value: Any, kind: pa.DataType) -> Any:
     return None if value is None else pa.scalar(float(value), kind).as_py()
 
 
-@settings(max_examples=500, deadline=None)
 @given(
     values=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=5),
     unit=st.sampled_from(["s", "ms", "us", "ns"]),
@@ -110,7 +108,6 @@ def test_an_aligned_timestamp_is_the_same_moment(values: list[int | None], unit:
         assert [value and value * 1000 for value in after] == [value and value * nanoseconds for value in values]
 
 
-@settings(max_examples=500, deadline=None)
 @given(array=columns(), text=st.sampled_from(TARGETS))
 def test_data_fits_the_schema_that_merging_it_makes(array: pa.Array, text: str) -> None:
     batch = pa.record_batch({"v": array})

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakelib.model.files import ColumnBounds, DataFile, Partition
@@ -93,7 +93,6 @@ def overlap(one: DataFile, other: DataFile) -> bool:
 
 
 @given(tables(), rules(), st.booleans(), st.sets(st.integers(0, 40)))
-@settings(max_examples=300)
 def test_no_run_between_those_of_a_unit_is_left_out(
     files: list[DataFile], given: CompactionRules, full: bool, claimed: set[int]
 ) -> None:
@@ -112,7 +111,6 @@ def test_no_run_between_those_of_a_unit_is_left_out(
 
 
 @given(tables(), rules(), st.booleans())
-@settings(max_examples=300)
 def test_marks_are_dropped_only_where_nothing_older_lies_below(
     files: list[DataFile], given: CompactionRules, full: bool
 ) -> None:
@@ -128,7 +126,6 @@ def test_marks_are_dropped_only_where_nothing_older_lies_below(
 
 
 @given(tables(), rules(), st.booleans())
-@settings(max_examples=300)
 def test_splits_hold_every_file_of_a_unit_wherever_its_keys_are_and_no_key_twice(
     files: list[DataFile], given: CompactionRules, full: bool
 ) -> None:
@@ -154,7 +151,6 @@ def test_splits_hold_every_file_of_a_unit_wherever_its_keys_are_and_no_key_twice
         row_bytes=9,
     ),
 )
-@settings(max_examples=300)
 def test_after_a_full_compaction_each_key_is_in_one_run_and_another_leaves_nothing_to_do(
     files: list[DataFile], given: CompactionRules
 ) -> None:
@@ -176,7 +172,6 @@ def test_after_a_full_compaction_each_key_is_in_one_run_and_another_leaves_nothi
 
 
 @given(tables(), rules())
-@settings(max_examples=300)
 def test_after_a_compaction_fewer_runs_lie_over_any_key_than_make_one_due(
     files: list[DataFile], given: CompactionRules
 ) -> None:
@@ -209,7 +204,6 @@ def applied(files: list[DataFile], units: list[Unit]) -> list[DataFile]:
 
 
 @given(tables(), rules(merges=False), st.booleans(), st.sets(st.integers(0, 40)))
-@settings(max_examples=300)
 def test_an_append_table_packs_files_that_follow_each_other(
     files: list[DataFile], given: CompactionRules, full: bool, claimed: set[int]
 ) -> None:

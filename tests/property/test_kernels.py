@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.rows.hash import hash_prefixes, key_hashes
@@ -112,7 +112,6 @@ def newest_positions(rows: Sequence[tuple[Row, Row]]) -> list[int]:
 
 
 @given(keyed_rows())
-@settings(max_examples=400, deadline=None)
 def test_newest_row_of_each_key_stays_in_key_order(case: Any) -> None:
     key_kinds, order_kinds, rows = case
     keys, orders = columns(key_kinds, [key for key, _ in rows]), columns(order_kinds, [order for _, order in rows])
@@ -120,14 +119,12 @@ def test_newest_row_of_each_key_stays_in_key_order(case: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 9) | st.integers(0, ALL), max_size=300), st.sampled_from([0, 2**63, ALL - 9]))
-@settings(max_examples=150, deadline=None)
 def test_fast_sort_equals_a_stable_sort(values: list[int], offset: int) -> None:
     words = np.array([(value + offset) % 2**64 for value in values], np.uint64)
     assert stable_order(words).tolist() == np.argsort(words, kind="stable").tolist()
 
 
 @given(st.lists(st.integers(0, 99_999), max_size=60), st.sampled_from([np.int32, np.int64, np.uint32]))
-@settings(max_examples=100, deadline=None)
 def test_groups_hold_their_rows_in_order(codes: list[int], kind: type) -> None:
     order, found, bounds = group_order(np.array(codes, kind))
     assert order.tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
@@ -152,7 +149,6 @@ def expected_rows(runs: Sequence[Sequence[tuple[Row, Row]]]) -> list[tuple[int, 
 
 
 @given(sorted_runs())
-@settings(max_examples=300, deadline=None)
 def test_masks_keep_the_newest_row_of_each_key(case: Any) -> None:
     key_kinds, order_kinds, runs = case
     runs_keys = [columns(key_kinds, [key for key, _ in rows]) for rows in runs]
@@ -189,7 +185,6 @@ def row_groups(table: pa.Table, cuts: Sequence[int]) -> Iterator[pa.Table]:
 
 
 @given(sorted_runs(), st.lists(st.lists(st.integers(0, 60), max_size=6), min_size=5, max_size=5))
-@settings(max_examples=300, deadline=None)
 def test_windows_hold_the_newest_rows_in_key_order_wherever_row_groups_end(case: Any, cuts: list[list[int]]) -> None:
     key_kinds, order_kinds, runs = case
     tables = [table_of(key_kinds, order_kinds, run, rows) for run, rows in enumerate(runs)]
@@ -235,7 +230,6 @@ def textbook_xxh64(data: bytes, seed: int) -> int:
 @given(
     st.lists(st.tuples(st.none() | st.binary(max_size=100), st.none() | integers(64)), max_size=30), st.integers(0, 30)
 )
-@settings(max_examples=200, deadline=None)
 def test_hash_chains_textbook_xxh64(rows: list[Row], cut: int) -> None:
     chunks = [columns([pa.binary(), pa.int64()], part) for part in (rows[:cut], rows[cut:])]
     hashes = key_hashes([pa.chunked_array([chunks[0][at], chunks[1][at]]) for at in range(2)])

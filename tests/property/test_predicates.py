@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.model.files import ColumnBounds, DataFile
@@ -210,27 +210,23 @@ def test_every_value_compares_with_every_literal_as_in_sql(kind: str) -> None:
             assert found == [compare(a, op, literal) is True for a, _ in pairs]
 
 
-@settings(max_examples=600, deadline=None)
 @given(predicate=predicates, rows=rows_of_table)
 def test_filter_agrees_with_three_valued_logic_row_by_row(predicate: Predicate, rows: list[Row]) -> None:
     assert matches(predicate, rows) == [truth_of(predicate, row) is True for row in rows]
 
 
-@settings(max_examples=600, deadline=None)
 @given(predicate=predicates, rows=rows_of_table)
 def test_a_pruned_file_holds_no_matching_row(predicate: Predicate, rows: list[Row]) -> None:
     may_match = file_may_match(predicate, file_of(rows, bounds_of(rows)))
     assert may_match or not any(truth_of(predicate, row) for row in rows)
 
 
-@settings(max_examples=300, deadline=None)
 @given(predicate=predicates, rows=rows_of_table)
 def test_a_file_without_bounds_is_never_pruned_wrongly(predicate: Predicate, rows: list[Row]) -> None:
     may_match = file_may_match(predicate, file_of(rows, ColumnBounds()))
     assert may_match or not any(truth_of(predicate, row) for row in rows)
 
 
-@settings(max_examples=300, deadline=None)
 @given(leaf=compares() | memberships() | st.builds(IsNull, column=columns), row=rows_of_table.map(lambda rows: rows[0]))
 def test_pruning_is_exact_where_all_values_of_a_column_are_one(leaf: Predicate, row: Row) -> None:
     exact = ColumnBounds(
@@ -242,7 +238,6 @@ def test_pruning_is_exact_where_all_values_of_a_column_are_one(leaf: Predicate, 
         assert file_may_match(predicate, file_of([row], exact)) == (truth_of(predicate, row) is True)
 
 
-@settings(max_examples=300, deadline=None)
 @given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]), data=st.data())
 def test_a_pruned_partition_holds_no_matching_row(predicate: Predicate, row: Row, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(columns, min_size=1, max_size=3, unique=True))
@@ -251,7 +246,6 @@ def test_a_pruned_partition_holds_no_matching_row(predicate: Predicate, row: Row
     assert partition_may_match(predicate, chosen, key) or not truth_of(predicate, row)
 
 
-@settings(max_examples=300, deadline=None)
 @given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]), ids=st.frozensets(st.integers(1, 22)))
 def test_a_matching_row_also_matches_each_part_of_the_predicate(
     predicate: Predicate, row: Row, ids: frozenset[int]
@@ -260,7 +254,6 @@ def test_a_matching_row_also_matches_each_part_of_the_predicate(
     assert part is None or not truth_of(predicate, row) or truth_of(part, row)
 
 
-@settings(max_examples=300, deadline=None)
 @given(predicate=predicates, row=rows_of_table.map(lambda rows: rows[0]))
 def test_what_can_never_match_matches_no_row(predicate: Predicate, row: Row) -> None:
     assert may_ever_match(predicate) or not truth_of(predicate, row)
@@ -286,7 +279,6 @@ chains = st.lists(
 )
 
 
-@settings(max_examples=600, deadline=None)
 @given(parts=chains, row=rows_of_table.map(lambda rows: rows[0]))
 def test_folding_a_chain_keeps_true_false_and_null(parts: list[Predicate], row: Row) -> None:
     chain = tuple(parts)
@@ -309,7 +301,6 @@ def key_predicates(draw: st.DrawFn) -> Predicate:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     conjuncts=st.lists(
         key_predicates() | st.lists(key_predicates(), min_size=1, max_size=2).map(lambda p: Or(parts=tuple(p))),
@@ -324,7 +315,6 @@ def test_key_tuples_name_every_key_that_can_match(conjuncts: list[Predicate], ro
     assert tuples is None or not truth_of(predicate, row) or key in tuples
 
 
-@settings(max_examples=300, deadline=None)
 @given(predicate=predicates, rows=rows_of_table)
 def test_the_text_of_a_predicate_means_the_predicate(predicate: Predicate, rows: list[Row]) -> None:
     again = parse_where(describe_predicate(predicate), SCHEMA)

@@ -1,6 +1,6 @@
 """The splits of a scan: every file wherever its keys may be, in order, and no key twice."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.model.files import ColumnBounds, DataFile, Partition
@@ -42,7 +42,6 @@ def keys_of(depth: int, prefix: int) -> set[int]:
 
 
 @given(tables())
-@settings(max_examples=200, deadline=None)
 def test_splits_hold_every_file_where_its_keys_may_be_and_no_key_twice(files: list[DataFile]) -> None:
     partitions = {number: Partition(id=number, key=(bytes([number]),), path="") for number in (1, 2)}
     splits = arrange_splits(files, partitions, merges=True)

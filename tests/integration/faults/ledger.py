@@ -47,6 +47,13 @@ class Ledger:
             )
         }
 
+    def wait_until_come(self, known: set[int]) -> None:
+        """Returns once there is a connection beside the known ones."""
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while not self.backends() - known:
+            assert time.monotonic() < deadline, "no writer connects"
+            time.sleep(0.005)
+
     def wait_until_gone(self, known: set[int]) -> None:
         """Returns once PostgreSQL has noticed the end of every connection but the known ones."""
         deadline = time.monotonic() + _SETTLE_SECONDS

@@ -19,6 +19,8 @@ _CONTEXT.set_forkserver_preload(
         "lakelib",
         "lakelib.gates.lint",
         "lakelib.gates.run",
+        "pandas",  # which pyarrow loads for the first value that it is given
+        "pyarrow.pandas_compat",
         "tests.integration.faults.crash",
         "tests.integration.faults.jobs",
     ]

@@ -56,6 +56,7 @@ def test_a_forked_child_uses_the_lake_of_its_parent_beside_it(ledger: Ledger) ->
 def test_threads_that_share_a_lake_get_over_the_loss_of_its_connections(ledger: Ledger) -> None:
     known = ledger.backends()
     worker = Worker(upsert_in_threads, (*ledger.place, 4, 25))
+    ledger.wait_until_come(known)
     ended: set[int] = set()
     for _ in range(3):
         time.sleep(0.3)

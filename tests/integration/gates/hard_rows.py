@@ -214,6 +214,7 @@ AT_ODDS = UNLIKE_BOTH | _names(
     ("_set", "'rate'"),
     ("_set", "'amount'"),  # members of mixed scale
     ("compound", "'price'"),
+    ("compound", "'text'"),  # to pandas a text of NUL is one of nothing
     ("max_to_be_between", "'price'"),  # NaN is the greatest to Spark, and nothing to pandas
     ("regex", "'text'"),
     ("lengths", "'text'"),
