@@ -44,10 +44,11 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; what Spark loses while it writes
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 $(PYTHON) -m pytest -s --timeout 3600 tests/property
+	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py
@@ -59,7 +60,7 @@ reference: setup  ## write docs/api.md from the docstrings
 	$(PYTHON) -m infra.reference docs/api.md
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
-	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra gates --extra airflow --extra test --extra dev \
+	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra local --extra gates --extra airflow --extra test --extra dev \
 		--extra bench \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 

@@ -4,12 +4,16 @@ Each partition is staged and judged as in an ingest run; then they are published
 
 ### Parameters
 
-- `tables`: which tables, such as `shop.orders`; several must have keys of the same step (days, hours, months).
-- `from`, `to`: the first and the last partition key, both included, such as `2026-11-01`. A table that is not cut by
-  time is made once, whatever they say.
+- `tables`: which tables, such as `shop.orders`. A table that is not cut by time is made once, whatever the days are.
+- `from`, `to`: the first and the last day, both included: the days of a table that is cut by days, all their hours, and
+  all months that a day of them lies in.
+- `from_key`, `to_key`: in place of the days where these are too coarse or too fine: the first and the last partition
+  key, such as `2026-11-18T05` or `2026-11`. All tables have keys of that step then.
 - `atomic`: all partitions of all tables become visible in one instant, or none: none is published if one failed or was
   rejected. Without it each is published as soon as all are judged, and those that were rejected stay in quarantine.
-- `dry_run` (the default): **plan** prints what would be done, and nothing is done.
+- `dry_run` (the default): **plan** says what would be done, and nothing is done.
+
+The task **plan** has the plan as a page (*Plan*, beside its log), dry run or not.
 
 ### What follows
 
@@ -34,21 +38,38 @@ from airflow.sdk import DAG, Param
 
 from lake_dags.backfilling import wire
 from lake_dags.catalogue import all_specs
-from lake_dags.forms import END, tables_param
+from lake_dags.forms import day_param, key_param, tables_param
 
 _TABLES = [spec.table for spec in all_specs()]
-_KEY = {"type": "string", "pattern": rf"^(\d{{4}}-\d{{2}}(-\d{{2}}(T\d{{2}})?)?|all){END}"}
+_KEYS = "Partition keys in place of days"
 
 with DAG(
     dag_id="backfill",
     description="Stages, judges and publishes a range of partitions of one table or of several.",
     schedule=None,
     params={
-        "tables": tables_param(_TABLES, title="Tables"),
-        "from": Param("2026-01-01", title="First partition", **_KEY),
-        "to": Param("2026-01-01", title="Last partition", **_KEY),
-        "atomic": Param(True, type="boolean", title="All in one transaction"),
-        "dry_run": Param(True, type="boolean", title="Only say what would be done"),
+        "tables": tables_param(
+            _TABLES,
+            title="Tables",
+            description_md="Whose partitions are made anew. Those of `LAKE_TABLES` are offered.",
+        ),
+        "from": day_param("First day", "Of a table that is cut by hours all hours of the day, by months its month."),
+        "to": day_param("Last day", "It is included. Nothing: the first day alone."),
+        "atomic": Param(
+            True,
+            type="boolean",
+            title="All in one transaction",
+            description_md="All partitions of all tables become visible in one instant, or none does. Without it, those"
+            " that their gates accept are published one by one.",
+        ),
+        "dry_run": Param(
+            True,
+            type="boolean",
+            title="Only say what would be done",
+            description_md="The task *plan* says it, on a page of its own. Untick it to have it done.",
+        ),
+        "from_key": key_param("First key", "Such as `2026-11-18T05` or `2026-11`.", section=_KEYS),
+        "to_key": key_param("Last key", "It is included.", section=_KEYS),
     },
     default_args={"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "lake"},
     max_active_runs=4,

@@ -38,7 +38,7 @@ def reference_text() -> str:
         *(_function(getattr(lakelib.spark, name)) for name in _spark()),
     ]
     parts.append("## Values\n")
-    for value in sorted(_values(), key=lambda each: each.__name__):
+    for value in sorted(_values(), key=lambda each: (each.__name__, each.__module__)):
         parts += [f"### {value.__name__}\n", _doc(value), _fields(value), *_members(value)]
     parts += ["## Errors\n", *(f"### {each.__name__}\n\n{_doc(each)}" for each in _errors())]
     return "\n".join(part for part in parts if part)

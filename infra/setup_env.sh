@@ -34,12 +34,17 @@ make_environment() {
 
 install_packages() {
     if command -v uv >/dev/null; then
-        uv pip install --quiet --python .venv/bin/python --requirement requirements.txt
+        uv pip install --quiet --compile-bytecode --python .venv/bin/python --requirement requirements.txt
         uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
     else
         .venv/bin/python -m pip install --quiet --requirement requirements.txt
         .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
     fi
+}
+
+# Where PYTHONDONTWRITEBYTECODE is set, every process would compile all that it imports. What has not changed is passed over.
+compile_project() {
+    .venv/bin/python -m compileall -q lakelib jobs dags infra || true
 }
 
 checksum() {
@@ -52,3 +57,4 @@ if [ "$(checksum)" != "$(cat .venv/lakelib-setup.sha256 2>/dev/null || true)" ];
     install_packages
     checksum > .venv/lakelib-setup.sha256
 fi
+compile_project

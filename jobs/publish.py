@@ -1,7 +1,7 @@
 """Publishes staged commits: all of them become visible in one instant, or none does.
 
 Run it as `python -m jobs.publish …`; `--help` lists the arguments. Spark is started only if a commit has to be judged
-once more, because its tables have moved on since.
+once more, because its tables have moved on since, and its spec has that done by Spark.
 """
 
 import sys

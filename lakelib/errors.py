@@ -23,6 +23,12 @@ class InvalidInputError(LakeError):
     default_kind = "invalid_input"
 
 
+class OnlySparkError(InvalidInputError):
+    """What is asked for takes Spark: nothing else computes the same, or can do it at all."""
+
+    default_kind = "only_spark"
+
+
 class NotFoundError(LakeError):
     """A namespace, table, snapshot, tag or commit does not exist."""
 

@@ -270,12 +270,24 @@ class Table:
         """Commits need no gate from now on. Who has said so and why stays in the catalog."""
         gates.release(self._runtime, self._info, by, reason)
 
-    def tag(self, name: str, at: int | str | datetime | None = None) -> Tag:
+    def tag(
+        self,
+        name: str,
+        at: int | str | datetime | None = None,
+        *,
+        keep: timedelta | None = None,
+        keep_last: int | None = None,
+        family: str = "",
+    ) -> Tag:
         """Pins a snapshot, the head unless told, under a name: `at="tag:NAME"` reads it, and it does not expire.
 
-        Safe to repeat. A tag does not move: raises ConflictError if the name is on another snapshot.
+        The tag stays until somebody deletes it. With `keep` or `keep_last` it has an end: `expire` takes it away once
+        it is older than `keep`, and not among the newest `keep_last` of the table's tags of that `family`. Safe to
+        repeat: the later end counts, and a tag without an end stays so. A tag does not move: raises ConflictError if
+        the name is on another snapshot.
         """
-        return tags.set_tag(self._runtime, self._now(), name, at)
+        end = tags.parse_end(keep, keep_last, family)
+        return tags.set_tag(self._runtime, self._now(), name, at, end)
 
     def tags(self) -> Listing[Tag]:
         """All tags, those of the newest snapshots first."""
@@ -296,10 +308,11 @@ class Table:
     ) -> ExpireResult:
         """Forgets snapshots that are not among the last `keep_last` and were superseded longer ago than `older_than`.
 
-        What is not given holds nothing back; with neither given, the last 10 stay, and those of the last 7 days. The
-        head, tags, snapshots that are being read, and what staged and rejected commits were made from always stay;
-        commits that have waited for longer than `staged_older_than` are given up first (None: never). A vacuum deletes
-        the files that nothing needs any more once the `grace` is over. A dry run tells what would go.
+        What is not given holds nothing back; with neither given, the last 10 stay, and those of the last 7 days. Tags
+        whose time is over go first. The head, other tags, snapshots that are being read, and what staged and rejected
+        commits were made from always stay; commits that have waited for longer than `staged_older_than` are given up
+        first (None: never). A vacuum deletes the files that nothing needs any more once the `grace` is over. A dry run
+        tells what would go.
         """
         rules = expire.parse_rules(keep_last, older_than, staged_older_than)
         work = expire.preview if checked_flag("dry_run", dry_run) else expire.expire

@@ -46,8 +46,8 @@ from tests.spark_classes import ARCHIVE, JVM_OPTIONS
 os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM_OPTIONS} -Xshare:auto -XX:SharedArchiveFile={ARCHIVE}"
 os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
 
-collect_ignore = ["e2e"]
-"""Tests of a live Airflow, which take minutes: `make e2e` names their folder."""
+collect_ignore = ["e2e", "integration/spark/test_lost_executors.py"]
+"""What takes minutes: `make e2e` and `make soak` name it. Tests of a live Airflow, and of what Spark loses."""
 
 LONGEST_FIRST = (
     "dags/test_runs.py",

@@ -31,7 +31,8 @@ def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
     name = spec.tag_name(partition, snapshot)
     if name is not None:
         with final_errors(), lakelib.connect() as lake:
-            lake.table(spec.table).tag(name, at=snapshot)
+            end = spec.tag_end
+            lake.table(spec.table).tag(name, at=snapshot, keep=end.keep, keep_last=end.keep_last, family=end.family)
     return name
 
 

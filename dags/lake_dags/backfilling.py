@@ -4,20 +4,22 @@ plan → stage_and_judge (one a partition, few at a time) → decide → publish
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from airflow.providers.standard.operators.python import ShortCircuitOperator
 from airflow.sdk import Context, get_current_context, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from lake_dags import actions
+from lake_dags.backfill_plan import Range, describe_plan, plan_html, plan_items
 from lake_dags.catalogue import all_specs, spec_of
-from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, spark_choice
-from lake_dags.operator import LakeJobOperator
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, runner_of, spark_choice
+from lake_dags.operator import LakeJobOperator, ReportLink
+from lake_dags.places import REPORT_FILE, clear_folder, task_folder
 from lake_dags.review import is_rejected
-from lake_dags.runs import idempotency_key
+from lake_dags.runs import clear_number_of, idempotency_key
 from lakelib.errors import LakeError
-from lakelib.specs.table_spec import TableSpec, partition_range
 
 STAGED_AT_ONCE = 2
 """Spark applications of one backfill that run side by side."""
@@ -32,6 +34,7 @@ def wire() -> None:
         task_id="stage_and_judge",
         job="ingest",
         arguments=stage_arguments,
+        runner=lambda item: runner_of(spec_of(item["table"])),
         spark=lambda item: spark_choice(spec_of(item["table"])),
         report=True,
         returns=STAGED_FIELDS,
@@ -51,43 +54,47 @@ def wire() -> None:
     published >> _follow_up(planned)
 
 
-@task.short_circuit(task_id="plan")
-def _plan() -> list[dict[str, str]]:
-    """What is to be made: a table and a partition each. A dry run ends here."""
-    params = get_current_context()["params"]
+class PlanLink(ReportLink):
+    """To what the backfill is to do."""
+
+    name = "Plan"
+
+
+class PlanOperator(ShortCircuitOperator):
+    """Says what is to be made: a table and a partition each. A dry run ends here."""
+
+    operator_extra_links = (PlanLink(),)
+
+
+def _plan() -> Any:
+    return PlanOperator(task_id="plan", python_callable=make_plan, doc_md=PlanOperator.__doc__).output
+
+
+def make_plan() -> list[dict[str, str]]:
+    """What is to be made, which the log and a page of the run say; nothing for a dry run."""
+    context = get_current_context()
+    params = context["params"]
     try:
-        items = plan_items(all_specs(), params["tables"], params["from"], params["to"])
+        items = plan_items(all_specs(), params["tables"], Range.of(params))
     except (LakeError, ValueError) as error:
         raise AirflowFailException(str(error)) from None
-    how = "in one transaction" if params["atomic"] else "one by one"
-    _log.info("%d partitions, to be published %s:", len(items), how)
+    how = {"atomic": params["atomic"], "dry_run": params["dry_run"]}
     for item in items:
         _log.info("  %s %s", item["table"], item["partition"])
-    if params["dry_run"]:
-        _log.info("This is a dry run: nothing is done. Trigger the DAG again without dry_run.")
+    _log.info("%s", describe_plan(items, **how))
+    _write_page(context, plan_html(items, **how))
     return [] if params["dry_run"] else items
 
 
-def plan_items(specs: Iterable[TableSpec], tables: Sequence[str], first: str, last: str) -> list[dict[str, str]]:
-    """By table, in the order given, then by partition. Raises ValueError for a table without a spec, or for none, and
-    InvalidInputError for keys that are not those of a table."""
-    if not tables:
-        raise ValueError("Name at least one table in the param `tables`.")
-    known = {spec.table: spec for spec in specs}
-    unknown = [table for table in tables if table not in known]
-    if unknown:
-        raise ValueError(f"No spec is known of {', '.join(map(repr, unknown))}. Known: {', '.join(sorted(known))}.")
-    return [
-        {"table": table, "partition": key}
-        for table in dict.fromkeys(tables)
-        for key in _keys(known[table], first, last)
-    ]
-
-
-def _keys(spec: TableSpec, first: str, last: str) -> tuple[str, ...]:
-    if spec.partition.every == "none":
-        return partition_range(spec, "all", "all")
-    return partition_range(spec, first, last)
+def _write_page(context: Context, page: str) -> None:
+    """Where the reports of tasks are, and the link to them looks."""
+    ti = context["ti"]
+    task_home = task_folder(ti.dag_id, ti.run_id, ti.task_id, -1)
+    file = clear_folder(task_home, clear_number_of(context)) / f"attempt-{ti.try_number}" / REPORT_FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".draft")
+    draft.write_text(page, encoding="utf-8")
+    draft.replace(file)
 
 
 def stage_arguments(context: Context, item: Item) -> list[str]:

@@ -24,3 +24,15 @@ def tables_param(examples: Sequence[str], **more: Any) -> Param:
 
 def namespace_param() -> Param:
     return Param(None, type=["null", "string"], pattern=rf"^{_NAME}{END}")
+
+
+def day_param(title: str, description: str) -> Param:
+    """A day, chosen from a calendar; or none."""
+    pattern = rf"^\d{{4}}-\d{{2}}-\d{{2}}{END}"
+    return Param(None, type=["null", "string"], format="date", pattern=pattern, title=title, description_md=description)
+
+
+def key_param(title: str, description: str, **more: Any) -> Param:
+    """The key of a partition, whatever its step; or none."""
+    pattern = rf"^\d{{4}}-\d{{2}}(-\d{{2}}(T\d{{2}})?)?{END}"
+    return Param(None, type=["null", "string"], pattern=pattern, title=title, description_md=description, **more)

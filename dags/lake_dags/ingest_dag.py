@@ -24,7 +24,7 @@ from pendulum import datetime
 
 from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
-from lake_dags.operator import LakeJobOperator
+from lake_dags.operator import LakeJobOperator, Runner
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
 from lake_dags.runs import clear_number_of, idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
@@ -34,7 +34,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.table_spec import TableSpec
 
-STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report")
+STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
 _LONGEST_TAG = 100
 _ENDED = ("success", "failed", "skipped", "upstream_failed")
 _MAX_ACTIVE_RUNS = 16
@@ -73,6 +73,7 @@ def _wire(spec: TableSpec) -> None:
         arguments=lambda context, _: stage_arguments(context, spec),
         report=True,
         returns=STAGED_FIELDS,
+        runner=runner_of(spec),
         **job_settings(spec),
     )
     review = review_task(spec.table, spec.review.timeout)
@@ -143,6 +144,11 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
     return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
+
+
+def runner_of(spec: TableSpec) -> Runner:
+    """A job that may need no Spark is not started by it."""
+    return "spark" if spec.engine == "spark" else "python"
 
 
 def spark_choice(spec: TableSpec) -> SparkChoice:

@@ -58,6 +58,7 @@ _FINAL = {
 }
 """Exit codes (docs/jobs.md) of which the same job again would make nothing better."""
 
+Runner = Literal["spark", "python"]
 Arguments = Callable[[Context, Any], Sequence[str]]
 _NOTHING_CHOSEN = SparkChoice()
 
@@ -88,7 +89,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
     :param arguments: called with the context and `item`; gives the program's arguments. `--result` is put before them.
         What is not the DAG's own text is `--name=value` in one argument, or a name behind `--`: no value is an option.
     :param item: what `arguments` is told besides: the output of an earlier task, or the item of a mapped task.
-    :param runner: "spark" for spark-submit, "python" for jobs that may need no Spark.
+    :param runner: "spark" for spark-submit, "python" for jobs that may need no Spark, or a function of `item`.
     :param returns: fields of the job's result: ids and words, not data.
     :param report: puts `--report` before them with a file in the run's folder, to which the task then has a link.
     :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_MASTER says.
@@ -105,7 +106,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         job: str,
         arguments: Arguments,
         item: Any = None,
-        runner: Literal["spark", "python"] = "spark",
+        runner: Runner | Callable[[Any], Runner] = "spark",
         returns: Sequence[str] = (),
         report: bool = False,
         spark: SparkChoice | Callable[[Any], SparkChoice] = _NOTHING_CHOSEN,
@@ -208,7 +209,8 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         report = ["--report", str(attempt / REPORT_FILE)] if self.report else []
         # What the job is told ends with names, behind which there are no options.
         own = [*report, "--result", str(attempt / _RESULT_FILE)]
-        if self.runner == "spark":
+        runner = self.runner(self.item) if callable(self.runner) else self.runner
+        if runner == "spark":
             return [
                 spark_submit(),
                 *target.submit_arguments(attempt),
@@ -217,7 +219,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
                 *arguments,
             ]
         master = [f"--master={target.master}"] if target.master else []
-        return [sys.executable, "-m", f"jobs.{self.job}", *own, *master, *arguments]
+        return [*target.environment(attempt), sys.executable, "-m", f"jobs.{self.job}", *own, *master, *arguments]
 
     def _read_result(self, attempt: Path) -> dict[str, Any]:
         try:

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from lake_dags import actions
 from lake_dags.operator import report_address
+from lake_dags.review_text import review_body
 from lakelib.errors import RetryableError
 
 PUBLISH, DISCARD = "publish", "discard"
@@ -22,21 +23,17 @@ def review_task(table: str, timeout: timedelta) -> "ReviewOperator":
     return ReviewOperator(
         task_id="review",
         subject=f"The gate of {table} rejected partition {{{{ {_STAGED}.get('partition') }}}}",
-        body=f"""\
-Commit `{{{{ {_STAGED}.get('commit') }}}}` is in quarantine: nobody sees its rows.
-
-[The gate's report]({report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge")})
-
-- **{PUBLISH}**: its rows become visible all the same. Your name and reason are kept with the commit.
-- **{DISCARD}**: it stays rejected, and the run fails. Correct the source and clear the task stage_and_judge.""",
+        body=review_body(
+            report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge"), PUBLISH, DISCARD
+        ),
         options=[PUBLISH, DISCARD],
         params={
             "reason": Param(
-                "",
-                type="string",
+                None,
+                type=["null", "string"],
                 maxLength=_LONGEST_ANSWER,
                 title="Reason",
-                description="Why. Publishing needs a reason.",
+                description="Why. Publishing needs a reason, discarding none.",
             )
         },
         response_timeout=timeout,

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,13 +34,22 @@ class SparkTarget:
         """The options of spark-submit. Writes the settings into the folder, for the job's owner only."""
         master = self.master or os.environ.get("SPARK_MASTER")
         arguments = ["--master", master] if master else []
-        arguments += ["--deploy-mode", "client"]
-        if self.conf:
-            path = folder / _CONF_FILE
-            path.touch(mode=0o600)
-            path.write_text("".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()))
-            arguments += ["--properties-file", str(path), "--load-spark-defaults"]
-        return arguments
+        return [*arguments, "--deploy-mode", "client", *self._conf_arguments(folder)]
+
+    def environment(self, folder: Path) -> list[str]:
+        """What a command begins with that may start Spark by itself: so it has the settings, too."""
+        if not self.conf:
+            return []
+        return ["env", f"PYSPARK_SUBMIT_ARGS={shlex.join([*self._conf_arguments(folder), 'pyspark-shell'])}"]
+
+    def _conf_arguments(self, folder: Path) -> list[str]:
+        """Writes the settings into the folder."""
+        if not self.conf:
+            return []
+        path = folder / _CONF_FILE
+        path.touch(mode=0o600)
+        path.write_text("".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in self.conf.items()))
+        return ["--properties-file", str(path), "--load-spark-defaults"]
 
 
 def target_of_connection(host: str | None, port: int | None, extra: Mapping[str, Any]) -> SparkTarget:

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shlex
 import socket
 import sys
 from base64 import urlsafe_b64encode
@@ -16,10 +17,12 @@ from lakelib.storage.paths import OWN_CATALOG
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lake"
+DEFAULT_TABLES = PROJECT / "dags" / "tables"
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
 USERS = {"admin": "admin", "viewer": "viewer"}
 """Names and their roles."""
+_OWN_NAMES = ("LANDING", "PATH", "PYSPARK_PYTHON", "PYTHONPATH", "SPARK_LOCAL_IP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Home:
         return self.airflow / "state.json"
 
     @property
+    def environment(self) -> Path:
+        """For a shell: `. FILE`, and its `airflow` is this instance's."""
+        return self.airflow / "environment.sh"
+
+    @property
     def lock(self) -> Path:
         return self.airflow / "lock"
 
@@ -96,7 +104,7 @@ def read_state(home: Home) -> State | None:
 
 def write_state(home: Home, state: State) -> None:
     parts = [{"name": part.name, "pid": part.pid, "start": part.start} for part in state.parts.values()]
-    _write_private(home.state, {"port": state.port, "parts": parts})
+    _write_private(home.state, json.dumps({"port": state.port, "parts": parts}))
 
 
 def ensure_secrets(home: Home) -> dict[str, str]:
@@ -104,14 +112,16 @@ def ensure_secrets(home: Home) -> dict[str, str]:
     if not home.secrets.exists():
         _write_private(
             home.secrets,
-            {
-                "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-                "jwt_secret": secrets.token_urlsafe(64),
-                "secret_key": secrets.token_urlsafe(48),
-            },
+            json.dumps(
+                {
+                    "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+                    "jwt_secret": secrets.token_urlsafe(64),
+                    "secret_key": secrets.token_urlsafe(48),
+                }
+            ),
         )
     if not home.passwords.exists():
-        _write_private(home.passwords, {user: secrets.token_urlsafe(12) for user in USERS})
+        _write_private(home.passwords, json.dumps({user: secrets.token_urlsafe(12) for user in USERS}))
     made: dict[str, str] = json.loads(home.secrets.read_text())
     return made
 
@@ -119,6 +129,25 @@ def ensure_secrets(home: Home) -> dict[str, str]:
 def read_passwords(home: Home) -> dict[str, str]:
     found: dict[str, str] = json.loads(home.passwords.read_text())
     return found
+
+
+def write_environment(home: Home, environment: Mapping[str, str]) -> None:
+    """What Airflow's commands need in a shell, with the keys: readable by its owner only."""
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in sorted(environment.items()) if _is_own(name)]
+    _write_private(home.environment, "\n".join(["# Keys are in here.", *lines, ""]))
+
+
+def read_environment(home: Home) -> dict[str, str]:
+    """What the instance was started with; nothing before its first start."""
+    if not home.environment.exists():
+        return {}
+    words = shlex.split(home.environment.read_text(), comments=True)
+    pairs = (word.partition("=") for word in words if word != "export")
+    return {name: value for name, _, value in pairs}
+
+
+def _is_own(name: str) -> bool:
+    return name.startswith(("AIRFLOW_", "LAKE_")) or name in _OWN_NAMES
 
 
 def choose_port(wanted: int) -> int:
@@ -162,6 +191,7 @@ def airflow_environment(
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home.logs / "tasks"),
         "LAKE_CATALOG": catalog_url,
         "LAKE_RUNS": str(home.runs),
+        "LAKE_TABLES": str(Path(inherited.get("LAKE_TABLES") or DEFAULT_TABLES).absolute()),
         "LAKE_WAREHOUSE": home.warehouse.as_uri(),
         "LANDING": inherited.get("LANDING", str(home.landing)),
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited.get("PATH", os.defpath))),
@@ -190,10 +220,10 @@ _DEFAULTS = {
 }
 
 
-def _write_private(path: Path, content: Mapping[str, object]) -> None:
+def _write_private(path: Path, content: str) -> None:
     """Replaces the file in one step; only its owner can read it, from the first moment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(content, file)
+        file.write(content)
     draft.replace(path)

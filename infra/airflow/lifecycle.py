@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from importlib.metadata import version
+from pathlib import Path
 
 from dags.lake_dags.detached import end_job
 from dags.lake_dags.places import MAINTENANCE_POOL
@@ -25,8 +26,10 @@ from infra.airflow.instance import (
     airflow_environment,
     choose_port,
     ensure_secrets,
+    read_environment,
     read_passwords,
     read_state,
+    write_environment,
     write_state,
 )
 from infra.airflow.postgres import (
@@ -77,6 +80,8 @@ def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | N
         if before is not None:
             left_behind = [part for name, part in before.parts.items() if name not in running]
             end(left_behind, seconds=_END_SECONDS)
+        environment = _joining(home, environment) if running else environment
+        _check_tables(environment)
         server = start_server(home.catalog)
         try:
             chosen = before.port if before is not None and running else _choose_port(before, port)
@@ -124,10 +129,24 @@ def _choose_port(before: State | None, port: int | None) -> int:
     return choose_port(port if port is not None else before.port if before is not None else USUAL_PORT)
 
 
+def _joining(home: Home, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """What is started beside parts that run has their specs and sources."""
+    known = read_environment(home)
+    return {**environment, **{name: known[name] for name in ("LAKE_TABLES", "LANDING") if name in known}}
+
+
+def _check_tables(environment: Mapping[str, str]) -> None:
+    folder = environment.get("LAKE_TABLES")
+    if folder and not Path(folder).is_dir():
+        raise StartError(
+            f"LAKE_TABLES names {folder}, and there is no such folder. `lake init` makes one for your own tables."
+        )
+
+
 def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mapping[str, str]) -> dict[str, str]:
     for folder in (home.warehouse, home.landing, home.runs, home.logs):
         folder.mkdir(parents=True, exist_ok=True)
-    return airflow_environment(
+    settings = airflow_environment(
         home,
         port=port,
         catalog_url=jobs_url(server),
@@ -135,6 +154,8 @@ def _settings(home: Home, server: EmbeddedServer, port: int, environment: Mappin
         keys=ensure_secrets(home),
         inherited=environment,
     )
+    write_environment(home, settings)
+    return settings
 
 
 def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:

@@ -147,6 +147,12 @@ def _add_write(parser: argparse.ArgumentParser, *, takes_partitions: bool) -> No
         help="names this piece of work: run again with the same key, the job writes nothing and succeeds",
     )
     group.add_argument(
+        "--gate",
+        metavar="SUITE",
+        help="a file with the checks that the rows must pass before anybody sees them; the suite that the table"
+        " requires judges without being named",
+    )
+    group.add_argument(
         "--property", action="append", default=[], metavar="NAME=VALUE", help="kept with the snapshot; may be repeated"
     )
     group.add_argument("--merge-schema", action="store_true", help="new columns and wider types extend the table")
@@ -259,6 +265,7 @@ class _Reading:
             "explicit_cast": given.explicit_cast,
             "distribution": given.distribution,
             "aux_order": _names(given.aux_order) or (),
+            "gate": given.gate,
         }
 
     def _wrong(self, what: str) -> NoReturn:

@@ -1,12 +1,14 @@
 """One partition from its source to a judged commit; read this first.
 
 The steps: the table is as its spec says; what has become of this work so far is taken up; else the source, if it has
-arrived, is read, transformed and staged; what is staged is judged. Spark is started only for what is left to do.
+arrived, is read, transformed and staged; what is staged is judged. Spark is started only for what is left to do, and
+where it is this process that does the work, not at all.
 """
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,23 +16,37 @@ from uuid import UUID
 
 import lakelib
 from jobs.common.ingest_arguments import IngestArguments
+from jobs.common.local_rows import opened_locally
 from jobs.common.outcome import Outcome
-from jobs.common.partition_rows import PinnedRead, opened_partition, pin_reads
+from jobs.common.partitions import PartitionRows, PinnedRead, pin_reads
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
-from lakelib.errors import DecidedError, RetryableError
+from lakelib.errors import DecidedError, OnlySparkError, RetryableError
+from lakelib.gates.failing import tell_failures
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
-from lakelib.ops.ingest import check_not_appended, check_same_work, find_attempt, is_overtaken, stage_partition
+from lakelib.ops.engine import Engine, choose_engine, engine_instead
+from lakelib.ops.ingest import (
+    check_not_appended,
+    check_not_older,
+    check_same_work,
+    find_attempt,
+    is_overtaken,
+    stage_partition,
+)
 from lakelib.ops.judge import check_suite, require_passed
 from lakelib.ops.provide import Provided, provide_table
+from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_MOST_FILES_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +64,16 @@ class Ingested:
     adopted: bool
     """An earlier run of the same work had staged it."""
     snapshot: int | None
+    engine: Engine | None
+    """What did the work; None if nothing was left to do."""
     report: Path | None = None
+    failures: tuple[str, ...] = ()
+    """What its gate has against it, a line a check."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
         return {
+            **_engine_facts(self.engine),
             "table": self.table,
             "partition": self.partition,
             "commit": str(self.commit_id),
@@ -61,6 +82,7 @@ class Ingested:
             "base_snapshot": self.base_snapshot,
             "rows_in": self.rows_in,
             "report": None if self.report is None else str(self.report),
+            "failures": list(self.failures),
             "adopted": self.adopted,
             "snapshot": self.snapshot,
         }
@@ -69,11 +91,18 @@ class Ingested:
         yield f"table       {self.table}, partition {self.partition}"
         yield f"commit      {self.commit_id}, {self.state}{' (taken up)' if self.adopted else ''}"
         yield f"outcome     {self.outcome}"
+        yield from (f"failed      {line}" for line in self.failures)
         yield f"rows in     {self.rows_in:,}"
         if self.snapshot is not None:
             yield f"snapshot    {self.snapshot}"
         if self.report is not None:
             yield f"report      {self.report}"
+        if self.engine is not None:
+            yield f"engine      {self.engine.name}: {self.engine.why}"
+
+
+def _engine_facts(engine: Engine | None) -> dict[str, str | None]:
+    return {"engine": engine and engine.name, "engine_why": engine and engine.why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +112,13 @@ class NothingToCommit:
     table: str
     partition: str
     why: str
+    engine: Engine | None
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
         nothing = dict.fromkeys(("commit", "state", "base_snapshot", "report", "snapshot"))
         about = {"table": self.table, "partition": self.partition, "outcome": "empty"}
-        return {**about, **nothing, "rows_in": 0, "adopted": False}
+        return {**_engine_facts(self.engine), **about, **nothing, "failures": [], "rows_in": 0, "adopted": False}
 
     def lines(self) -> Iterator[str]:
         yield f"table       {self.table}, partition {self.partition}"
@@ -116,6 +146,8 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     another run of the same work took over."""
     spec = load_spec(job.spec)
     spec.check_key(job.partition)
+    for warning in spec.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         provided = _provided(lake, spec)
@@ -125,7 +157,7 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
             check_same_work(work.table, spec, job.partition, work.key, found)
             found = None if is_overtaken(lake.runtime, found) else found
         if found is not None and _is_settled(lake, work, found):
-            return _told(lake, work, found.commit_id, adopted=True)
+            return _told(lake, work, found.commit_id, adopted=True, engine=None)
         return _carried_out(lake, work, found, given_session)
 
 
@@ -157,26 +189,62 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
 def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
     if found is None:
         check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
+        check_not_older(lake.runtime, work.table, work.spec, work.job.partition)
     arrival = _arrived(lake, work) if found is None else None
     if arrival is not None and arrival.is_empty and work.spec.when_empty(is_transformed=False) != "publish":
-        return _without_rows(work, is_transformed=False)
+        return _without_rows(work, None, is_transformed=False)
     if found is None:
         _check_gate(work)
     reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
+    engine = choose_engine(work.spec, _size_bytes(found, arrival), makes_rows=found is None)
+    if engine.is_local:
+        _say(engine)
+        try:
+            return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads))
+        except OnlySparkError as reason:
+            engine = engine_instead(work.spec, reason)
+    _say(engine)
     around = work.job.surroundings
     with (
         opened_session(f"ingest {work.spec.table} {work.job.partition}", around.master, given_session) as session,
         told_progress(session, around.progress),
     ):
-        staged = _stage(lake, work, session, arrival, reads) if found is None else found.commit_id
-        if isinstance(staged, NothingToCommit):
-            return staged
-        if work.suite is not None:
-            _judge(lake, staged, work.suite, session)
-    return _told(lake, work, staged, adopted=found is not None)
+        return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads, session=session))
 
 
-def _judge(lake: Lake, commit_id: UUID, suite: Suite, session: "SparkSession") -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """What is left to do, and by which engine."""
+
+    engine: Engine
+    found: Attempt | None
+    arrival: Arrival | None
+    reads: tuple[PinnedRead, ...]
+    session: "SparkSession | None" = None
+    """None for this process."""
+
+
+def _size_bytes(found: Attempt | None, arrival: Arrival | None) -> int:
+    """Of what is to be read: the source, or the files that are there already, and only to be judged."""
+    if found is not None:
+        return int(found.summary.get("bytes_added", 0))
+    return 0 if arrival is None else sum(file.size_bytes for file in arrival.files)
+
+
+def _say(engine: Engine) -> None:
+    print(f"engine {engine.name}: {engine.why}", file=sys.stderr, flush=True)
+
+
+def _done_by(lake: Lake, work: Work, doing: Doing) -> Outcome:
+    staged = _stage(lake, work, doing) if doing.found is None else doing.found.commit_id
+    if isinstance(staged, NothingToCommit):
+        return staged
+    if work.suite is not None:
+        _judge(lake, staged, work.suite, doing.session)
+    return _told(lake, work, staged, adopted=doing.found is not None, engine=doing.engine)
+
+
+def _judge(lake: Lake, commit_id: UUID, suite: Suite, session: "SparkSession | None") -> None:
     """Another run of the same work may have come further meanwhile: then its word counts."""
     with suppress(DecidedError):
         lake.staged(commit_id).judge(suite, session)
@@ -200,12 +268,12 @@ def _arrived(lake: Lake, work: Work) -> Arrival | None:
     return arrival
 
 
-def _without_rows(work: Work, *, is_transformed: bool) -> NothingToCommit:
+def _without_rows(work: Work, engine: Engine | None, *, is_transformed: bool) -> NothingToCommit:
     """Raises InvalidInputError where the spec says that there must be rows."""
     spec, key = work.spec, work.job.partition
     if spec.when_empty(is_transformed=is_transformed) == "skip":
         why = "the transform gives no rows" if is_transformed else "the source has no rows"
-        return NothingToCommit(table=spec.table, partition=key, why=why)
+        return NothingToCommit(table=spec.table, partition=key, why=why, engine=engine)
     if is_transformed:
         raise InvalidInputError(
             f"The transform of {spec.table} gives no rows for partition {key}: {spec.transform_path}.",
@@ -220,13 +288,11 @@ def _without_rows(work: Work, *, is_transformed: bool) -> NothingToCommit:
     )
 
 
-def _stage(
-    lake: Lake, work: Work, session: "SparkSession", arrival: Arrival | None, reads: tuple[PinnedRead, ...]
-) -> UUID | NothingToCommit:
+def _stage(lake: Lake, work: Work, doing: Doing) -> UUID | NothingToCommit:
     """The staged commit, unless there are no rows and there have to be some."""
     spec, key = work.spec, work.job.partition
-    request = _request(work, arrival, reads)
-    with opened_partition(session, lake, work.table, spec, key, arrival, reads, request) as opened:
+    request = _request(work, doing)
+    with _opened(lake, work, doing, request) as opened:
         has_to_have = spec.when_empty(is_transformed=opened.is_transformed) != "publish"
         request = replace(request, refuse_empty=has_to_have)
         try:
@@ -234,17 +300,27 @@ def _stage(
         except InvalidInputError as error:
             if error.kind != "empty_source":
                 raise
-            return _without_rows(work, is_transformed=opened.is_transformed)
+            return _without_rows(work, doing.engine, is_transformed=opened.is_transformed)
 
 
-def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...]) -> WriteRequest:
+def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> AbstractContextManager[PartitionRows]:
+    what = (lake, work.table, work.spec, work.job.partition, doing.arrival, doing.reads, request)
+    if doing.session is None:
+        return opened_locally(*what)
+    from jobs.common.partition_rows import opened_partition  # Spark takes a while to load
+
+    return opened_partition(doing.session, *what)
+
+
+def _request(work: Work, doing: Doing) -> WriteRequest:
     """What comes with the commit says from where and how its rows were made."""
     properties = {
         **work.job.properties,
         "spec_hash": work.spec.hash,
         "partition": work.job.partition,
-        **({} if arrival is None else {"source": arrival.path}),
-        **{f"reads.{read.table}": str(read.snapshot_id) for read in reads},
+        "engine": f"{doing.engine.name}: {doing.engine.why}",
+        **({} if doing.arrival is None else {"source": doing.arrival.path, "source_files": _named(doing.arrival)}),
+        **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reads},
     }
     request = parse_request(
         idempotency_key=work.job.key,
@@ -252,14 +328,21 @@ def _request(work: Work, arrival: Arrival | None, reads: tuple[PinnedRead, ...])
         merge_schema=work.spec.write.merge_schema,
         explicit_cast=work.spec.write.explicit_cast,
     )
-    own = [read.snapshot_id for read in reads if read.table_id == work.table.id]
+    own = [read.snapshot_id for read in doing.reads if read.table_id == work.table.id]
     return replace(request, made_from=min(own, default=None))
+
+
+def _named(arrival: Arrival) -> str:
+    """The files that there were, by name: some of many."""
+    names = [file.uri.rpartition("/")[2].encode("utf-8", "backslashreplace").decode() for file in arrival.files]
+    more = f" and {len(names) - _MOST_FILES_NAMED:,} more" if len(names) > _MOST_FILES_NAMED else ""
+    return ", ".join(names[:_MOST_FILES_NAMED]) + more
 
 
 # What to tell
 
 
-def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool) -> Ingested:
+def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool, engine: Engine | None) -> Ingested:
     """Raises RetryableError for a verdict that says nothing of the rows."""
     found = find_attempt(lake.runtime, work.table, work.key)
     if found is None or found.commit_id != commit_id:
@@ -269,9 +352,11 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool) -> Ingested
             kind="fenced",
             remedy="Leave the work to the other run.",
         )
-    commit = lake.staged(commit_id)
-    verdict = commit.verdict
-    report = None if verdict is None or work.job.report is None else commit.report(work.job.report.absolute())
+    verdict = lake.staged(commit_id).verdict
+    finding = None if verdict is None else find_out(lake.runtime, verdict)
+    report = None
+    if verdict is not None and work.job.report is not None:
+        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), finding)
     if verdict is not None and _is_undecided(found, verdict):
         require_passed(verdict)
     return Ingested(
@@ -284,7 +369,9 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool) -> Ingested
         rows_in=found.summary.get("rows_in", 0),
         adopted=adopted,
         snapshot=found.snapshot_id,
+        engine=engine,
         report=report,
+        failures=() if verdict is None or finding is None else tell_failures(verdict, finding),
     )
 
 

@@ -12,7 +12,7 @@ from jobs.common.outcome import Failed, explain_failure
 from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.selection import Selection, add_selection, find_tables, read_selection
 from lakelib import Lake, LakeError
-from lakelib.model.maintenance import ExpireResult, VacuumResult
+from lakelib.model.maintenance import ExpireResult, VacuumResult, describe_holdings
 from lakelib.ops import expire as expiry
 from lakelib.ops import vacuum as vacuuming
 from lakelib.specs.durations import parse_duration
@@ -200,14 +200,13 @@ def _tell_progress(wanted: bool | None, what: str) -> None:
 
 
 def _expire_facts(result: ExpireResult) -> dict[str, Any]:
-    kept_back: dict[str, int] = {}
-    for held in result.kept_back:
-        kept_back[str(held.hold)] = kept_back.get(str(held.hold), 0) + 1
     return {
         "table": result.table,
         "snapshots": len(result.snapshots),
-        "kept_back": kept_back,
+        "kept_back": {str(each.hold): len(each.snapshots) for each in result.holdings},
+        "held": list(describe_holdings(result.holdings)),
         "commits": result.commits,
+        "tags": len(result.tags),
         "leases": result.leases,
         "files": result.files,
         "bytes": result.size_bytes,

@@ -115,8 +115,18 @@ def _from_spark(error: Exception) -> LakeError | None:
     if "pyspark" not in sys.modules:
         return None
     from py4j.protocol import Py4JJavaError  # jobs that need no Spark do not wait for it
-    from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
+    from pyspark.errors import (
+        AnalysisException,
+        ArithmeticException,
+        DateTimeException,
+        IllegalArgumentException,
+        NumberFormatException,
+        ParseException,
+        PySparkException,
+    )
 
+    of_query = AnalysisException | ParseException | IllegalArgumentException
+    of_value = ArithmeticException | DateTimeException | NumberFormatException
     from lakelib.distribute.told import error_told
 
     if not isinstance(error, PySparkException | Py4JJavaError):
@@ -124,7 +134,7 @@ def _from_spark(error: Exception) -> LakeError | None:
     told = error_told(error)
     if told is not None:
         return told
-    if isinstance(error, AnalysisException | ParseException | IllegalArgumentException):
+    if isinstance(error, of_query | of_value):
         condition = error.getCondition() or ""
         kind = f"spark_{condition.partition('.')[0].lower() or 'refused'}"
         is_missing = condition.startswith(_NOT_THERE)

@@ -1,66 +1,26 @@
-"""The rows of one partition, as a table's spec has them made: from files, from a query over files and tables."""
+"""The rows of one partition on Spark, as a table's spec has them made: from files, from a query over files and
+tables."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from jobs.common.arguments import Files
+from jobs.common.partitions import PartitionRows, PinnedRead
 from jobs.common.sources import open_rows_of_files
-from lakelib import InvalidInputError, Lake
+from lakelib import Lake
 from lakelib.distribute.files import FileSource
 from lakelib.distribute.frames import FrameSource, open_frame
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
-from lakelib.ops.create import find_table
+from lakelib.ops.engine import query_of
 from lakelib.ops.overwrite import parse_target
-from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.request import WriteRequest
 from lakelib.rows.types import plain_schema
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedRead:
-    """A table that the transform reads, at one snapshot."""
-
-    view: str
-    table: str
-    table_id: int
-    snapshot_id: int
-    """0 for a table without snapshots."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRows:
-    """What a table's writes take, and who made it."""
-
-    rows: Any
-    is_transformed: bool
-
-
-def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[PinnedRead, ...]:
-    """The tables that the spec reads: at the snapshots given by table, else as they are now. Raises NotFoundError for a
-    table or snapshot that is not there, InvalidInputError for a snapshot of a table that is not read."""
-    awaited = spec.schedule.after or () if spec.schedule else ()
-    unread = next((table for table in at if table not in (*spec.reads.values(), *awaited)), None)
-    if unread is not None:
-        raise InvalidInputError(
-            f"--at names {unread}, which {spec.table} does not read.",
-            kind="unread_table",
-            remedy=f"Its spec, {spec.path}, reads: {', '.join(spec.reads.values()) or 'no table'}.",
-        )
-    return tuple(_pin(lake, view, table, at.get(table)) for view, table in spec.reads.items())
-
-
-def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
-    info = find_table(lake.runtime, name)
-    snapshot = resolve_snapshot(lake.runtime, info, at)
-    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=0 if snapshot is None else snapshot.id)
 
 
 @contextmanager
@@ -91,7 +51,7 @@ def opened_partition(
         for read in reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
-        frame = _run_query(session, _query(spec.transform_path), key)
+        frame = _run_query(session, query_of(spec), key)
         yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)
     finally:
         for view in views:
@@ -136,7 +96,3 @@ def _run_query(session: Any, query: str, key: str) -> Any:
             session.conf.unset(_SUBSTITUTION)
         else:
             session.conf.set(_SUBSTITUTION, before)
-
-
-def _query(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip().removesuffix(";")

@@ -1,10 +1,11 @@
 """Staged commits become visible, all of them or none; read this first.
 
 Tables may have moved on since their commits were judged, and so may what they require. Where that concerns a verdict it
-is made again, on Spark.
+is made again: by the engine of the commit's spec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,11 @@ import lakelib
 from jobs.common.commits import add_commits, read_commits
 from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.sessions import opened_session, told_progress
-from lakelib import ConflictError, RejectedError, Snapshot, StagedCommit
+from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging, publish_judged
 from lakelib.ops.publish import publish_staged
-from lakelib.specs.suite import Suite
-from lakelib.specs.table_spec import load_spec
+from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,34 +111,47 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
         except (ConflictError, RejectedError) as error:
             if error.kind not in _JUDGED_AGAIN:
                 raise
-            suites = _suites(job.specs)
-            if not any(commit.table_name in suites for commit in commits):
+            specs = {spec.table: spec for spec in map(load_spec, job.specs) if spec.gate is not None}
+            if not any(commit.table_name in specs for commit in commits):
                 raise
-            with (
-                opened_session("publish", around.master, given_session) as session,
-                told_progress(session, around.progress),
-            ):
-                judgings = _judgings(commits, suites, session)
-                snapshots = publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
-            outcomes = {one.id: one.verdict.outcome.value for one in commits if one.id in judgings and one.verdict}
+            snapshots = _publish_judged(lake, job, commits, specs, given_session)
+            outcomes = {one.id: one.verdict.outcome.value for one in commits if one.verdict is not None}
         for commit, snapshot in zip(commits, snapshots, strict=True):
             check_not_replayed(lake.runtime, commit.id, snapshot)
         names = [commit.table_name for commit in commits]
         return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=outcomes)
 
 
-def _suites(specs: Sequence[Path]) -> dict[str, Suite]:
-    """By table."""
-    loaded = [load_spec(path) for path in specs]
-    return {spec.table: suite for spec in loaded if (suite := spec.suite()) is not None}
+def _publish_judged(
+    lake: Lake,
+    job: PublishArguments,
+    commits: Sequence[StagedCommit],
+    specs: Mapping[str, TableSpec],
+    given_session: "SparkSession | None",
+) -> list[Snapshot]:
+    """Spark is started for those commits only that it has to judge."""
+    on_spark = {commit.id for commit in commits if commit.table_name in specs and _is_judged_on_spark(commit, specs)}
+    with _opened_for(job, given_session) if on_spark else nullcontext() as session:
+        judgings = {
+            commit.id: (Judging(suite=suite, session=session if commit.id in on_spark else None),)
+            for commit in commits
+            if commit.table_name in specs and commit.state == "staged"
+            if (suite := specs[commit.table_name].suite()) is not None
+        }
+        return publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
 
 
-def _judgings(
-    commits: Sequence[StagedCommit], suites: Mapping[str, Suite], session: "SparkSession"
-) -> dict[UUID, tuple[Judging, ...]]:
-    """How the commits are judged that are not published yet."""
-    return {
-        commit.id: (Judging(suite=suites[commit.table_name], session=session),)
-        for commit in commits
-        if commit.table_name in suites and commit.state == "staged"
-    }
+@contextmanager
+def _opened_for(job: PublishArguments, given_session: "SparkSession | None") -> Iterator["SparkSession"]:
+    around = job.surroundings
+    with opened_session("publish", around.master, given_session) as session, told_progress(session, around.progress):
+        yield session
+
+
+def _is_judged_on_spark(commit: StagedCommit, specs: Mapping[str, TableSpec]) -> bool:
+    """Where the spec leaves it open, a commit is judged again by what has judged it."""
+    engine = specs[commit.table_name].engine
+    if engine != "auto":
+        return engine == "spark"
+    verdict = commit.verdict
+    return verdict is None or verdict.engine == "spark"

@@ -13,10 +13,13 @@ from jobs.common.arguments import JobArguments, parse_job
 from jobs.common.outcome import Done, run_told
 from jobs.common.sessions import opened_session, told_progress
 from jobs.common.sources import opened_rows
-from lakelib import Snapshot, Table
-from lakelib.ops.commit import find_done
+from lakelib import Lake, Snapshot, Table
+from lakelib.model.table import TableInfo
+from lakelib.ops.commit import check_writable, find_done
 from lakelib.ops.create import find_table
-from lakelib.ops.request import parse_request
+from lakelib.ops.overwrite import parse_target
+from lakelib.ops.request import WriteRequest, parse_request
+from lakelib.ops.write import check_keyed
 
 
 def run_job(
@@ -36,12 +39,22 @@ def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
         done = find_done(lake.runtime, info, write)
         if done is not None:
             return Done(snapshot=done)
+        _check_can_succeed(lake, info, job, write)
         with (
             opened_session(f"{job.mode} {job.table}", around.master, given_session) as session,
             told_progress(session, around.progress),
             opened_rows(session, lake, info, job.source, write) as rows,
         ):
             return Done(snapshot=_write(lake.table(job.table), rows, job))
+
+
+def _check_can_succeed(lake: Lake, table: TableInfo, job: JobArguments, write: WriteRequest) -> None:
+    """Raises before one row is read, where no rows whatever could be published."""
+    check_writable(lake.runtime, table, write)
+    if job.mode == "upsert":
+        check_keyed(table)
+    if job.mode == "overwrite" and job.partitions != "dynamic":
+        parse_target(table, job.partitions)
 
 
 def _write(table: Table, rows: Any, job: JobArguments) -> Snapshot:

@@ -14,8 +14,8 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest
+from lakelib.ops.source import target_columns
 from lakelib.plan.declare import declare_schema
-from lakelib.rows.unite import TargetColumns
 from lakelib.storage.paths import complete_uri
 from lakelib.storage.source_files import SourceFile, check_listing
 from lakelib.storage.source_reader import find_obstacle
@@ -66,21 +66,9 @@ def open_rows_of_files(
         options=files.options,
         columns=files.columns,
         declared=declared,
-        target=_target_columns(table, write),
+        target=target_columns(table, write),
     )
     return replace(source, where=files.where)
-
-
-def _target_columns(table: TableInfo, write: WriteRequest) -> TargetColumns:
-    roles = (*table.primary_key, *table.partition_by, *table.sequence_by)
-    needed = (*roles, *(column for column in table.schema.columns if not column.nullable))
-    return TargetColumns(
-        columns=table.schema.columns,
-        roles=frozenset(column.name.casefold() for column in needed),
-        fixed=frozenset(column.name.casefold() for column in (*table.primary_key, *table.partition_by)),
-        explicit_cast=write.explicit_cast,
-        merge_schema=write.merge_schema,
-    )
 
 
 def _columns_taken(table: TableInfo, files: Files) -> tuple[Column, ...]:

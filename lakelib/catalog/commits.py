@@ -368,6 +368,17 @@ def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, parti
     return None if row is None else int(row["snapshot_id"])
 
 
+def find_newest_copy(catalog: Catalog, table_id: int) -> tuple[int, str] | None:
+    """The snapshot and the partition of the newest overwrite that an ingest has published."""
+    row = catalog.one("find_newest_copy", {"table_id": table_id})
+    return None if row is None else (row["snapshot_id"], row["partition"])
+
+
+def find_judged_before(catalog: Catalog, table_id: int, partition: str, gate: str) -> Row | None:
+    """The published commit of the partition before this one that the gate has judged."""
+    return catalog.one("find_judged_before", {"table_id": table_id, "partition": partition, "gate": gate})
+
+
 def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
     """No earlier version of this work appends rows of the partition from now on; those that have done so have."""
     parameters = _work(table, key) | {"partition": partition}

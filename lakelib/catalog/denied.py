@@ -17,6 +17,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "release_lease_v1",
             "find_moment_v1",
             "holds_past_v1",
+            "ended_tags_v1",
             "definition_v1",
             "has_right_v1",
             "server_v1",
@@ -40,11 +41,12 @@ _RIGHTS_OF_FUNCTIONS = {
         ),
         Right.WRITE,
     ),
-    **dict.fromkeys(("judge_v1", "set_tag_v1", "delete_tag_v1", "mark_partition_v1"), Right.JUDGE),
+    **dict.fromkeys(("judge_v1", "set_tag_v2", "delete_tag_v1", "mark_partition_v1"), Right.JUDGE),
     **dict.fromkeys(
         (
             "drop_spent_leases_v1",
             "expire_commits_v1",
+            "expire_tags_v1",
             "expire_snapshots_v1",
             "forget_dependencies_v1",
             "queue_files_of_commits_v1",

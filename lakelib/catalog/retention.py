@@ -29,7 +29,7 @@ class Past:
     snapshots: tuple[KeptSnapshot, ...]
     """Oldest first."""
     holds: tuple[Hold, ...]
-    """Tags and leases."""
+    """Tags whose time is not over, and leases."""
     open_commits: tuple[OpenCommit, ...]
 
 
@@ -51,11 +51,26 @@ def load_past(catalog: Catalog, table_id: int) -> Past:
         return Past(
             now=clock["now"].astimezone(UTC),
             snapshots=tuple(KeptSnapshot(**row) for row in db.execute(query("list_kept_snapshots"), table)),
-            holds=tuple(Hold(**row) for row in db.execute(query("list_holds"), table)),
+            holds=tuple(_hold(row) for row in db.execute(query("list_holds"), table)),
             open_commits=tuple(OpenCommit(**row) for row in db.execute(query("list_open_commits"), table)),
         )
 
     return catalog.run(work, only_reads=True)
+
+
+def _hold(row: Row) -> Hold:
+    moments = {name: row[name] and row[name].astimezone(UTC) for name in ("since", "until")}
+    return Hold(**{**row, **moments})
+
+
+def list_ended_tags(catalog: Catalog, table_id: int) -> list[str]:
+    """The tags whose time is over."""
+    return [row["name"] for row in catalog.all("list_ended_tags", {"table_id": table_id})]
+
+
+def expire_tags(catalog: Catalog, table_id: int) -> list[str]:
+    """The tags whose time is over go; their names."""
+    return [row["name"] for row in catalog.all("expire_tags", {"table_id": table_id})]
 
 
 def count_spent_leases(catalog: Catalog, table_id: int) -> int:

@@ -7,19 +7,19 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.rows import Row
 from lakelib.catalog.snapshots import missing_snapshot
 from lakelib.errors import ConflictError
-from lakelib.model.maintenance import Tag
+from lakelib.model.maintenance import Tag, TagEnd
 from lakelib.model.table import TableInfo
 
 
-def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int) -> Tag:
-    """The name pins the snapshot afterwards. Raises ConflictError if it pins another one, NotFoundError if the snapshot
-    is gone: a tag and an expiry that meet take turns."""
-    parameters = {"table_id": table.id, "name": name, "snapshot_id": snapshot_id}
+def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int, end: TagEnd) -> Tag:
+    """The name pins the snapshot afterwards, until that end or a later one that it had. Raises ConflictError if it pins
+    another one, NotFoundError if the snapshot is gone: a tag and an expiry that meet take turns."""
+    parameters = {"table_id": table.id, "name": name, "snapshot_id": snapshot_id, "family": end.family}
+    parameters |= {"keep": end.keep, "keep_last": end.keep_last}
 
     def work(db: Connection) -> Row | None:
         return (
-            db.execute(query("insert_tag"), parameters).fetchone()
-            or db.execute(query("find_tag"), parameters).fetchone()
+            db.execute(query("set_tag"), parameters).fetchone() or db.execute(query("find_tag"), parameters).fetchone()
         )
 
     row = catalog.run(work)
@@ -47,4 +47,12 @@ def delete_tag(catalog: Catalog, table_id: int, name: str) -> bool:
 
 
 def _tag(row: Row) -> Tag:
-    return Tag(name=row["name"], snapshot_id=row["snapshot_id"], created_at=row["created_at"].astimezone(UTC))
+    until = row["until"]
+    return Tag(
+        name=row["name"],
+        snapshot_id=row["snapshot_id"],
+        created_at=row["created_at"].astimezone(UTC),
+        until=None if until is None else until.astimezone(UTC),
+        keep_last=row["keep_last"],
+        family=row["family"],
+    )

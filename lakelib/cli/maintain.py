@@ -12,7 +12,7 @@ from lakelib.cli.arguments import Really, TableName, Where, read_duration
 from lakelib.cli.command import Session, command
 from lakelib.cli.show import Column, Tell, say, show_fields, show_table, show_title, working
 from lakelib.cli.values import counted, readable_seconds
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.maintenance import describe_holdings, readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.compaction import CompactionResult
@@ -81,7 +81,8 @@ def expire(
 ) -> None:
     """Forgets old snapshots.
 
-    Tags, readers and staged commits keep theirs. Without options the last 10 and those of the last 7 days stay."""
+    Tags, readers and staged commits keep theirs; tags whose time is over go first. Without options the last 10 and
+    those of the last 7 days stay."""
     age = read_duration(older_than, "--older-than")
     handle = session.table(table)
     with working(session, f"expiring snapshots of {table}"):
@@ -91,14 +92,14 @@ def expire(
     show_title(session, f"{table}: what {'was' if yes else 'would be'} forgotten")
     expired = result.snapshots
     span = f", {expired[0]} to {expired[-1]}" if len(expired) > 1 else f", {expired[0]}" if expired else ""
-    kept = {str(held.hold) for held in result.kept_back}
     show_fields(
         session,
         [
             ("snapshots", f"{len(expired):,}{span}"),
             ("commits", f"{result.commits:,} that have waited too long"),
+            *([("tags", f"{len(result.tags):,} whose time is over")] if result.tags else []),
             ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, for a vacuum to delete"),
-            *([("kept back", f"{len(result.kept_back):,} by {', '.join(sorted(kept))}")] if kept else []),
+            *(("kept back", f"by {line}") for line in describe_holdings(result.holdings)),
             ("oldest left", "none" if result.oldest_id is None else f"snapshot {result.oldest_id}"),
         ],
     )

@@ -81,6 +81,8 @@ def provide(
     from lakelib.ops.provide import provide_tables
 
     found = [_read(path) for path in specs]
+    for warning in (warning for read in found for spec in read.specs for warning in spec.warnings):
+        session.note(f"warning: {warning}")
     made, errors = provide_tables(session.lake.runtime, [spec for read in found for spec in read.specs])
     if session.json:
         session.print_json([{"table": each.full_name, "location": each.location} for each in made])

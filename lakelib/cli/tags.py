@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import At, TableName, read_at
+from lakelib.cli.arguments import At, TableName, read_at, read_duration
 from lakelib.cli.command import Session, command
 from lakelib.cli.show import Column, say, show_table
 from lakelib.cli.values import readable_time
@@ -23,12 +23,29 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="tag", rich_help_panel="Maintain")
 
 
-def create(session: Session, table: TableName, tag: TagName, at: At = None) -> None:
-    """Pins a snapshot, the newest unless told, under a name. A tag does not move."""
-    made = session.table(table).tag(tag, at=read_at(at))
+def create(
+    session: Session,
+    table: TableName,
+    tag: TagName,
+    at: At = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="LENGTH", help='How long it stays, such as "90d". (for ever)', show_default=False),
+    ] = None,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(min=1, help="It stays while it is among so many of its family's newest.", show_default=False),
+    ] = None,
+    family: Annotated[str, typer.Option(metavar="NAME", help="Which tags are counted with it.")] = "",
+) -> None:
+    """Pins a snapshot, the newest unless told, under a name. A tag does not move.
+
+    It stays until it is deleted; with --keep or --keep-last, an expiry takes it away once neither holds it any more."""
+    length = read_duration(keep, "--keep")
+    made = session.table(table).tag(tag, at=read_at(at), keep=length, keep_last=keep_last, family=family)
     if session.json:
         return session.print_json(_facts(made))
-    return say(session, f"{table}: tag {made.name} is on snapshot {made.snapshot_id}")
+    return say(session, f"{table}: tag {made.name} is on snapshot {made.snapshot_id}, {_end_of(made)}")
 
 
 def list_(session: Session, table: TableName) -> None:
@@ -36,8 +53,8 @@ def list_(session: Session, table: TableName) -> None:
     found = session.table(table).tags()
     if session.json:
         return session.print_json([_facts(each) for each in found])
-    columns = (Column("tag", fold=True), Column("snapshot", right=True), Column("created (UTC)"))
-    rows = [(each.name, str(each.snapshot_id), readable_time(each.created_at)) for each in found]
+    columns = (Column("tag", fold=True), Column("snapshot", right=True), Column("created (UTC)"), Column("stays"))
+    rows = [(each.name, str(each.snapshot_id), readable_time(each.created_at), _end_of(each)) for each in found]
     return show_table(session, columns, rows, empty=f"{table} has no tag.")
 
 
@@ -50,4 +67,14 @@ def delete(session: Session, table: TableName, tag: TagName) -> None:
 
 
 def _facts(tag: "Tag") -> dict[str, Any]:
-    return {"tag": tag.name, "snapshot": tag.snapshot_id, "created_at": tag.created_at}
+    end = {"until": tag.until, "keep_last": tag.keep_last, "family": tag.family}
+    return {"tag": tag.name, "snapshot": tag.snapshot_id, "created_at": tag.created_at, **end}
+
+
+def _end_of(tag: "Tag") -> str:
+    if tag.family is None:
+        return "for ever"
+    told = [f"until {readable_time(tag.until)}"] if tag.until is not None else []
+    if tag.keep_last is not None:
+        told.append(f"among the last {tag.keep_last:,}{f' of {tag.family}' if tag.family else ''}")
+    return " and ".join(told)

@@ -6,31 +6,40 @@ people who want a data frame, the files are read by the same code and handed to 
 """
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakelib.distribute.sessions import parallelism
-from lakelib.distribute.sizes import sized_numbers
+from lakelib.distribute.sizes import are_long, sized_numbers
 from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
 from lakelib.distribute.told import told_in_text
 from lakelib.distribute.types import spark_schema_of
 from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_frame
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import LakeError
 from lakelib.model.options import MIB
-from lakelib.model.schema import Column, TableSchema
-from lakelib.rows.align import Alignment, plan_alignment
-from lakelib.rows.types import arrow_schema, column_type_text
+from lakelib.model.schema import Column
+from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
+from lakelib.storage.file_rows import (
+    FilePart,
+    FileRows,
+    find_all_files,
+    look_into_files,
+    uniform_columns,
+    uniform_rows,
+    write_parts,
+)
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, find_source_files, if_unchanged, list_row_groups, naming
-from lakelib.storage.source_reader import SourceReader
+from lakelib.storage.source_files import SourceFile, if_unchanged, list_row_groups
 from lakelib.storage.source_text import text_bytes
-from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
+from lakelib.storage.write_work import WriteWork, WrittenFiles
+
+__all__ = ["FileSource", "find_all_files", "open_files"]
 
 _LISTING_THREADS = 16
 _LARGE_BYTES = 32 * MIB
@@ -47,63 +56,26 @@ _OUTPUT_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilePart:
-    """A file, or some row groups of it that follow each other."""
+class FileSource(FileRows):
+    """Rows of files that Spark's tasks read."""
 
-    file: SourceFile
-    row_groups: tuple[int, ...] | None
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSource:
     session: Any = field(repr=False)
-    storage: Storage
-    files: tuple[SourceFile, ...]
-    """Those that have a row."""
-    reader: SourceReader
-    schema: pa.Schema
-    """The columns of all files together."""
-    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     where: str | None = None
     """A condition of Spark SQL: only the rows for which it is true count."""
-
-    @property
-    def rereadable(self) -> bool:
-        return True
-
-    @property
-    def size_bytes(self) -> int:
-        """Nothing is in this process's memory."""
-        return 0
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.files
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, read by this process, or collected where they are filtered."""
         if self.where is not None:
             yield from self.frame().toArrow().to_batches()
             return
-        whole = [FilePart(file=file, row_groups=None, memory_bytes=0) for file in self.files]
-        yield from _uniform_rows(self, _uniform_columns(self.schema), whole)
-
-    def check(self, work: WriteWork) -> None:
-        """Values are seen by the tasks only."""
-        roles = frozenset(name.casefold() for name in (*work.target.order_names, *_names(work.target.partition_by)))
-        for file in _unlike(self.files):
-            with naming(file.uri, 0):
-                _check_roles(self._names(file), roles)
-                work.align(pa.schema([each for each in self.schema if each.name.casefold() in self._names(file)]))
-        work.align(self.schema)
+        yield from FileRows.batches(self)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
         parts = _plan_parts(self)
         memory_bytes = sum(part.memory_bytes for part in parts)
         if is_shuffled(work, distribution, lambda: memory_bytes) or self.where is not None:
-            columns = arrow_schema(_uniform_columns(self.schema))
-            return write_frame(self.frame(parts), columns, work, distribution, memory_bytes)
+            columns = arrow_schema(uniform_columns(self.schema))
+            return write_frame(self.frame(parts), columns, work, distribution, memory_bytes, self._has_long_rows)
         share = task_work(work)
         least = min(parallelism(self.session), MOST_RUNS)
         groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
@@ -113,30 +85,19 @@ class FileSource:
     def frame(self, parts: Sequence[FilePart] | None = None) -> DataFrame:
         """The rows as a Spark data frame. Nothing is read yet. Raises InvalidInputError for a file that lacks a column
         that the table asks of each file, and that others have."""
-        for file in _unlike(self.files):
-            with naming(file.uri, 0):
-                _check_roles(self._names(file), self.reader.target.roles & _folded(self.schema))
+        self.check_roles(self.reader.target.roles & self.folded_names)
         parts = _plan_parts(self) if parts is None else parts
         memory_bytes = sum(part.memory_bytes for part in parts)
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
-        columns = _uniform_columns(self.schema)
+        columns = uniform_columns(self.schema)
         task = _reading_task(self._plain(), columns, groups)
-        numbers = sized_numbers(self.session, len(groups), memory_bytes)
+        numbers = sized_numbers(self.session, len(groups), memory_bytes, long_rows=self._has_long_rows)
         frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame if self.where is None else frame.where(self.where)
 
-    def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
-        """The source with columns of one value each added: to each file those that it has not already."""
-        return replace(self, schema=_with_fields(self.schema, constants), constants=dict(constants))
-
-    def filled(self, constants: Mapping[str, pa.Scalar]) -> "FileSource":
-        """The source, whose files that lack one of these columns have its value, where others have the column."""
-        present = _folded(self.schema)
-        return self.with_constants({name: value for name, value in constants.items() if name.casefold() in present})
-
-    def _names(self, file: SourceFile) -> frozenset[str]:
-        """Of the columns of the file's rows, casefolded."""
-        return file.names | {name.casefold() for name in self.constants}
+    @property
+    def _has_long_rows(self) -> bool:
+        return are_long(file.row_bytes for file in self.files)
 
     def _plain(self) -> "FileSource":
         """What a task gets: sessions stay with the driver."""
@@ -162,39 +123,9 @@ def open_files(
     declared: Sequence[Column] = (),
     target: TargetColumns | None = None,
 ) -> FileSource:
-    """Files that were listed, in their order.
-
-    They have the columns of all of them, in the types of the `target`, the table that they are for; files without a row
-    say nothing. Of their `columns` just those are read. `declared` columns are the only ones, in these types. Raises
-    InvalidInputError for a file that is not what it should be, columns that no file has, and types that do not go
-    together.
-    """
-    reader = SourceReader.of(format, options or {}, columns, declared, target or TargetColumns())
-    with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="lakelib-look") as pool:
-        found = [file for file in pool.map(lambda file: reader.look_into(storage, file), files) if file is not None]
-    alike: dict[pa.Schema, pa.Schema] = {}
-    found = [replace(file, schema=alike.setdefault(file.schema, file.schema)) for file in found]
-    reader, schema = reader.united(found)
-    return FileSource(session=session, storage=storage, files=tuple(found), reader=reader, schema=schema)
-
-
-def find_all_files(storage: Storage, paths: Sequence[str]) -> tuple[SourceFile, ...]:
-    """The files of all paths, which are files, folders or patterns of either. Raises NotFoundError for a path without
-    files."""
-    return tuple(file for path in paths for file in find_source_files(storage, path))
-
-
-def _unlike(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """The first file of each set of columns."""
-    return list({file.names: file for file in reversed(files)}.values())[::-1]
-
-
-def _names(columns: Sequence[Column]) -> list[str]:
-    return [column.name for column in columns]
-
-
-def _folded(schema: pa.Schema) -> frozenset[str]:
-    return frozenset(name.casefold() for name in schema.names)
+    """As `look_into_files`, for Spark's tasks to read."""
+    found = look_into_files(storage, files, format, options=options, columns=columns, declared=declared, target=target)
+    return FileSource(session=session, **{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 # Planning
@@ -256,7 +187,7 @@ def _writing_task(source: FileSource, work: WriteWork, groups: Sequence[Sequence
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 try:
-                    message = Message(task=number, written=_write_parts(source, work, groups[number]))
+                    message = Message(task=number, written=write_parts(source, work, groups[number], threads=1))
                 except LakeError as error:
                     message = Message(task=number, error=error)
                 yield pa.record_batch([pa.array([pickle.dumps(message)])], schema=MESSAGE_SCHEMA)
@@ -264,90 +195,12 @@ def _writing_task(source: FileSource, work: WriteWork, groups: Sequence[Sequence
     return write
 
 
-def _write_parts(source: FileSource, work: WriteWork, parts: Sequence[FilePart]) -> WrittenFiles:
-    aligned = _aligned_rows(source, work, parts)
-    return write_batches(replace(work, inside=None), work.align(source.schema).schema, aligned, threads=1)
-
-
-def _aligned_rows(source: FileSource, work: WriteWork, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """The rows as the table wants them, checked here, where it is known which file they are of."""
-    for batch, uri, first_row in _aligned_parts(source, parts, work.align):
-        if work.inside is not None:
-            with naming(uri, first_row):
-                work.inside.check(batch)
-        yield batch
-
-
-def _check_roles(given: frozenset[str], roles: frozenset[str]) -> None:
-    """Without these a row would land in another partition, or count as older than every other, unnoticed."""
-    lacking = sorted(roles - given)
-    if lacking:
-        raise InvalidInputError(
-            f"The column {lacking[0]!r} is missing, and it is one of key, partition or sequence, or may not be NULL.",
-            kind="missing_column",
-            remedy="Add it to the file; NULL may be its value where the table allows that, but has to be said.",
-        )
-
-
 def _reading_task(source: FileSource, columns: Sequence[Column], groups: Sequence[Sequence[FilePart]]) -> Task:
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 with told_in_text():
-                    for rows in _uniform_rows(source, columns, groups[number]):
+                    for rows in uniform_rows(source, columns, groups[number]):
                         yield from pa.Table.from_batches([rows]).to_batches(max_chunksize=_OUTPUT_ROWS)
 
     return read
-
-
-def _uniform_rows(source: FileSource, columns: Sequence[Column], parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    wanted = TableSchema(id=1, columns=tuple(columns))
-    casts = source.reader.target.explicit_cast
-
-    def plan(schema: pa.Schema) -> Alignment:
-        return plan_alignment(schema, wanted, required_ids=frozenset(), explicit_cast=casts)
-
-    for batch, _, _ in _aligned_parts(source, parts, plan):
-        yield batch
-
-
-def _uniform_columns(schema: pa.Schema) -> tuple[Column, ...]:
-    """The columns of a table that would hold just such rows."""
-    return tuple(
-        Column(id=column_id, name=found.name, type=column_type_text(found.name, found.type))
-        for column_id, found in enumerate(schema, start=1)
-    )
-
-
-def _aligned_parts(
-    source: FileSource, parts: Sequence[FilePart], plan: Callable[[pa.Schema], Alignment]
-) -> Iterator[tuple[pa.RecordBatch, str, int]]:
-    for part in parts:
-        uri = part.file.uri
-        alignment: Alignment | None = None
-        for rows in source.reader.read(source.storage, part.file, part.row_groups):
-            first_row = rows.first_row
-            for batch in near_batches([_with_constants(rows.batch, part.file, source.constants)]):
-                with naming(uri, first_row):
-                    alignment = alignment or plan(batch.schema)
-                    aligned = alignment.apply(batch)
-                yield aligned, uri, first_row
-                first_row += batch.num_rows
-
-
-def _with_constants(batch: pa.RecordBatch, file: SourceFile, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
-    """The batch with the constants that the file does not say itself."""
-    missing = {name: value for name, value in constants.items() if name.casefold() not in file.names}
-    if not missing:
-        return batch
-    folded = {name.casefold() for name in missing}
-    kept = batch.select([name for name in batch.schema.names if name.casefold() not in folded])
-    schema = _with_fields(kept.schema, missing)
-    added = [pa.repeat(value, batch.num_rows) for value in missing.values()]
-    return pa.RecordBatch.from_arrays([*kept.columns, *added], schema=schema)
-
-
-def _with_fields(schema: pa.Schema, constants: Mapping[str, pa.Scalar]) -> pa.Schema:
-    present = {name.casefold() for name in schema.names}
-    added = [pa.field(name, value.type) for name, value in constants.items() if name.casefold() not in present]
-    return pa.schema([*schema, *added])

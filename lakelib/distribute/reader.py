@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StructType
 
 from lakelib.distribute.conditions import condition, fits_the_jvm, named
 from lakelib.distribute.sessions import is_reached_by_jvm, parallelism
-from lakelib.distribute.sizes import row_bytes, sized_numbers
+from lakelib.distribute.sizes import are_long, row_bytes, sized_numbers
 from lakelib.distribute.tasks import ReadPart, reading_task
 from lakelib.distribute.types import spark_schema_of
 from lakelib.model.files import DataFile, Split
@@ -149,7 +149,8 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     if not splits:
         return session.createDataFrame([], schema)
     groups = group_parts(storage, target, splits, parallelism(session))
-    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits))
+    long_rows = are_long(file.size_bytes // max(1, file.row_count) for split in splits for file in split.files)
+    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits), long_rows=long_rows)
     return numbers.mapInArrow(reading_task(storage, target, groups), schema)
 
 

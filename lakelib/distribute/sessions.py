@@ -57,16 +57,16 @@ def checked_session(session: Any) -> SparkSession:
 
 
 @contextmanager
-def quick_batches(session: SparkSession, schema: pa.Schema) -> Iterator[None]:
+def quick_batches(session: SparkSession, schema: pa.Schema, *, long_rows: bool = False) -> Iterator[None]:
     """Meanwhile the session hands rows to Python in batches of so many rows, not of so many bytes.
 
     To keep to a number of bytes Spark measures the whole batch again after each row, which takes seven times as long as
-    all the rest. Rows of the schema that may be long come in small batches instead. Of several users at once the first
-    decides, and the last one restores what was there before.
+    all the rest. Rows of the schema that may be long come in small batches instead; those that are known to be long are
+    measured. Of several users at once the first decides, and the last one restores what was there before.
     """
     with _changing:
         if session not in _users:
-            _users[session] = _Users(before=_change(session, _wanted_settings(schema)))
+            _users[session] = _Users(before=_change(session, _wanted_settings(schema, long_rows)))
         users = _users[session]
         users.count += 1
     try:
@@ -86,7 +86,9 @@ class _Users:
     count: int = 0
 
 
-def _wanted_settings(schema: pa.Schema) -> dict[str, str | None]:
+def _wanted_settings(schema: pa.Schema, long_rows: bool) -> dict[str, str | None]:
+    if long_rows:
+        return {}
     rows = _ROWS_OF_ANY_SIZE if any(_may_be_long(field.type) for field in schema) else _SMALL_ROWS
     return {_BATCH_BYTES: str(_NO_LIMIT), _BATCH_ROWS: str(rows)}
 

@@ -5,13 +5,14 @@ Spark knows nothing of what a function makes of its rows: it takes as many for g
 follow which side of a join is sent to all executors, and how many tasks a shuffle has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakelib.distribute.sessions import is_connect
+from lakelib.model.options import KIB
 
 _ROW_BYTES = 8
 _WIDE_FIELDS = 50
@@ -19,11 +20,18 @@ _WIDE_TYPE = f"STRUCT<{','.join(f'w{place}: BINARY' for place in range(_WIDE_FIE
 _NUMBER_BYTES = (16 + 100 * _WIDE_FIELDS) // 2
 """Of a number with the wide column beside it: a number by itself has 8 bytes in Spark's eyes, but a row of them 16."""
 
+_LONG_ROW_BYTES = 64 * KIB
+"""Of longer rows a thousand would be more than Spark itself hands over at a time."""
+
+_WEIGHT = "lakelib_weight"
+_LONG_WEIGHT = "lakelib_weight_of_long_rows"
+
 _LARGE_BYTES = 2**40
 """Beyond this Spark makes no difference that would be worth the numbers."""
 
 _MADE_BY_PYTHON = ("MapInArrow", "MapInPandas")
-_MOVES_ROWS = ("AdaptiveSparkPlan", "Exchange")
+_KEEPS_PARTITIONS = ("BroadcastHashJoin", "Project", "Filter", "ColumnarToRow", "InputAdapter", "WholeStageCodegen")
+"""What makes of each partition of its one child, or of the one that is not sent to everybody, one of its own."""
 _UNKNOWN_BYTES = 2**50
 """Of what it cannot estimate Spark says that it is larger than anything."""
 
@@ -31,16 +39,23 @@ _DEFAULT_BYTES = {"string": 20, "binary": 100, "bool": 1}
 _LONG_DECIMAL_DIGITS = 18
 
 
-def sized_numbers(session: Any, count: int, size_bytes: int) -> DataFrame:
+def are_long(row_bytes: Iterable[int]) -> bool:
+    """Whether rows are to be handed over by their bytes, given about what some of them take."""
+    return any(each >= _LONG_ROW_BYTES for each in row_bytes)
+
+
+def sized_numbers(session: Any, count: int, size_bytes: int, *, long_rows: bool = False) -> DataFrame:
     """The numbers below `count`, a partition each, in the first column. Spark takes what Arrow makes of them for as
     large as they are themselves: here for about so many bytes. To that end there is a column of a wide type, always
-    NULL, and a filter that leaves most of more numbers out, as to which Spark assumes nothing."""
+    NULL, and a filter that leaves most of more numbers out, as to which Spark assumes nothing. The column's name says
+    whether the rows are long."""
     told_bytes = min(size_bytes, _LARGE_BYTES)
     step = max(1, -(-told_bytes // (_NUMBER_BYTES * max(1, count))))
     numbers: DataFrame = session.range(0, count * step, 1, max(1, count))
     if step > 1:
         numbers = numbers.where(f"id % {step}L = 0")
-    return numbers.selectExpr(f"id div {step}L AS id", f"CAST(NULL AS {_WIDE_TYPE}) AS weight")
+    weight = _LONG_WEIGHT if long_rows else _WEIGHT
+    return numbers.selectExpr(f"id div {step}L AS id", f"CAST(NULL AS {_WIDE_TYPE}) AS {weight}")
 
 
 def row_bytes(schema: pa.Schema) -> int:
@@ -73,31 +88,50 @@ def estimated_bytes(frame: Any) -> int | None:
     return size_bytes if size_bytes < _UNKNOWN_BYTES else None
 
 
+def has_long_rows(frame: Any) -> bool:
+    """Whether Python reads long rows for the frame, as far as that is known: over Spark Connect it is not."""
+    if is_connect(frame.sparkSession):
+        return False
+    return _LONG_WEIGHT in str(frame._jdf.queryExecution().optimizedPlan().toString())
+
+
 def partition_count(frame: Any) -> int | None:
     """Of how many partitions a classic frame is; None where rows change places on the way, for Spark may decide it
-    then."""
+    then. What is joined without that, by sending a side to everybody, has those of the other side."""
     # A frame is planned once: what was cached since then, only a frame of its own knows.
-    execution = frame.select("*")._jdf.queryExecution()
-    if any(word in node.nodeName() for node in _nodes(execution.executedPlan()) for word in _MOVES_ROWS):
+    plan = frame.select("*")._jdf.queryExecution().executedPlan()
+    if plan.nodeName() == "AdaptiveSparkPlan":
+        plan = plan.executedPlan()
+    while plan is not None and _moves_rows(plan):
+        plan = _which_stays(plan)
+    return None if plan is None else int(plan.execute().getNumPartitions())
+
+
+def _moves_rows(plan: Any) -> bool:
+    """Whether anything of the plan does."""
+    return "Exchange" in plan.nodeName() or any(map(_moves_rows, _children(plan)))
+
+
+def _which_stays(plan: Any) -> Any:
+    """What has as many partitions as the plan itself, of all that is below it; None if that is not known."""
+    if not plan.nodeName().startswith(_KEEPS_PARTITIONS):
         return None
-    return int(execution.toRdd().getNumPartitions())
+    staying = [child for child in _children(plan) if child.nodeName() != "BroadcastExchange"]
+    return staying[0] if len(staying) == 1 else None
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
-    yield plan
+def _children(plan: Any) -> list[Any]:
     children = plan.children()
-    for place in range(children.size()):
-        yield from _nodes(children.apply(place))
+    return [children.apply(place) for place in range(children.size())]
 
 
 def _what_is_read(plan: Any) -> Iterator[Any]:
     """The parts of a plan that nothing is known to be below."""
-    children = plan.children()
-    if not children.size() or plan.nodeName() in _MADE_BY_PYTHON:
+    children = _children(plan)
+    if not children or plan.nodeName() in _MADE_BY_PYTHON:
         yield plan
-        return
-    for place in range(children.size()):
-        yield from _what_is_read(children.apply(place))
+    else:
+        yield from (part for child in children for part in _what_is_read(child))
 
 
 def _bytes_of(plan: Any) -> int:

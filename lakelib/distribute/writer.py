@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from lakelib.distribute.conditions import named
 from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
-from lakelib.distribute.sizes import estimated_bytes, partition_count
+from lakelib.distribute.sizes import estimated_bytes, has_long_rows, partition_count
 from lakelib.distribute.tasks import MESSAGE_DDL, Message, writing_task
 from lakelib.distribute.told import error_told
 from lakelib.model.files import NewFile
@@ -49,16 +49,22 @@ _POSITION = "__lakelib_position"
 
 
 def write_frame(
-    frame: Any, schema: pa.Schema, work: WriteWork, distribution: str, size_bytes: int | None = None
+    frame: Any,
+    schema: pa.Schema,
+    work: WriteWork,
+    distribution: str,
+    size_bytes: int | None = None,
+    long_rows: bool | None = None,
 ) -> WrittenFiles:
-    """Writes the frame's rows, which have that schema, and about so many bytes where that is known better than Spark
-    does. An error leaves no file behind that a task has told of."""
+    """Writes the frame's rows, which have that schema, and about so many bytes, and are long or not, where that is
+    known better than Spark does. An error leaves no file behind that a task has told of."""
+    long_rows = has_long_rows(frame) if long_rows is None else long_rows
     estimate = cache(lambda: estimated_bytes(frame) if size_bytes is None else size_bytes)
     if is_shuffled(work, distribution, estimate) or _has_many_runs(frame, work, distribution):
         frame = _by_bucket(frame, schema, work, estimate())
     elif distribution == "auto" and not work.target.primary_key:
         frame = _by_few_tasks(frame, estimate())
-    return gather(work, _messages_of(frame, schema, work))
+    return gather(work, _messages_of(frame, schema, work, long_rows))
 
 
 def task_work(work: WriteWork) -> WriteWork:
@@ -66,14 +72,14 @@ def task_work(work: WriteWork) -> WriteWork:
     return replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes)
 
 
-def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork) -> list[Message]:
+def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork, long_rows: bool) -> list[Message]:
     """What the tasks tell, in their order. Where rows of an extraordinary length make a batch too large, all is done
     again with batches that are bounded as Spark does it by itself."""
     task = writing_task(task_work(work), schema.names)
     # mapInArrow takes a dot or a backtick in a column's name for something else.
     numbered = frame.toDF(*(f"c{place}" for place in range(len(schema))))
     try:
-        with quick_batches(frame.sparkSession, schema):
+        with quick_batches(frame.sparkSession, schema, long_rows=long_rows):
             rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
     except Exception as error:
         told = error_told(error)

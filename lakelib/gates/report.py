@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from lakelib.gates.failing import counted, key_text, percent
 from lakelib.gates.report_style import STYLE
+from lakelib.model.finding import Before, FailingRows, Finding
 from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
 
 _HEADLINES = {
@@ -26,10 +28,12 @@ _SECTIONS = (
     (Status.PASSED, "Passed"),
 )
 _SEVERITIES = tuple(Severity)
+_NOTHING_FOUND = Finding()
 
 
-def report_html(verdict: Verdict, *, table: str = "", state: str = "") -> str:
-    """The page. Whatever the data holds is shown as text; `table` and the commit's `state` if they are known."""
+def report_html(verdict: Verdict, *, table: str = "", state: str = "", finding: Finding = _NOTHING_FOUND) -> str:
+    """The page. Whatever the data holds is shown as text; `table` and the commit's `state` if they are known, and what
+    else was found out."""
     title = f"{table or 'Commit'}: {_WORDS[verdict.outcome].lower()} by gate {verdict.gate}"
     return "\n".join(
         (
@@ -42,8 +46,8 @@ def report_html(verdict: Verdict, *, table: str = "", state: str = "") -> str:
             f"<style>{STYLE}</style></head>",
             f'<body class="{verdict.outcome.value}"><main>',
             *_header(verdict, table),
-            *_facts(verdict, state),
-            *_sections(verdict),
+            *_facts(verdict, state, finding),
+            *_sections(verdict, finding),
             "</main></body></html>",
             "",
         )
@@ -67,9 +71,10 @@ def _tally(checks: Sequence[CheckResult]) -> Iterator[str]:
     yield f"<div class='tally'><div class='bar' aria-hidden='true'>{parts}</div><p>{words}</p></div>"
 
 
-def _facts(verdict: Verdict, state: str) -> Iterator[str]:
+def _facts(verdict: Verdict, state: str, finding: Finding) -> Iterator[str]:
     base = f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"
     facts = (
+        *_origin(finding),
         ("Gate", f"{_text(verdict.gate)} <small>suite {_text(verdict.suite_hash)}</small>"),
         ("Commit", f"<code>{verdict.commit_id}</code>" + (f" <small>{_text(state)} now</small>" if state else "")),
         ("Judged", f"{verdict.judged_at:%Y-%m-%d %H:%M:%S} UTC"),
@@ -81,7 +86,26 @@ def _facts(verdict: Verdict, state: str) -> Iterator[str]:
     yield "</dl>"
 
 
-def _sections(verdict: Verdict) -> Iterator[str]:
+def _origin(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Of what the rows are, and where they come from."""
+    if finding.partition is not None:
+        yield "Partition", _text(finding.partition)
+    if finding.rows is not None:
+        before = finding.before
+        then = (
+            f" <small>{_text(before.partition)}: {before.rows:,}</small>" if before and before.rows is not None else ""
+        )
+        yield "Rows", f"{finding.rows:,}{then}"
+    if finding.source is not None:
+        files = f" <small>{_text(finding.source_files)}</small>" if finding.source_files else ""
+        yield "Source", f"<code>{_text(finding.source)}</code>{files}"
+    if finding.run is not None:
+        yield "Run", f"<code>{_text(finding.run)}</code>"
+    if finding.engine is not None:
+        yield "Rows made by", _text(finding.engine)
+
+
+def _sections(verdict: Verdict, finding: Finding) -> Iterator[str]:
     """What failed first, the most severe first."""
     for status, title in _SECTIONS:
         chosen = [check for check in verdict.checks if check.status is status]
@@ -89,11 +113,12 @@ def _sections(verdict: Verdict) -> Iterator[str]:
         if chosen:
             yield f"<section class='{status.value}'><h2>{title} <span>{len(chosen)}</span></h2>"
             for check in chosen:
-                yield from _card(check)
+                yield from _card(check, finding)
             yield "</section>"
 
 
-def _card(check: CheckResult) -> Iterator[str]:
+def _card(check: CheckResult, finding: Finding) -> Iterator[str]:
+    rows = finding.failing.get(check.name)
     yield f"<article class='{check.status.value} {check.severity.value}'>"
     yield f"<h3>{_text(check.name)}</h3>"
     yield (
@@ -102,12 +127,41 @@ def _card(check: CheckResult) -> Iterator[str]:
     )
     yield f"<p class='what'><code>{_text(check.expectation)}</code> {_arguments(check.arguments)}</p>"
     yield from _measures(check)
-    if check.sample:
+    yield from _before(check, finding.before)
+    if rows is not None and rows.values:
+        yield from _values(rows)
+    elif check.sample:
         shown = "".join(f"<li><code>{_value(value)}</code></li>" for value in check.sample)
         yield f"<div class='sample'><h4>Values that were not as expected</h4><ul>{shown}</ul></div>"
+    if rows is not None:
+        yield from _keys(rows)
+        yield f"<div class='sample'><h4>Show the rows</h4><pre>{_text(rows.command)}</pre></div>"
     if check.detail:
         yield f"<pre>{_text(check.detail)}</pre>"
     yield "</article>"
+
+
+def _before(check: CheckResult, before: Before | None) -> Iterator[str]:
+    """What the check found in the partition before."""
+    then = None if before is None else before.checks.get(check.name)
+    if before is None or then is None:
+        return
+    found = "could not be carried out" if then.status is Status.ERRORED else counted(then)
+    if then.unexpected_count is None and then.observed is None:
+        found = then.status.value
+    yield f"<p class='measure'><small>{_text(before.partition)}, the partition before: {_text(found)}</small></p>"
+
+
+def _values(rows: FailingRows) -> Iterator[str]:
+    listed = "".join(f"<li><code>{_value(value)}</code> × {count:,}</li>" for value, count in rows.values)
+    of = f"the first {rows.rows:,} rows" if rows.has_more else "all such rows" if rows.rows > 1 else "one row"
+    yield f"<div class='sample'><h4>Values that were not as expected, in {of}</h4><ul>{listed}</ul></div>"
+
+
+def _keys(rows: FailingRows) -> Iterator[str]:
+    if rows.keys:
+        listed = "".join(f"<li><code>{_text(key_text(key))}</code></li>" for key in rows.keys)
+        yield f"<div class='sample'><h4>Such rows</h4><ul>{listed}</ul></div>"
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:
@@ -121,7 +175,7 @@ def _measures(check: CheckResult) -> Iterator[str]:
         share = check.unexpected_count / check.row_count if check.row_count else 0.0
         yield (
             f"<p class='measure'><b>{check.unexpected_count:,}</b> of {check.row_count:,} rows not as expected"
-            f" <small>{_percent(share)}</small></p>"
+            f" <small>{percent(share)}</small></p>"
         )
         if check.unexpected_count:
             yield f"<div class='share' aria-hidden='true'><i style='width:{max(share * 100, 0.5):.2f}%'></i></div>"
@@ -129,15 +183,6 @@ def _measures(check: CheckResult) -> Iterator[str]:
         yield f"<p class='measure'><b>{check.unexpected_count:,}</b> values not as expected</p>"
     if check.observed is not None:
         yield f"<p class='measure'>observed <code>{_value(check.observed)}</code></p>"
-
-
-def _percent(share: float) -> str:
-    """A few rows of many are never shown as none, nor all but a few as all."""
-    if 0 < share < 0.0001:
-        return "less than 0.01 %"
-    if 0.9999 < share < 1:
-        return "more than 99.99 %"
-    return f"{share * 100:.2f} %"
 
 
 def _value(value: Any) -> str:

@@ -1,11 +1,24 @@
 """Frozen values: tags, what retention looks at, and what expiry and vacuum have done."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+_MOST_NAMED = 3
+"""Of what holds snapshots back, by name."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagEnd:
+    """When a tag's time is over: after so long, and once so many of its family are on later snapshots; the next expiry
+    takes it away then. Without any of the two it never is."""
+
+    keep: timedelta | None = None
+    keep_last: int | None = None
+    family: str = ""
+    """Which tags of the table are counted with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +28,12 @@ class Tag:
     name: str
     snapshot_id: int
     created_at: datetime
+    until: datetime | None = None
+    """It stays at least until then; None if no moment was said."""
+    keep_last: int | None = None
+    """It stays while it is among so many of its family's newest."""
+    family: str | None = None
+    """None for a tag that has no end: it stays until somebody deletes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +68,12 @@ class Hold:
     name: str
     """The tag's, the reader's host and process, the commit's id."""
     snapshot_id: int
+    since: datetime | None = None
+    """None where nobody knows."""
+    until: datetime | None = None
+    """None where no moment was said."""
+    has_end: bool = True
+    """Whether it goes by itself some day."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -60,6 +85,14 @@ class HeldSnapshot:
 
     id: int
     hold: Hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A hold, and the snapshots that would expire without it."""
+
+    hold: Hold
+    snapshots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +125,65 @@ class ExpireResult:
     size_bytes: int
     oldest_id: int | None
     """The oldest snapshot that is left."""
+    tags: tuple[str, ...] = ()
+    """Those whose time was over, and that are gone."""
+
+    @property
+    def holdings(self) -> tuple[Holding, ...]:
+        """What holds snapshots back, in the order of the oldest that each does."""
+        held: dict[Hold, list[int]] = {}
+        for each in self.kept_back:
+            held.setdefault(each.hold, []).append(each.id)
+        return tuple(Holding(hold=hold, snapshots=tuple(ids)) for hold, ids in held.items())
 
     def __repr__(self) -> str:
         return "\n  ".join((f"<ExpireResult of {self.table}{_dry(self.dry_run)}", *self._lines())) + ">"
 
     def _lines(self) -> Iterator[str]:
-        snapshots = _count(len(self.snapshots), "snapshot") + _span(self.snapshots)
-        yield f"expired: {snapshots}, {_count(self.commits, 'commit')}"
+        yield f"expired: {_counted(self.snapshots)}, {_count(self.commits, 'commit')}, {_count(len(self.tags), 'tag')}"
         yield f"to be deleted: {_count(self.files, 'file')}, {readable_bytes(self.size_bytes)}"
-        holds: dict[str, list[int]] = {}
-        for held in self.kept_back:
-            holds.setdefault(str(held.hold), []).append(held.id)
-        for hold, ids in holds.items():
-            yield f"kept back by {hold}: {_count(len(ids), 'snapshot')}{_span(tuple(ids))}"
+        for line in describe_holdings(self.holdings):
+            yield f"kept back by {line}"
         if self.oldest_id is not None:
             yield f"the oldest snapshot that is left is {self.oldest_id}"
+
+
+def describe_holdings(holdings: Sequence[Holding]) -> Iterator[str]:
+    """A line each; where many of a kind hold snapshots back, one for all of them."""
+    kinds: dict[tuple[str, bool], list[Holding]] = {}
+    for each in holdings:
+        kinds.setdefault((each.hold.kind, each.hold.has_end), []).append(each)
+    for alike in kinds.values():
+        if len(alike) > _MOST_NAMED:
+            yield _described_together(alike)
+        else:
+            yield from map(_described, alike)
+
+
+def _described(holding: Holding) -> str:
+    hold = holding.hold
+    told = ", ".join(_moments(hold))
+    return f"{hold}{f' ({told})' if told else ''}: {_counted(holding.snapshots)}"
+
+
+def _moments(hold: Hold) -> Iterator[str]:
+    if hold.since is not None:
+        yield f"since {hold.since:%Y-%m-%d}"
+    if hold.until is not None:
+        yield f"until {hold.until:%Y-%m-%d}"
+    if not hold.has_end:
+        yield "for ever"
+
+
+def _described_together(alike: Sequence[Holding]) -> str:
+    oldest = alike[0].hold
+    told = ", ".join((f"the first is {oldest.name}", *_moments(oldest)))
+    ids = tuple(sorted(snapshot for each in alike for snapshot in each.snapshots))
+    return f"{_count(len(alike), oldest.kind)} ({told}): {_counted(ids)}"
+
+
+def _counted(ids: tuple[int, ...]) -> str:
+    return _count(len(ids), "snapshot") + _span(ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.rights import require_right
-from lakelib.errors import ConflictError, ExpiredError, InvalidInputError
+from lakelib.errors import ConflictError, ExpiredError, InvalidInputError, RejectedError
 from lakelib.model.commit import (
     Busy,
     CommitOutcome,
@@ -80,6 +80,8 @@ class Work:
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
     right: Right = Right.WRITE
+    brings_rows: bool = True
+    """Whether there is something for a gate to judge."""
 
 
 def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
@@ -97,8 +99,9 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     patience = Patience(f"Writing to {handle.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
         table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
-        _check_may_write(runtime, work, request.judging is not None)
+        _check_may_write(runtime, work.right, request.judging is not None)
         check_gate(table, request)
+        _check_fits(table, request, request.judging)
         try:
             proposal = work.prepare(table)
         except ExpiredError:
@@ -127,13 +130,11 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
         done = None if course.is_from_memory else find_done(runtime, table, request)  # publishing finds it as well
         if done is not None:
             return done
-        judging = gate_of(runtime, table, request)
-        _check_may_write(runtime, work, judging is not None)
-        if judging is not None:
-            check_suite(judging.suite)
         try:
+            judging = check_publishable(runtime, table, request) if work.brings_rows else None
+            _check_may_write(runtime, work.right, judging is not None)
             proposal = work.prepare(table)
-        except InvalidInputError:
+        except (InvalidInputError, RejectedError):
             if not course.is_from_memory:
                 raise
             continue
@@ -147,11 +148,31 @@ def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: 
             return snapshot
 
 
-def _check_may_write(runtime: Runtime, work: Work, is_judged: bool) -> None:
+def check_writable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> None:
+    """Raises, before anything is read or written, for a write of rows that could not be published: a user without the
+    right, a gate that is not the table's, a suite that does not fit."""
+    judging = check_publishable(runtime, table, request)
+    _check_may_write(runtime, Right.WRITE, judging is not None)
+
+
+def check_publishable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Judging | None:
+    """How rows are judged. Raises for a gate that could let none of them through, whatever they are."""
+    judging = gate_of(runtime, table, request)
+    _check_fits(table, request, judging)
+    return judging
+
+
+def _check_fits(table: TableInfo, request: WriteRequest, judging: Judging | None) -> None:
+    """Raises InvalidInputError for a suite that looks at other columns than the rows will have."""
+    if judging is not None:  # rows may bring columns
+        check_suite(judging.suite, None if request.merge_schema else table.schema.columns)
+
+
+def _check_may_write(runtime: Runtime, right: Right, is_judged: bool) -> None:
     """Raises InvalidInputError before files are written that the catalog would not take."""
     if is_judged:
         require_right(runtime.catalog, Right.JUDGE)
-    require_right(runtime.catalog, work.right)
+    require_right(runtime.catalog, right)
     runtime.ownership.confirm()
 
 

@@ -38,7 +38,8 @@ def evolve(
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
         return propose(table, CommitKind.EVOLVE, request, written)
 
-    return publish_work(runtime, handle, request, Work(prepare=prepare, redo=schema_again(True), right=Right.OWN))
+    work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
+    return publish_work(runtime, handle, request, work)
 
 
 def _change(

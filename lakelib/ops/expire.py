@@ -1,12 +1,12 @@
 """Use case: a table forgets its past.
 
-Step by step: commits that have waited for too long can no longer be published; leases that have run out go; of the
-snapshots, those that count and age let go and that nothing holds expire; the files that no commit and no snapshot needs
-any more enter the queue. A vacuum deletes them once their grace is over.
+Step by step: commits that have waited for too long can no longer be published; tags whose time is over and leases that
+have run out go; of the snapshots, those that count and age let go and that nothing holds expire; the files that no
+commit and no snapshot needs any more enter the queue. A vacuum deletes them once their grace is over.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from lakelib.catalog import retention
 from lakelib.catalog.rights import require_right
@@ -23,6 +23,8 @@ DEFAULT_OLDER_THAN = timedelta(days=7)
 DEFAULT_STAGED_OLDER_THAN = timedelta(days=7)
 DEFAULT_GRACE = timedelta(hours=1)
 
+_MOST_KEPT = 2**31 - 1
+
 
 def parse_rules(
     keep_last: int | None, older_than: timedelta | None, staged_older_than: timedelta | None
@@ -31,15 +33,21 @@ def parse_rules(
     InvalidInputError."""
     if keep_last is None and older_than is None:
         keep_last, older_than = DEFAULT_KEEP_LAST, DEFAULT_OLDER_THAN
-    if keep_last is not None and (not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1):
-        raise InvalidInputError(
-            f"keep_last is {keep_last!r}.",
-            kind="invalid_retention",
-            remedy="Give a number from 1: the head always stays.",
-        )
+    check_count("keep_last", keep_last)
     check_length("older_than", older_than)
     check_length("staged_older_than", staged_older_than)
     return RetentionRules(keep_last=keep_last, older_than=older_than, staged_older_than=staged_older_than)
+
+
+def check_count(name: str, count: int | None) -> None:
+    """Raises InvalidInputError for what is no number of things of which one stays at least."""
+    if count is None or (isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= _MOST_KEPT):
+        return
+    raise InvalidInputError(
+        f"{name} is {count!r}.",
+        kind="invalid_retention",
+        remedy=f"Give a number from 1 to {_MOST_KEPT:,}: the newest always stays.",
+    )
 
 
 def check_length(name: str, length: timedelta | None) -> None:
@@ -62,6 +70,7 @@ def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: tim
     commits = 0
     if rules.staged_older_than is not None:
         commits = retention.expire_commits(catalog, table.id, now - rules.staged_older_than)
+    tags = retention.expire_tags(catalog, table.id)
     leases = retention.drop_spent_leases(catalog, table.id)
     past = retention.load_past(catalog, table.id)
     chosen = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, now)
@@ -70,7 +79,7 @@ def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: tim
     held = chosen.held
     if len(expired) < len(chosen.expired):
         held = _held_meanwhile(runtime, table, rules, chosen, expired)
-    return _result(table, past, expired, held, commits, leases, queued)
+    return _result(table, past, expired, held, commits, tags, leases, queued)
 
 
 def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: timedelta) -> ExpireResult:
@@ -88,15 +97,21 @@ def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: ti
         [commit.id for commit in stale],
         lambda added, removed: is_needed(kept, added, removed),
     )
+    tags = retention.list_ended_tags(runtime.catalog, table.id)
     leases = retention.count_spent_leases(runtime.catalog, table.id)
-    result = _result(table, past, list(chosen.expired), chosen.held, len(stale), leases, measured)
+    result = _result(table, past, list(chosen.expired), chosen.held, len(stale), tags, leases, measured)
     return replace(result, dry_run=True)
 
 
 def _holds(past: retention.Past, commits: tuple[OpenCommit, ...]) -> tuple[Hold, ...]:
     """A commit holds its base and what came after it, if publishing compares it with that."""
     return past.holds + tuple(
-        Hold(kind=f"{commit.state} commit", name=str(commit.id), snapshot_id=commit.base_snapshot_id)
+        Hold(
+            kind=f"{commit.state} commit",
+            name=str(commit.id),
+            snapshot_id=commit.base_snapshot_id,
+            since=commit.since.astimezone(UTC),
+        )
         for commit in commits
         if commit.holds_past
     )
@@ -118,6 +133,7 @@ def _result(
     expired: list[int],
     held: tuple[HeldSnapshot, ...],
     commits: int,
+    tags: list[str],
     leases: int,
     queued: retention.QueuedFiles,
 ) -> ExpireResult:
@@ -128,6 +144,7 @@ def _result(
         snapshots=tuple(expired),
         kept_back=held,
         commits=commits,
+        tags=tuple(tags),
         leases=leases,
         files=queued.files,
         size_bytes=queued.size_bytes,

@@ -9,7 +9,8 @@ from os import PathLike
 from uuid import UUID
 
 from lakelib.catalog import gates, tables
-from lakelib.errors import InvalidInputError, NotFoundError, RetryableError
+from lakelib.errors import InvalidInputError, NotFoundError, RejectedError, RetryableError
+from lakelib.model.commit import Refusal
 from lakelib.model.gate import GateRequirement, RegisteredSuite, RequiredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
@@ -139,9 +140,12 @@ def require_by_option(runtime: Runtime, table: TableInfo, name: str) -> None:
 
 def gate_of(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Judging | None:
     """How a write is judged: by the gate that it brings, else by the suite that the table requires, as it was
-    registered. Raises as `check_gate` does."""
+    registered. Raises as `check_gate` does, and RejectedError where what the table requires is known by its name alone,
+    and the write brings no suite of that name."""
     check_gate(table, request)
     required = table.required_suite
+    if required is None:
+        _check_named(table, request.judging)
     if request.judging is not None or required is None:
         return request.judging
     suite = gates.find_suite(runtime.catalog, required.name, required.hash)
@@ -173,6 +177,19 @@ def check_gate(table: TableInfo, request: WriteRequest) -> None:
         kind="gate_differs",
         remedy="Leave gate out: the required suite judges by itself. If this one is to be required from now on:"
         " table.require_gate(…).",
+    )
+
+
+def _check_named(table: TableInfo, judging: Judging | None) -> None:
+    name = table.options.required_gate
+    if not name or (judging is not None and judging.suite.name == name):
+        return
+    brought = "no suite" if judging is None else f"gate {judging.suite.name!r}"
+    raise RejectedError(
+        f"Table {table.full_name} requires the gate {name!r} by its name alone, and the write brings {brought}.",
+        kind=Refusal.VERDICT_MISSING.value,
+        remedy="Say its suite: gate=PATH, in jobs --gate PATH. Or have the table require it, registered: then writes"
+        f" are judged by it without (`lake gate register`, `lake gate require {table.full_name} {name}`).",
     )
 
 

@@ -85,6 +85,19 @@ def check_not_appended(
         )
 
 
+def check_not_older(runtime: Runtime, table: TableInfo, spec: TableSpec, partition: str) -> None:
+    """Raises InvalidInputError for a full copy that is older than the one in the table: it would take its place."""
+    newest = commits.find_newest_copy(runtime.catalog, table.id) if spec.is_dated_copy else None
+    if newest is None or not spec.has_key(newest[1]) or partition >= newest[1]:
+        return
+    snapshot_id, key = newest
+    raise InvalidInputError(
+        f"{table.full_name} holds the full copy of {key}, snapshot {snapshot_id}; that of {partition} is older.",
+        kind="older_copy",
+        remedy=f"Leave it out. If the table is to hold its rows all the same, ingest {key} again from such files.",
+    )
+
+
 def stage_partition(
     runtime: Runtime, handle: TableInfo, spec: TableSpec, key: str, rows: Any, request: WriteRequest
 ) -> UUID:
@@ -94,6 +107,7 @@ def stage_partition(
     where the spec or an overwrite of the partition refuses it, before anything is staged.
     """
     table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    check_not_older(runtime, table, spec, key)
     target = _target(table, spec.partition_value(key))
     if spec.write.mode == "append" and request.idempotency_key is not None:
         commits.overtake_appends(runtime.catalog, table, request.idempotency_key, key)

@@ -16,6 +16,7 @@ from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.alter import set_options
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
+from lakelib.ops.engine import check_engine
 from lakelib.ops.evolve import evolve
 from lakelib.ops.gates import changed_all_the_time, check_requirable, register
 from lakelib.ops.request import WriteRequest
@@ -53,9 +54,11 @@ def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
     """The table, made if it is not there, and its gate.
 
     With the spec's `write.merge_schema` nullable columns are added and types widened; any other difference is an
-    InvalidInputError that names them all. Of runs at once that read different versions of the gate's file, the one that
-    has read it last decides: what is required is looked at before the file, and replaced only if it is still that.
+    InvalidInputError that names them all, and so is an engine that cannot do the spec's work. Of runs at once that read
+    different versions of the gate's file, the one that has read it last decides: what is required is looked at before
+    the file, and replaced only if it is still that.
     """
+    check_engine(runtime, spec)
     for _ in range(_MOST_TRIES):
         seen = tables.find_table(runtime.catalog, spec.namespace, spec.name)
         suite = spec.suite()

@@ -8,7 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest
+from lakelib.rows.unite import TargetColumns
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
@@ -94,6 +96,19 @@ def open_source(data: Any) -> RowSource:
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         data = _from_interface(data)
     return _with_columns(ArrowSource(schema=data.schema, data=data))
+
+
+def target_columns(table: TableInfo, request: WriteRequest) -> TargetColumns:
+    """What the table asks of each file whose rows it is to take."""
+    roles = (*table.primary_key, *table.partition_by, *table.sequence_by)
+    needed = (*roles, *(column for column in table.schema.columns if not column.nullable))
+    return TargetColumns(
+        columns=table.schema.columns,
+        roles=frozenset(column.name.casefold() for column in needed),
+        fixed=frozenset(column.name.casefold() for column in (*table.primary_key, *table.partition_by)),
+        explicit_cast=request.explicit_cast,
+        merge_schema=request.merge_schema,
+    )
 
 
 def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:

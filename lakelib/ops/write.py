@@ -42,12 +42,8 @@ def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:
     def prepare(table: TableInfo) -> Proposal:
-        if kind is CommitKind.UPSERT and not table.primary_key_ids:
-            raise InvalidInputError(
-                f"Table {table.full_name} has no primary key to upsert by.",
-                kind="no_primary_key",
-                remedy="Use append, or create the table with a primary_key.",
-            )
+        if kind is CommitKind.UPSERT:
+            check_keyed(table)
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
         return propose(table, kind, request, written)
 
@@ -58,6 +54,16 @@ def _is_small(source: RowSource, request: WriteRequest) -> bool:
     """Whether writing the rows twice costs nothing. What asks the catalog before it writes, anyway, is left out."""
     asks = request.judging or request.merge_schema or request.made_from is not None
     return not asks and source.rereadable and 0 < source.size_bytes <= _SMALL_BYTES
+
+
+def check_keyed(table: TableInfo) -> None:
+    """Raises InvalidInputError for a table that takes no upserts."""
+    if not table.primary_key_ids:
+        raise InvalidInputError(
+            f"Table {table.full_name} has no primary key to upsert by.",
+            kind="no_primary_key",
+            remedy="Use append, or create the table with a primary_key.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,8 @@ def _let_go(snapshots: Sequence[KeptSnapshot], rules: RetentionRules, now: datet
 
 
 class _Holds:
-    """Which hold a snapshot has, if any. A tag is named before a lease, and a lease before a commit."""
+    """Which hold a snapshot has, if any. A tag without an end is named before one that has one, a tag before a lease,
+    and a lease before a commit."""
 
     def __init__(self, holds: Iterable[Hold]) -> None:
         self._of_one: dict[int, Hold] = {}
@@ -64,7 +65,7 @@ class _Holds:
         for hold in holds:
             if hold.kind not in _FROM_BASE_ON:
                 known = self._of_one.get(hold.snapshot_id)
-                if known is None or hold.kind == "tag" != known.kind:
+                if known is None or _weight(hold) > _weight(known):
                     self._of_one[hold.snapshot_id] = hold
             elif self._from_base is None or hold.snapshot_id < self._from_base.snapshot_id:
                 self._from_base = hold
@@ -74,6 +75,10 @@ class _Holds:
         if found is None and self._from_base is not None and self._from_base.snapshot_id <= snapshot_id:
             return self._from_base
         return found
+
+
+def _weight(hold: Hold) -> tuple[bool, bool]:
+    return hold.kind == "tag", not hold.has_end
 
 
 def is_needed(kept_ids: Sequence[int], added_snapshot: int, removed_snapshot: int) -> bool:

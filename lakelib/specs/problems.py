@@ -32,14 +32,19 @@ class Problem:
 
 
 def spec_error(yaml: YamlText, problems: Sequence[Problem]) -> InvalidInputError:
-    """One error that tells of all problems, in the order of their lines."""
-    ordered = sorted(problems, key=lambda problem: yaml.line_of(problem.place))
-    lines = (
-        f"{yaml.where(problem.place)}, {_named(problem.place)}: found {problem.found}; expected {problem.expected}."
-        for problem in ordered
-    )
+    """One error that tells of all problems."""
     return InvalidInputError(
-        "\n".join(lines), kind="invalid_spec", remedy="Correct the file; docs/specs.md has the fields."
+        "\n".join(describe_problems(yaml, problems)),
+        kind="invalid_spec",
+        remedy="Correct the file; docs/specs.md has the fields.",
+    )
+
+
+def describe_problems(yaml: YamlText, problems: Sequence[Problem]) -> tuple[str, ...]:
+    """A line each, in the order of their lines."""
+    return tuple(
+        f"{yaml.where(problem.place)}, {_named(problem.place)}: found {problem.found}; expected {problem.expected}."
+        for problem in sorted(problems, key=lambda problem: yaml.line_of(problem.place))
     )
 
 

@@ -10,6 +10,7 @@ from lakelib.model.options import parse_options
 from lakelib.specs.cron import parse_cron
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.problems import Problem, shown
+from lakelib.specs.table_fields import FOREVER
 from lakelib.specs.templates import PARTITION_PLACE, plain_folder
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def _partition(spec: "TableSpec") -> Iterator[Problem]:
     if every == "none":
         yield from _whole(spec)
     elif column is None:
-        yield Problem(
-            place=("partition", "column"), found="nothing", expected=f"a column that holds the {every}, or every: none"
-        )
+        yield from _dated_copy(spec)
     elif column.casefold() not in [name.casefold() for name in spec.partition_by]:
         named = ", ".join(spec.partition_by) or "which is empty"
         yield Problem(
@@ -81,6 +80,18 @@ def _whole(spec: "TableSpec") -> Iterator[Problem]:
         yield Problem(place=("partition", "every"), found=found, expected="day, hour or month")
     if spec.partition.strict:
         yield Problem(place=("partition", "strict"), found="true", expected="a partition.column for it")
+
+
+def _dated_copy(spec: "TableSpec") -> Iterator[Problem]:
+    """Runs that say of which day they are fill a table that does not: each puts a full copy in place of the last."""
+    every = spec.partition.every
+    if spec.write.mode != "overwrite" or spec.write.partitions != "all":
+        yield Problem(
+            place=("partition", "column"),
+            found="nothing",
+            expected=f"a column that holds the {every}, or every: none, or, where each {every} brings a full copy,"
+            " write: {mode: overwrite, partitions: all}",
+        )
 
 
 def _strict(spec: "TableSpec") -> Iterator[Problem]:
@@ -226,9 +237,23 @@ def _tag(spec: "TableSpec") -> Iterator[Problem]:
     if tag is None:
         return
     places = ["{snapshot}"] if spec.partition.every == "none" else ["{partition}", "{snapshot}"]
-    if not any(place in tag for place in places):
+    if not any(place in tag.name for place in places):
+        expected = f"{' or '.join(places)} in it, for tags are never moved"
+        yield Problem(place=("publish", "tag"), found=repr(tag.name), expected=expected)
+    if tag.keep == FOREVER and tag.keep_last is not None:
         yield Problem(
-            place=("publish", "tag"), found=repr(tag), expected=f"{' or '.join(places)} in it, for tags are never moved"
+            place=("publish", "tag", "keep_last"), found=f"{tag.keep_last} beside keep: forever", expected="one of them"
+        )
+
+
+def find_warnings(spec: "TableSpec") -> Iterator[Problem]:
+    """What is allowed, and perhaps not meant."""
+    tag = spec.publish.tag
+    if tag is not None and not tag.has_end and tag.keep != FOREVER and spec.maintenance.expire is not None:
+        yield Problem(
+            place=("publish", "tag"),
+            found=f"{tag.name!r} without an end: each run's snapshot is kept for ever, and expiry frees nothing",
+            expected="keep, such as 90d, or keep_last beside name, or keep: forever",
         )
 
 
@@ -245,7 +270,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("columns", "primary_key", "partition_by", "sequence_by"), _column_names),
     (("primary_key", "buckets", "sequence_by"), _keyed),
     (("primary_key", "write"), _upsert),
-    (("columns", "partition_by", "partition"), _partition),
+    (("columns", "partition_by", "partition", "write"), _partition),
     (("partition", "write"), _strict),
     (("options",), _options),
     (("source", "transform", "reads", "write"), _rows),

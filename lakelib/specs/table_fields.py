@@ -19,18 +19,21 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from lakelib.model.options import MIB
 from lakelib.model.table import MAX_DEPTH
 from lakelib.specs import durations
 from lakelib.specs.cron import parse_cron
 from lakelib.specs.ddl import parse_columns
 from lakelib.specs.partition_keys import Step
-from lakelib.specs.templates import check_places, check_variables
+from lakelib.specs.templates import check_path_places, check_places, check_variables
 
 _NAME_PART = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}"
 TABLE_PATTERN = rf"^{_NAME_PART}\.{_NAME_PART}$"
 _VIEW_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 SOURCE_VIEW = "source"
 TAG_PLACES = ("partition", "snapshot")
+FOREVER = "forever"
+MOST_KEPT = 2**31 - 1
 
 
 class Part(BaseModel):
@@ -135,9 +138,11 @@ Buckets = Annotated[
     BeforeValidator(_buckets),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
 ]
+Engine = Literal["spark", "local", "auto"]
 WhenEmpty = Literal["fail", "skip", "publish"]
 CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]
+PathText = Annotated[WithVariables, AfterValidator(_checked(check_path_places))]
 
 
 def _texts(value: Any) -> Any:
@@ -170,7 +175,7 @@ def _without_environment(options: dict[str, str]) -> dict[str, str]:
 class Arrival(Part):
     """When a partition of the source is complete, and how long to wait for that."""
 
-    marker: Annotated[str, AfterValidator(_marker)] | None = Field(
+    marker: Annotated[str, AfterValidator(_marker), AfterValidator(_checked(check_path_places))] | None = Field(
         default="_READY",
         description="A file that says that the others are complete: its name, beside them, or a whole path, in which"
         " {partition} and ${NAME} are filled in. null: one file that matches is enough.",
@@ -185,7 +190,7 @@ class Source(Part):
     format: Text = Field(
         default="parquet", description="parquet, csv, json (one object a line), or another format of Spark's."
     )
-    path: WithVariables = Field(
+    path: PathText = Field(
         description="Files, a folder that ends with a slash, or a pattern of either. {partition} is the key of the"
         " run's partition; ${NAME} is a variable of the environment that the work runs in: LANDING, LAKE_VAR_…, or one"
         " that LAKE_SPEC_VARIABLES lists.",
@@ -234,7 +239,8 @@ class Partition(Part):
 
     column: Text | None = Field(
         default=None,
-        description="The partition column that holds the key. Rows that lack the column get the run's key.",
+        description="The partition column that holds the key. Rows that lack the column get the run's key. null beside"
+        " every: day: each day brings a full copy, which an overwrite of partitions: all puts in place of the last.",
     )
     every: Step = Field(default="none", description="How far apart the keys are. none: the table has the one key all.")
     strict: bool = Field(
@@ -304,13 +310,66 @@ _MARK_DONE_SCHEMA = {
 }
 
 
+def _keep(value: Any) -> Any:
+    if value is None or value == FOREVER:
+        return value
+    try:
+        return _longer_than_nothing(_duration(value))
+    except ValueError as error:
+        raise ValueError(f"{error}, or {FOREVER}") from None
+
+
+def _keep_text(keep: timedelta | str | None) -> str | None:
+    return durations.format_duration(keep) if isinstance(keep, timedelta) else keep
+
+
+Keep = Annotated[
+    timedelta | Literal["forever"] | None,
+    BeforeValidator(_keep),
+    PlainSerializer(_keep_text),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": durations.PATTERN}, {"const": FOREVER}, {"type": "null"}]}),
+]
+
+
+def _tag_name(text: str) -> None:
+    check_places(text, TAG_PLACES)
+
+
+class TagRule(Part):
+    """The tag of a run's snapshot, and how long it stays."""
+
+    name: Annotated[str, AfterValidator(_checked(_tag_name))] = Field(
+        description="Its name; {partition} is the run's key, {snapshot} the snapshot's id.",
+        examples=["dt-{partition}-{snapshot}"],
+    )
+    keep: Keep = Field(
+        default=None,
+        description="How long it stays at least, such as 90d; an expiry takes it away then. forever: until somebody"
+        " deletes it.",
+    )
+    keep_last: Annotated[int, Field(ge=1, le=MOST_KEPT)] | None = Field(
+        default=None, description="So many of the tags of the table's runs stay, however old: the newest."
+    )
+
+    @property
+    def has_end(self) -> bool:
+        return isinstance(self.keep, timedelta) or self.keep_last is not None
+
+
+def _tag_rule(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    _tag_name(value)
+    return {"name": value}
+
+
 class Publish(Part):
     """What follows once a partition's commit is published."""
 
-    tag: Annotated[str, AfterValidator(_checked(lambda text: check_places(text, TAG_PLACES)))] | None = Field(
+    tag: Annotated[TagRule | None, BeforeValidator(_tag_rule, json_schema_input_type=str | TagRule | None)] = Field(
         default=None,
-        description="The name of a tag for the new snapshot. {partition} is the run's key, {snapshot} the snapshot's"
-        " id.",
+        description="A tag for the new snapshot: its name, with {partition} and {snapshot} filled in, or name, keep and"
+        " keep_last. What is only a name pins each run's snapshot for ever.",
     )
     mark_done: Annotated[
         tuple[Annotated[MarkDone, BeforeValidator(_mark_done), WithJsonSchema(_MARK_DONE_SCHEMA)], ...],
@@ -368,6 +427,20 @@ class Spark(Part):
         default={}, description="Spark's own settings, such as spark.executor.memory: 4g."
     )
     timeout: SomeDuration = Field(default=timedelta(hours=2), description="How long one Spark application may take.")
+
+
+class Local(Part):
+    """What the work may take in this process, where it runs without Spark."""
+
+    most_source_bytes: Annotated[int, Field(ge=1)] = Field(
+        default=128 * MIB,
+        description="With engine: auto, so many bytes of files are read at most, of the source and of the tables that"
+        " the transform reads; what is larger is for Spark.",
+    )
+    memory_bytes: Annotated[int, Field(ge=64 * MIB)] = Field(
+        default=1024 * MIB,
+        description="The memory that a transform may take; what does not fit is laid down in temporary files.",
+    )
 
 
 class Retries(Part):

@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from lakelib.errors import InvalidInputError, LakeError
+from lakelib.model.maintenance import TagEnd
 from lakelib.specs.ddl import NamedColumn, parse_columns
 from lakelib.specs.folder_checks import find_problems_between
 from lakelib.specs.partition_keys import (
@@ -26,12 +27,14 @@ from lakelib.specs.partition_keys import (
     parse_partition,
     partition_keys,
 )
-from lakelib.specs.problems import Problem, problems_of, shown, spec_error
+from lakelib.specs.problems import Problem, describe_problems, problems_of, shown, spec_error
 from lakelib.specs.suite import Suite, load_suite
-from lakelib.specs.table_checks import find_problems
+from lakelib.specs.table_checks import find_problems, find_warnings
 from lakelib.specs.table_fields import (
     Buckets,
     Ddl,
+    Engine,
+    Local,
     Maintenance,
     Names,
     Options,
@@ -52,10 +55,25 @@ from lakelib.specs.table_fields import (
 from lakelib.specs.templates import fill_places, fill_variables, plain_folder
 from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
 
+_TAG_FAMILY = "runs"
+"""One for all runs of a table: the tags of a name that a spec does not give any more count, too."""
 _ENDINGS = (".yaml", ".yml")
 _MAKES_NO_ROWS: Mapping[str, Any] = {
     **dict.fromkeys(
-        ("description", "options", "gate", "schedule", "publish", "review", "maintenance", "spark", "retries"), True
+        (
+            "description",
+            "options",
+            "gate",
+            "schedule",
+            "publish",
+            "review",
+            "maintenance",
+            "engine",
+            "local",
+            "spark",
+            "retries",
+        ),
+        True,
     ),
     "source": {"arrival": True},
     "write": {"when_empty": True},
@@ -102,11 +120,18 @@ class TableSpec(Part):
     publish: Publish = Field(default=Publish(), description="What follows once a commit is published.")
     review: Review = Field(default=Review(), description="What becomes of a commit that its gate rejected.")
     maintenance: Maintenance = Field(default=Maintenance(), description="What the maintenance runs do with the table.")
-    spark: Spark = Field(default=Spark(), description="Where the work runs.")
+    engine: Engine = Field(
+        default="spark",
+        description="What reads, transforms and judges: spark; local, the process of the job itself, for small days;"
+        " auto, local where the source is small and nothing takes Spark.",
+    )
+    local: Local = Field(default=Local(), description="The bounds of the work without Spark.")
+    spark: Spark = Field(default=Spark(), description="Where Spark runs.")
     retries: Retries = Field(default=Retries(), description="What follows when a task fails for want of a service.")
 
     _path: Path = PrivateAttr(default=Path())
     _hash: str = PrivateAttr(default="")
+    _warnings: tuple[str, ...] = PrivateAttr(default=())
 
     def model_post_init(self, context: Path | None) -> None:
         """`context` is the file."""
@@ -167,6 +192,14 @@ class TableSpec(Part):
             raise InvalidInputError(f"{self.table}: {error.message}", kind=error.kind, remedy=error.remedy) from None
         return key
 
+    def has_key(self, key: str) -> bool:
+        """Whether the key is one of this table's."""
+        try:
+            parse_partition(self.partition.every, key)
+        except InvalidInputError:
+            return False
+        return True
+
     def key_of(self, moment: date | datetime) -> str:
         """The key of the partition that a moment lies in: "2026-11-18"."""
         return format_partition(self.partition.every, moment)
@@ -177,10 +210,15 @@ class TableSpec(Part):
         value = next((value for name, value in values.items() if name.casefold() == named), None)
         return key_of_value(self.partition.every, value)
 
+    @property
+    def is_dated_copy(self) -> bool:
+        """Whether each run puts a full copy, as of its partition's step, in place of all that is in the table."""
+        return self.partition.every != "none" and self.partition.column is None
+
     def partition_value(self, key: str) -> dict[str, str]:
         """What a partition's rows have in the key's column, as text; nothing for a table that is not cut by time."""
         column = self.partition.column
-        if column is None or self.check_key(key) == WHOLE:
+        if self.check_key(key) == WHOLE or column is None:
             return {}
         known = {named.name.casefold(): named for named in self.named_columns}
         return {column: column_value(self.partition.every, key, known[column.casefold()].type)}
@@ -202,7 +240,21 @@ class TableSpec(Part):
     def tag_name(self, key: str, snapshot_id: int) -> str | None:
         """The tag that the spec wants for a snapshot; None for none."""
         tag = self.publish.tag
-        return None if tag is None else fill_places(tag, {"partition": key, "snapshot": snapshot_id})
+        return None if tag is None else fill_places(tag.name, {"partition": key, "snapshot": snapshot_id})
+
+    @property
+    def tag_end(self) -> TagEnd:
+        """How long the tags of runs stay."""
+        tag = self.publish.tag
+        if tag is None or not tag.has_end:
+            return TagEnd()
+        keep = tag.keep if isinstance(tag.keep, timedelta) else None
+        return TagEnd(keep=keep, keep_last=tag.keep_last, family=_TAG_FAMILY)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed, and perhaps not meant; each names file, line and field."""
+        return self._warnings
 
     @property
     def _source(self) -> Source:
@@ -235,10 +287,11 @@ class SpecFolder:
     """What is wrong, by file."""
 
 
-def load_spec(path: str | PathLike[str]) -> TableSpec:
-    """The spec of a file. Raises NotFoundError if there is none, InvalidInputError with all that is wrong with it."""
+def load_spec(path: str | PathLike[str], *, with_gate: bool = True) -> TableSpec:
+    """The spec of a file. Raises NotFoundError if there is none, InvalidInputError with all that is wrong with it, or
+    with the suite of its gate, unless that is to be left aside."""
     file = Path(path).absolute()
-    return _load(load_yaml(file), file)
+    return _load(load_yaml(file), file, with_gate=with_gate)
 
 
 def parse_spec(content: str, path: str | PathLike[str]) -> TableSpec:
@@ -252,7 +305,7 @@ def find_specs(folder: str | PathLike[str]) -> tuple[Path, ...]:
     return tuple(sorted(file for file in Path(folder).absolute().iterdir() if file.suffix in _ENDINGS))
 
 
-def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
+def scan_specs(folder: str | PathLike[str], *, with_gates: bool = True) -> SpecFolder:
     """All specs of a folder; one that is wrong does not keep the others from being read. Where specs do not go together
     (two of one table, or of one DAG id; a cycle of `schedule.after`), each of them is wrong."""
     files = find_specs(folder)
@@ -260,7 +313,7 @@ def scan_specs(folder: str | PathLike[str]) -> SpecFolder:
     errors: dict[Path, LakeError] = {}
     for file in files:
         try:
-            specs[file] = load_spec(file)
+            specs[file] = load_spec(file, with_gate=with_gates)
         except LakeError as error:
             errors[file] = error
     right, known = tuple(specs.values()), _known_tables(specs.values(), errors)
@@ -297,7 +350,7 @@ def load_specs(folder: str | PathLike[str]) -> tuple[TableSpec, ...]:
     return found.specs
 
 
-def _load(yaml: YamlText, file: Path) -> TableSpec:
+def _load(yaml: YamlText, file: Path, *, with_gate: bool = True) -> TableSpec:
     if not isinstance(yaml.values, dict):
         raise spec_error(
             yaml, [Problem(place=(), found=shown(yaml.values), expected="fields such as table: shop.orders")]
@@ -309,7 +362,9 @@ def _load(yaml: YamlText, file: Path) -> TableSpec:
         problems = [*problems_of(error, TableSpec), *_further_problems(yaml.values, file, error)]
     if problems:
         raise spec_error(yaml, problems)
-    spec.suite()
+    if with_gate:
+        spec.suite()
+    spec._warnings = describe_problems(yaml, list(find_warnings(spec)))
     return spec
 
 

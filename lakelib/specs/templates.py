@@ -63,6 +63,14 @@ def plain_folder(path: str) -> str:
     return matched[0][: matched[0].rfind("/") + 1]
 
 
+def check_path_places(text: str) -> None:
+    """Raises ValueError that says what is expected, for braces in a path that are neither the partition's place nor
+    alternatives of a pattern: they would be looked for as they stand, and never be there."""
+    for name in _PLACE.findall(_VARIABLE.sub("", text)):
+        if "," not in name and f"{{{name}}}" != PARTITION_PLACE:
+            raise ValueError(f"{PARTITION_PLACE}, or alternatives such as {{a,b}}, in braces; not {{{name}}}")
+
+
 def check_places(text: str, known: tuple[str, ...]) -> None:
     """Raises ValueError that says what is expected, for braces that name none of the known places."""
     for name in _PLACE.findall(text):

@@ -33,6 +33,10 @@ FIELD_ID = b"PARQUET:field_id"
 """Key in an Arrow field's metadata: the Parquet field id, which is the column's id in the table."""
 
 _SAMPLE_ROWS = 1024
+_LONG_ROW_BYTES = 4096
+_SAMPLE_BYTES = _SAMPLE_ROWS * _LONG_ROW_BYTES
+"""Of longer rows the sample has fewer, lest it be a second copy of all."""
+
 _PAYS_BELOW = 0.5
 """A dictionary pays when fewer than this share of sampled values are distinct."""
 
@@ -234,12 +238,18 @@ def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: in
         yield pa.concat_tables(pending)
 
 
+def _sample_rows(first: pa.Table) -> int:
+    if not takes_more(first, _LONG_ROW_BYTES * first.num_rows):
+        return _SAMPLE_ROWS
+    count: int = _SAMPLE_BYTES * first.num_rows // first.nbytes
+    return max(2, count)
+
+
 def _choose_dictionary_columns(first: pa.Table) -> list[str]:
     """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
-    step = max(1, first.num_rows // _SAMPLE_ROWS)
     if first.num_rows < 2:
         return []
-    sample = first.take(pa.array(range(0, first.num_rows, step)))
+    sample = first.take(pa.array(range(0, first.num_rows, max(1, first.num_rows // _sample_rows(first)))))
     nested = nested_columns(first.schema)
     return [
         field.name

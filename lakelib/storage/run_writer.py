@@ -227,7 +227,8 @@ class RunWriter:
             by_partition[piece.partition_key].append(piece)
         self._pieces = []
         depths = {key: self._choose_depth(pieces) for key, pieces in by_partition.items()}
-        shares = [share for key, pieces in by_partition.items() for share in _shares(pieces, depths[key])]
+        most_rows = min(_CHUNK_ROWS, _CHUNK_BYTES * self._held_rows // max(1, self._held_bytes))
+        shares = [share for key, pieces in by_partition.items() for share in _shares(pieces, depths[key], most_rows)]
         by_partition.clear()
         groups: dict[tuple[PartitionKey, int], _Group] = {}
         for pieces in self._deepened(shares, depths):
@@ -327,8 +328,9 @@ class RunWriter:
         return self._pool
 
 
-def _shares(pieces: Sequence[Piece], depth: int) -> Iterator[list[Piece]]:
-    """The pieces of one partition, in order, in shares that a thread splits together: those that are too shallow."""
+def _shares(pieces: Sequence[Piece], depth: int, most_rows: int) -> Iterator[list[Piece]]:
+    """The pieces of one partition, in order, in shares that a thread splits together: those that are too shallow. A
+    share ends with the piece that gives it so many rows."""
     share: list[Piece] = []
     row_count = 0
     for piece in pieces:
@@ -337,7 +339,7 @@ def _shares(pieces: Sequence[Piece], depth: int) -> Iterator[list[Piece]]:
             share, row_count = [], 0
         share.append(piece)
         row_count += piece.row_count
-        if piece.depth < depth and row_count >= _CHUNK_ROWS:
+        if piece.depth < depth and row_count >= most_rows:
             yield share
             share, row_count = [], 0
     if share:

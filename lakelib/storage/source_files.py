@@ -35,6 +35,8 @@ class SourceFile:
     version: str
     schema: pa.Schema | None = None
     """What it has itself, as far as that was looked at."""
+    row_bytes: int = 0
+    """About what a row of it takes, as far as that was looked at."""
     folder_values: tuple[tuple[str, str | None], ...] = ()
     """Names and values that the file's folders say, below the one that was asked for: `dt=2026-11-18`."""
 
@@ -42,6 +44,14 @@ class SourceFile:
     def names(self) -> frozenset[str]:
         """Of its columns, casefolded."""
         return frozenset(name.casefold() for name in (self.schema or pa.schema([])).names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a file with rows tells at a glance."""
+
+    schema: pa.Schema
+    row_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +192,14 @@ def _pattern(glob: str) -> str:
 # Parquet
 
 
-def look_into_parquet(storage: Storage, file: SourceFile) -> pa.Schema | None:
-    """The file's columns; None if it has no row."""
+def look_into_parquet(storage: Storage, file: SourceFile) -> Looked | None:
+    """None if it has no row."""
     with _opened(storage, file) as parquet:
-        return parquet.schema_arrow if parquet.metadata.num_rows else None
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    if not metadata.num_rows:
+        return None
+    size_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    return Looked(schema=schema, row_bytes=size_bytes // metadata.num_rows)
 
 
 def list_row_groups(storage: Storage, file: SourceFile, columns: Sequence[str] | None) -> list[RowGroup]:

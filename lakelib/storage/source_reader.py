@@ -13,6 +13,7 @@ from lakelib.rows.types import arrow_schema, arrow_type
 from lakelib.rows.unite import TargetColumns, unite
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.source_files import (
+    Looked,
     SourceFile,
     SourceRows,
     if_unchanged,
@@ -107,11 +108,11 @@ class SourceReader:
         if found is None:
             return None
         with naming(file.uri, 0):
-            present = places_by_name(found) if len(found) else {}
+            present = places_by_name(found.schema) if len(found.schema) else {}
         values = tuple(each for each in file.folder_values if each[0].casefold() not in present)
-        fields = [*found, *(self._folder_field(name) for name, _ in values)]
+        fields = [*found.schema, *(self._folder_field(name) for name, _ in values)]
         schema = pa.schema([each for each in fields if self._is_wanted(each.name)])
-        return replace(file, schema=schema, folder_values=values)
+        return replace(file, schema=schema, row_bytes=found.row_bytes, folder_values=values)
 
     def united(self, files: Sequence[SourceFile]) -> tuple["SourceReader", pa.Schema]:
         """The reader of just these files, which were looked into, and the schema of their rows. Raises
@@ -158,7 +159,7 @@ class SourceReader:
         """Text says no types."""
         return self.is_text or self.target.explicit_cast
 
-    def _look(self, storage: Storage, file: SourceFile) -> pa.Schema | None:
+    def _look(self, storage: Storage, file: SourceFile) -> Looked | None:
         with if_unchanged(storage, file):
             match self.format:
                 case "parquet":

@@ -20,7 +20,7 @@ from lakelib.rows.align import convert_array, plan_column_conversion
 from lakelib.rows.convert import Rules, first_failing_row
 from lakelib.rows.types import arrow_type, type_text
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, SourceRows, naming, reading
+from lakelib.storage.source_files import Looked, SourceFile, SourceRows, naming, reading
 
 _BLOCK_BYTES = 8 * MIB
 _LOOKED_AT_BYTES = MIB
@@ -72,10 +72,12 @@ def text_bytes(file: SourceFile) -> int:
 # CSV
 
 
-def look_into_csv(storage: Storage, file: SourceFile, dialect: CsvDialect, types: TextTypes) -> pa.Schema | None:
-    """The file's columns; None if it has no row."""
-    names, has_rows = _csv_head(storage, file, dialect)
-    return pa.schema([_csv_field(name, types) for name in names]) if has_rows else None
+def look_into_csv(storage: Storage, file: SourceFile, dialect: CsvDialect, types: TextTypes) -> Looked | None:
+    """None if the file has no row."""
+    names, row_bytes = _csv_head(storage, file, dialect)
+    if not row_bytes:
+        return None
+    return Looked(schema=pa.schema([_csv_field(name, types) for name in names]), row_bytes=row_bytes)
 
 
 def _csv_field(name: str, types: TextTypes) -> pa.Field:
@@ -83,14 +85,18 @@ def _csv_field(name: str, types: TextTypes) -> pa.Field:
     return pa.field(name, pa.string()) if column is None else pa.field(name, arrow_type(column.type))
 
 
-def _csv_head(storage: Storage, file: SourceFile, dialect: CsvDialect) -> tuple[list[str], bool]:
-    """The names of the columns, and whether there is a row. Without a header columns are named as Spark names them."""
+def _csv_head(storage: Storage, file: SourceFile, dialect: CsvDialect) -> tuple[list[str], int]:
+    """The names of the columns, and the length of the first row; 0 if there is none. Without a header columns are named
+    as Spark names them."""
     with ExitStack() as stack, reading(file.uri, "CSV"):
         lines = _first_lines(_open_text(storage, file, stack), 2)
         if not lines:
-            return [], False
+            return [], 0
         names: list[str] = _csv_reader(io.BytesIO(lines[0] + b"\n"), dialect, _read_options(dialect)).schema.names
-    return (names, len(lines) > 1) if dialect.header else ([f"_c{place}" for place in range(len(names))], True)
+    rows = lines[1:] if dialect.header else lines
+    if not dialect.header:
+        names = [f"_c{place}" for place in range(len(names))]
+    return names, len(rows[0]) if rows else 0
 
 
 def _first_lines(stream: pa.NativeFile, count: int) -> list[bytes]:
@@ -167,16 +173,14 @@ def _csv_reader(
 # JSON lines
 
 
-def look_into_json(storage: Storage, file: SourceFile) -> pa.Schema | None:
+def look_into_json(storage: Storage, file: SourceFile) -> Looked | None:
     """The fields of the file's first lines; None if it has no line. A type that nothing tells is null."""
     with ExitStack() as stack:
         for _, block in _blocks(storage, file, stack, _LOOKED_AT_BYTES):
-            return pa.schema([field.with_type(_looked_type(field.type)) for field in _inferred(block, file.uri)])
+            rows = _parse(block, pa.schema([]), "infer", file.uri)
+            schema = pa.schema([field.with_type(_looked_type(field.type)) for field in rows.schema])
+            return Looked(schema=schema, row_bytes=len(block) // max(1, rows.num_rows))
     return None
-
-
-def _inferred(block: bytes, uri: str) -> pa.Schema:
-    return _parse(block, pa.schema([]), "infer", uri).schema
 
 
 def _looked_type(found: pa.DataType) -> pa.DataType:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, NotFoundError, RejectedError, StagedCommit, Table
+from lakelib.model.table import CommitState
 from lakelib.model.verdict import Outcome
-from lakelib.ops import commit
+from lakelib.ops import commit, inspect
 from lakelib.settings import StorageSettings
 from lakelib.specs.suite import Check, Suite, parse_suite
 from tests.acceptance.support import NewTable, data, raised, require_by_name, stored_files
@@ -390,6 +391,10 @@ def test_what_a_dropped_table_required_goes_with_it(lake: Lake, gated: Table, na
     assert [each.version for each in lake.gates() if each.name == name] == [1]
 
 
+def open_commits(lake: Lake, table: Table) -> list[Any]:
+    return inspect.list_commits(lake.runtime, table._info, [CommitState.STAGED, CommitState.REJECTED], 10)
+
+
 # Tables that required a name before suites were registered
 
 
@@ -410,6 +415,42 @@ def test_a_gate_that_is_required_by_its_name_stays_so_until_its_suite_is_require
     assert table.require_gate(suite(HAS_AMOUNT, name=name), by="ada").version == 1
     with raised(InvalidInputError, "gate_differs"):
         table.upsert(BAD, gate=suite(TRIVIAL, name=name))
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_what_no_gate_could_let_through_is_refused_before_anything_is_written(
+    lake: Lake, table: Table, storage: StorageSettings, name: str, write: Callable[..., Any]
+) -> None:
+    table.append(rows((7, 7)))
+    before = stored_files(table, storage)
+    require_by_name(lake, table, name)
+    for options in ({}, {"gate": suite(HAS_AMOUNT, name="another")}):
+        with pytest.raises(RejectedError, match=name) as caught:
+            write(table, **options)
+        assert (caught.value.kind, "gate=" in caught.value.remedy) == ("verdict_missing", True)
+    assert (stored_files(table, storage), open_commits(lake, table)) == (before, [])
+
+
+@pytest.mark.parametrize(
+    "write", [*WRITES.values(), *STAGED_WRITES.values()], ids=[*WRITES, *(f"stage {each}" for each in STAGED_WRITES)]
+)
+def test_a_suite_that_does_not_fit_the_table_is_refused_before_anything_is_written(
+    lake: Lake, table: Table, storage: StorageSettings, name: str, write: Callable[..., Any]
+) -> None:
+    table.append(rows((7, 7)))
+    before = stored_files(table, storage)
+    unfit = suite("{type: expect_column_values_to_not_be_null, kwargs: {column: price}}", name=name)
+    with raised(InvalidInputError, "invalid_suite"):
+        write(table, gate=unfit)
+    assert (stored_files(table, storage), open_commits(lake, table)) == (before, [])
+
+
+def test_a_change_of_the_schema_brings_no_rows_to_be_judged(lake: Lake, table: Table, name: str) -> None:
+    table.require_gate(
+        suite("{type: expect_table_row_count_to_be_between, kwargs: {min_value: 1}}", name=name), by="ada"
+    )
+    changed = table.evolve(add=[("note", "string")])
+    assert (changed.id, lake.staged(changed.commit_id).verdict) == (1, None)
 
 
 def test_the_release_of_a_name_is_kept_too(lake: Lake, table: Table) -> None:

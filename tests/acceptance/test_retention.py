@@ -102,7 +102,7 @@ def test_a_dry_run_of_an_expiry_tells_what_would_go_and_changes_nothing(table: T
     assert told == replace(done, dry_run=True)
     assert (done.snapshots, done.files, done.commits) == ((1, 3, 4), 4, 1)
     assert "dry run" in repr(told)
-    assert "kept back by tag two: 1 snapshot (2)" in repr(done)
+    assert ", for ever): 1 snapshot (2)" in repr(done)
 
 
 def test_files_go_only_after_their_grace_and_only_those_that_no_snapshot_needs(

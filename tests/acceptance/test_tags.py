@@ -1,6 +1,6 @@
 """Tags: names that pin snapshots."""
 
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -94,3 +94,83 @@ def test_each_table_has_names_of_its_own(table: Table, new_table: NewTable) -> N
     table.tag("eod", at=1)
     other.tag("eod")
     assert (value_at(table, "tag:eod"), value_at(other, "tag:eod")) == ("a", "other")
+
+
+# Ends
+
+NOW = timedelta(0)
+
+
+def tag_names(table: Table) -> list[str]:
+    return [tag.name for tag in table.tags()]
+
+
+def test_an_expiry_takes_away_the_tags_whose_time_is_over_and_forgets_their_snapshots(table: Table) -> None:
+    table.tag("over", at=1, keep=NOW)
+    told = table.expire(keep_last=1, dry_run=True)
+    assert (told.tags, told.snapshots, tag_names(table)) == (("over",), (1, 2), ["over"])
+    done = table.expire(keep_last=1)
+    assert (done.tags, done.snapshots, done.kept_back, tag_names(table)) == (("over",), (1, 2), (), [])
+    with pytest.raises(NotFoundError, match="'over'"):
+        table.scan(at="tag:over")
+
+
+def test_a_tag_holds_its_snapshot_until_its_time_is_over(table: Table) -> None:
+    tag = table.tag("run", at=1, keep=timedelta(days=90))
+    assert tag.until is not None
+    assert abs(tag.until - tag.created_at - timedelta(days=90)) < timedelta(hours=1)
+    done = table.expire(keep_last=1)
+    assert (done.tags, done.snapshots) == ((), (2,))
+    [holding] = done.holdings
+    assert (holding.hold.since, holding.hold.until, holding.snapshots) == (tag.created_at, tag.until, (1,))
+    assert f"tag run (since {tag.created_at:%Y-%m-%d}, until {tag.until:%Y-%m-%d}): 1 snapshot (1)" in repr(done)
+
+
+def test_the_last_of_a_family_stay_however_old_and_other_families_do_not_count(table: Table) -> None:
+    for at in (1, 2, 3):
+        table.tag(f"run {at}", at=at, keep=NOW, keep_last=2, family="runs")
+    table.tag("alone", at=1, keep_last=1, family="nights")
+    table.tag("mine", at=3)
+    assert table.expire(keep_last=1).tags == ("run 1",)
+    assert sorted(tag_names(table)) == ["alone", "mine", "run 2", "run 3"]
+
+
+def test_a_tag_that_was_set_without_an_end_never_goes_by_itself(table: Table) -> None:
+    table.tag("eod", at=1)
+    assert table.tag("eod", at=1, keep=NOW, family="runs").family is None
+    table.tag("run", at=2, keep=NOW, family="runs")
+    assert table.tag("run", at=2).until is None
+    assert table.expire(keep_last=1).tags == ()
+    assert sorted(tag_names(table)) == ["eod", "run"]
+
+
+def test_of_two_ends_of_a_tag_the_later_counts(table: Table) -> None:
+    late = table.tag("run", at=1, keep=timedelta(days=9))
+    assert table.tag("run", at=1, keep=NOW) == late
+    assert table.tag("run", at=1, keep_last=4).keep_last == 4
+    assert table.tag("run", at=1, keep_last=2).keep_last == 4
+
+
+def test_many_tags_that_hold_snapshots_are_told_in_one_line(table: Table) -> None:
+    for at in (1, 2):
+        for name in ("a", "b"):
+            table.tag(f"{name}{at}", at=at, keep=timedelta(days=9))
+            table.tag(f"{name}{at} mine", at=at)
+    for value in ("d", "e"):
+        table.upsert(data(SCHEMA, (1, value)))
+        table.tag(value)
+    table.upsert(data(SCHEMA, (1, "f")))
+    [line] = [line for line in repr(table.expire(keep_last=1)).splitlines() if "kept back" in line]
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert line.strip().startswith("kept back by 4 tags (the first is a1 mine, since ")
+    assert line.endswith(", for ever): 4 snapshots (1 to 5)")
+    assert today[:4] in line
+
+
+@pytest.mark.parametrize(
+    "end", [{"keep": timedelta(seconds=-1)}, {"keep": 90}, {"keep_last": 0}, {"keep_last": 2**31}, {"family": "a\0"}]
+)
+def test_a_wrong_end_is_refused(table: Table, end: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError):
+        table.tag("x", at=1, **end)  # type: ignore[arg-type]
+    assert table.tags() == []

@@ -15,6 +15,7 @@ from tests.bench.data import KEY_TYPES
 from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
+from tests.bench.long_lines import measure_long_lines
 from tests.bench.many_files import measure_many_files
 from tests.bench.orchestration import measure_airflow
 from tests.bench.orders import Orders
@@ -39,6 +40,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "stream": measure_stream,
     "ducklake": measure_ducklake,
     "spark": measure_spark,
+    "long-lines": measure_long_lines,
     "gate": measure_gate,
     "airflow": measure_airflow,
     "compaction": measure_compaction,

@@ -92,9 +92,11 @@ def median_seconds(works: Iterator[Work] | Sequence[Work]) -> float:
     return statistics.median(seconds)
 
 
-def resident_mb(field: str = "VmRSS") -> float:
-    """Resident memory of this process in MB (10^6 bytes), now (VmRSS) or at its peak (VmHWM)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def resident_mb(field: str = "VmRSS", process: int | str = "self") -> float:
+    """Resident memory of a process, this one if no other is named, in MB (10^6 bytes): now (VmRSS) or at its peak
+    (VmHWM)."""
+    status = Path(f"/proc/{process}/status")
+    for line in status.read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1]) * 1024 / 1e6
-    raise RuntimeError(f"/proc/self/status has no {field}")
+    raise RuntimeError(f"{status} has no {field}")

@@ -3,12 +3,13 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +27,7 @@ _UPSERT_ROWS = 500_000
 _JOINED_ROWS = 20_000
 _QUICK_DIVISOR = 10
 _UPSERTS = 4
+_PARTITIONS = 32
 _SOURCE_FILES = 4
 _LOAD_ROUNDS = 4
 _READ_ROUNDS = 7
@@ -46,16 +48,18 @@ def measure_spark(lab: Lab) -> Iterator[Line]:
         orders = _SparkOrders(lab, session)
         yield from orders.measure_load()
         yield from orders.measure_upsert()
+        yield from orders.measure_partitions()
         yield from orders.measure_read()
         yield from orders.measure_clean_read()
         yield from orders.measure_join()
 
 
 @contextmanager
-def open_session() -> Iterator[SparkSession]:
+def open_session(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[SparkSession]:
+    """`settings` are for those that are other ones."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]")
-    for name, value in _SETTINGS.items():
+    for name, value in {**_SETTINGS, **settings}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session
@@ -106,6 +110,30 @@ class _SparkOrders:
         note = f"median of {_UPSERTS}; peer: Spark's own Parquet write of these rows"
         yield at_most(title, show_seconds(median(ours)), median(ours), 1.0, "s", note, show_seconds(median(plain)))
         yield at_most_times(f"{title}, beside plain Parquet", median(ours), median(plain), 2.5, note)
+
+    def measure_partitions(self) -> Iterator[Line]:
+        """A frame that the executors hold, of more partitions than should be runs: its rows are shuffled, for those of
+        one key may be in any of them."""
+        frame = self._frame_of(make_upsert(self._upsert_rows, self._rows, _KEY, _UPSERTS)).repartition(_PARTITIONS)
+        frame = frame.persist()
+        frame.count()
+        tables: list[Table] = []
+        ours, unshuffled, plain = interleave(
+            _LOAD_ROUNDS,
+            [
+                lambda: self._load(frame, "auto", tables),
+                lambda: self._load(frame, "none", tables),
+                lambda: self._write_plain(frame),
+            ],
+            settle_disk=True,
+        )
+        frame.unpersist()
+        note = (
+            f"best of {_LOAD_ROUNDS}; a run of each task: {show_seconds(min(unshuffled))}; "
+            "peer: Spark's own Parquet write of these rows"
+        )
+        title = f"Spark: upsert {self._upsert_rows:,} rows in {_PARTITIONS} partitions"
+        yield at_most_times(title, min(ours), min(plain), 2.5, note)
 
     def measure_read(self) -> Iterator[Line]:
         """After the upserts; the peer reads the very same files, superseded rows and all."""

@@ -119,6 +119,8 @@ def test_the_fields_in_json_are_those_that_are_named(
         "roles": ["roles"],
         "revoke": ["revoke", "reader", "ann"],
         "provide": ["provide", str(write_spec(tmp_path))],
+        "init": ["init", str(tmp_path / "own")],
+        "check": ["check", str(write_spec(tmp_path))],
     }
     documented = _documented()
     assert documented.keys() == commands.keys()

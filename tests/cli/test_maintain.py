@@ -41,11 +41,29 @@ def test_snapshots_expire_when_it_is_meant(run: Run, orders: Table) -> None:
 
 
 def test_what_keeps_a_snapshot_is_told(run: Run, orders: Table) -> None:
-    orders.tag("eod", at=1)
+    tag = orders.tag("eod", at=1)
     told = run("expire", orders.name, "--keep-last", 1, "--json").document
     assert told["snapshots"] == []
-    assert told["kept_back"] == [{"id": 1, "hold": {"kind": "tag", "name": "eod", "snapshot_id": 1}}]
-    assert "tag eod" in run("expire", orders.name, "--keep-last", 1).out
+    since = tag.created_at.isoformat().replace("+00:00", "Z")
+    hold = {"kind": "tag", "name": "eod", "snapshot_id": 1, "since": since, "until": None, "has_end": False}
+    assert told["kept_back"] == [{"id": 1, "hold": hold}]
+    expected = f"by tag eod (since {tag.created_at:%Y-%m-%d}, for ever): 1 snapshot (1)"
+    assert expected in run("expire", orders.name, "--keep-last", 1).out
+
+
+def test_a_tag_may_have_an_end(run: Run, orders: Table) -> None:
+    made = run(
+        "tag", "create", orders.name, "night", "--at", 1, "--keep", "90d", "--keep-last", 3, "--family", "nights"
+    )
+    assert "until 20" in made.out
+    assert "among the last 3 of nights" in made.out
+    [told] = run("tag", "list", orders.name, "--json").document
+    assert (told["keep_last"], told["family"], told["until"] > told["created_at"]) == (3, "nights", True)
+    assert run("tag", "create", orders.name, "x", "--keep", "soon").code == 2
+    run("tag", "create", orders.name, "gone", "--at", 1, "--keep", "0s")
+    done = run("expire", orders.name, "--keep-last", 1, "--yes")
+    assert "1 whose time is over" in done.out
+    assert [each["tag"] for each in run("tag", "list", orders.name, "--json").document] == ["night"]
 
 
 def test_files_are_deleted_when_it_is_meant(run: Run, lake: Lake, orders: Table) -> None:
@@ -77,7 +95,7 @@ def test_lengths_of_time_are_checked(run: Run, orders: Table) -> None:
 def test_tags_are_made_listed_and_deleted(run: Run, orders: Table) -> None:
     made = run("tag", "create", orders.name, "eod", "--at", 1, "--json").document
     assert (made["tag"], made["snapshot"]) == ("eod", 1)
-    assert run("tag", "create", orders.name, "now").out == f"{orders.name}: tag now is on snapshot 2\n"
+    assert run("tag", "create", orders.name, "now").out == f"{orders.name}: tag now is on snapshot 2, for ever\n"
     assert run("tag", "list", orders.name, "--json").document[-1] == made
     assert [line.split()[:2] for line in run("tag", "list", orders.name).lines[1:]] == [["now", "2"], ["eod", "1"]]
     assert run("tag", "create", orders.name, "eod", "--at", 2).code == 5

@@ -32,6 +32,7 @@ from airflow.models.backfill import ReprocessBehavior, _create_backfill
 from airflow.models.dag import DagModel
 from airflow.models.dagbag import DBDagBag
 from airflow.models.dagrun import DagRun
+from airflow.models.hitl import HITLDetail
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.sdk import timezone
@@ -217,6 +218,14 @@ def get(path: str, user: str | None = None, role: str = "viewer") -> list:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         told = client.get(path, headers=headers)
         return [told.status_code, told.headers.get("content-type"), told.text, dict(told.headers)]
+
+
+def question(dag_id: str, run_id: str) -> str:
+    """What the person who is to decide about a run reads."""
+    waiting = [str(task.id) for task in _tasks_in(dag_id, run_id, TaskInstanceState.AWAITING_INPUT)]
+    with _session() as session:
+        found = session.scalars(select(HITLDetail)).all()
+        return next(one.body for one in found if str(one.ti_id) in waiting)
 
 
 def give_up_waiting() -> None:

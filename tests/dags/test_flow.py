@@ -73,6 +73,17 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     assert (published["by"], published["reason"]) == (None, None)
 
 
+def test_a_job_that_may_need_no_spark_is_not_started_by_it(shop: Shop) -> None:
+    shop.answer(d08=["accept"])
+    (shop.place.landing / "whole").mkdir(exist_ok=True)
+    (shop.place.landing / "whole" / "a.parquet").touch()
+    assert shop.lab.run(DAYS, partition_key="2026-11-08")["state"] == "success"
+    assert shop.lab.run(WHOLE)["state"] == "success"
+    days, whole = shop.calls("ingest")
+    assert (days["started_by"], whole["started_by"]) == ("spark-submit", "python")
+    assert "--master=local[1]" in whole["arguments"]
+
+
 def test_the_asset_event_says_table_snapshot_commit_outcome_and_how_many_partitions(shop: Shop) -> None:
     shop.answer(d02=["accept"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-02")
@@ -102,6 +113,16 @@ def test_a_rejected_commit_waits_for_a_person(shop: Shop) -> None:
     ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
     assert (ran["state"], ran["tasks"]["review"]) == ("running", "awaiting_input")
     assert shop.calls("publish") == []
+    said = shop.lab("question", dag_id=DAYS, run_id=run_id)
+    assert ran["xcom"]["stage_and_judge"]["commit"] in said
+    assert "\n\n    amount is there (critical): 3 of 400 rows; such as id=17 `{{ x }}` [y](z)\n" in said
+    assert "](/lake/reports/" in said
+
+
+def test_a_commit_is_discarded_without_a_word(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**DISCARD, "reason": None})
+    assert (ran["tasks"]["discard"], shop.calls("publish")) == ("success", [])
 
 
 def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -> None:
@@ -268,6 +289,8 @@ def test_a_backfill_does_nothing_unless_it_is_told_to(shop: Shop) -> None:
     ran = shop.lab.run("backfill", conf={"tables": ["a.days"], "from": "2026-11-10", "to": "2026-11-11"})
     assert (ran["state"], _succeeded(ran), shop.calls("ingest")) == ("success", {"plan"}, [])
     assert "a.days 2026-11-10" in shop.lab.log()
+    [page] = (shop.place.folder / "airflow" / "lake_runs" / "backfill").glob("*/plan/clear_0/attempt-*/report.html")
+    assert "2 partitions to be staged, judged and published" in page.read_text()
 
 
 def test_an_atomic_backfill_publishes_all_partitions_of_all_tables_at_once(shop: Shop) -> None:
@@ -308,7 +331,15 @@ def test_a_backfill_one_by_one_publishes_what_it_can_and_says_what_it_cannot(sho
 
 
 @pytest.mark.parametrize(
-    "params", [{"tables": []}, {"tables": ["a.nothing"]}, {"from": "2026-11"}, {"from": "2026-11-12"}]
+    "params",
+    [
+        {"tables": []},
+        {"tables": ["a.nothing"]},
+        {"from": "2026-11-12"},
+        {"from": None, "to": None},
+        {"from": None, "to": None, "from_key": "2026-11"},
+        {"from_key": "2026-11-10"},
+    ],
 )
 def test_a_backfill_of_nothing_that_can_be_meant_fails_at_once(shop: Shop, params: dict[str, Any]) -> None:
     shop.answer()

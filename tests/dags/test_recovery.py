@@ -1,5 +1,5 @@
 """What must come of a run in each state when somebody clears the task that the DAG's page names, clears the run, or
-starts another one: real DAG files and tasks, a real lake and a real gate, and jobs without Spark.
+starts another one: real DAG files and tasks, a real lake and a real gate, and the jobs in process, without Spark.
 
 `make test` walks the core of the table, `LAKE_RECOVERIES=all`, as `make e2e` says it, all of it.
 """

@@ -1,6 +1,9 @@
 """Where Spark applications run, by spec and connection."""
 
+import shlex
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,22 @@ def test_settings_reach_spark_in_a_file_that_only_its_owner_reads(tmp_path: Path
     assert "secret" not in " ".join(arguments) + repr(target) + repr(SparkChoice(conf=target.conf))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text() == "spark.hadoop.token=secret\\ \\=\\ \\#1\\\\n\\n\n"
+
+
+def test_a_process_that_may_start_spark_by_itself_has_the_settings_too(tmp_path: Path) -> None:
+    target = SparkTarget(master="local[2]", conf={"spark.driver.memory": "1g", "spark.hadoop.token": "secret"})
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    command = [*target.environment(folder), sys.executable, "-c", "import os; print(os.environ['PYSPARK_SUBMIT_ARGS'])"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shlex.split(told) == [
+        "--properties-file",
+        str(folder / "spark.conf"),
+        "--load-spark-defaults",
+        "pyspark-shell",
+    ]
+    assert "secret" not in " ".join(command)
+    assert SparkTarget(master="local[2]").environment(tmp_path) == []
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r", "\f", "\r\n"])

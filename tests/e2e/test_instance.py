@@ -32,6 +32,7 @@ def test_life_of_an_instance(empty_home: Home) -> None:
     check_secrets(home)
     check_users(home)
     check_lake(home)
+    check_that_a_shell_has_its_commands(home)
     check_that_what_was_killed_is_started_again(home)
     check_that_the_keeper_starts_what_ends(home)
     check_that_the_keeper_leaves_where_the_catalog_is_gone(home)
@@ -62,6 +63,15 @@ def test_the_keeper_of_an_instance_that_is_gone_leaves(empty_home: Home) -> None
     command = [sys.executable, "-m", "infra.airflow", "keep", "--home", str(empty_home.folder)]
     subprocess.run(command, cwd=PROJECT, check=True, timeout=60)
     assert not empty_home.folder.exists()
+
+
+def check_that_a_shell_has_its_commands(home: Home) -> None:
+    """With the line that `up` prints, and nothing else."""
+    script = f". '{home.environment}' && airflow pools list --output json"
+    told = subprocess.run(
+        ["sh", "-c", script], env={"HOME": str(home.folder)}, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert "lake_maintenance" in told.stdout, told.stderr
 
 
 def check_that_the_keeper_leaves_where_the_catalog_is_gone(home: Home) -> None:

@@ -55,8 +55,11 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "base_snapshot": 0,
         "rows_in": 2,
         "report": None,
+        "failures": [],
         "adopted": False,
         "snapshot": None,
+        "engine": "spark",
+        "engine_why": "the spec says so",
     }
     table = lake.table(shop.table)
     assert table.head is None
@@ -67,8 +70,10 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
     ]
     assert snapshot.properties == {
         "dag": "shop",
+        "engine": "spark: the spec says so",
         "partition": DAY,
         "source": f"{shop.landing}/{DAY}/*.json",
+        "source_files": "part-0.json",
         "spec_hash": load_spec(shop.spec).hash,
     }
 
@@ -697,3 +702,41 @@ def test_a_variable_that_is_not_set_is_named(shop: Shop, run_job: RunJob) -> Non
     ran = _ingest(run_job, shop, 1)
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "variable_not_set")
     assert "LAKE_VAR_NOWHERE" in ran.facts["error"]["message"]
+
+
+# Dated full copies
+
+
+def test_each_day_puts_its_full_copy_in_place_of_the_last_and_an_older_one_is_refused(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec(
+        partition_by=None, partition="{every: day, column: null}", write="{mode: overwrite, partitions: all}"
+    )
+    for day, numbers in (("2026-11-17", (1, 2)), (DAY, (2, 3))):
+        shop.deliver([order(number) for number in numbers], key=day)
+
+    def found() -> list[int]:
+        return [row[0] for row in rows_of(lake.table(shop.table), "order_id")]
+
+    for version, (day, expected) in enumerate([("2026-11-17", [1, 2]), (DAY, [2, 3]), (DAY, [2, 3])], start=1):
+        _publish(lake, shop, _ingest(run_job, shop, version, key=day))
+        assert found() == expected
+    refused = _ingest(run_job, shop, 4, key="2026-11-17")
+    assert (refused.code, refused.facts["error"]["kind"], found()) == (3, "older_copy", [2, 3])
+
+
+def test_of_two_full_copies_at_once_the_older_does_not_take_the_place_of_the_newer(
+    shop: Shop, run_job: RunJob, lake: Lake
+) -> None:
+    shop.write_spec(
+        partition_by=None, partition="{every: day, column: null}", write="{mode: overwrite, partitions: all}"
+    )
+    shop.deliver([order(1)], key="2026-11-17")
+    shop.deliver([order(2)])
+    older = _ingest(run_job, shop, 1, key="2026-11-17")
+    newer = run_job("ingest", "--spec", shop.spec, "--partition", DAY, "--idempotency-key", "other:1")
+    _publish(lake, shop, newer)
+    with pytest.raises(ConflictError):
+        _publish(lake, shop, older)
+    assert rows_of(lake.table(shop.table), "order_id") == [(2,)]

@@ -57,6 +57,26 @@ def test_the_outcome_is_that_of_the_gate_and_the_report_tells_it(
     assert lake.table(shop.table).head is None
 
 
+def test_a_reviewer_is_told_which_rows_failed_and_how_it_was_the_day_before(
+    shop: Shop, run_job: RunJob, lake: Lake, tmp_path: Path
+) -> None:
+    shop.write_spec(gate=shop.write_gate(STATUS), publish='{tag: {name: "v{snapshot}", keep: 90d}}')
+    shop.deliver([order(7, dt="2026-11-17")], key="2026-11-17")
+    given = ["ingest", "--spec", shop.spec, "--partition"]
+    before = run_job(*given, "2026-11-17", "--idempotency-key", "before:1")
+    assert (before.facts["failures"], "warning" in before.err) == ([], False)
+    lake.staged(UUID(before.facts["commit"])).publish()
+    shop.deliver([order(1, status=None), order(2), order(3, status=None)])
+    report = tmp_path / "verdict.html"
+    ran = run_job(*given, DAY, "--idempotency-key", "now:1", "--report", report)
+    [line] = ran.facts["failures"]
+    assert "2 of 3 rows, 66.67 %; such as order_id=" in line
+    assert line in ran.out
+    page = report.read_text()
+    for said in ("now</bdi>", f"{shop.landing}/{DAY}", "part-0.json", "0 of 1 rows", "lake scan", "status IS NULL"):
+        assert said in page
+
+
 def test_the_table_requires_the_gate_from_its_making(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec(gate=shop.write_gate(STATUS))
     shop.deliver([order(1)])

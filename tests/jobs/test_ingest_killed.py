@@ -23,10 +23,11 @@ _CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "s
 Kill = Callable[..., None]
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+@pytest.fixture(params=["spark", "local"])
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Shop:
     shop = new_shop(tmp_path)
-    shop.write_spec(gate=shop.write_gate(_CHECK))
+    (shop.folder / "all.sql").write_text("SELECT * FROM source")
+    shop.write_spec(gate=shop.write_gate(_CHECK), engine=request.param, transform="all.sql")
     shop.deliver([order(1), order(2)])
     return shop
 

@@ -34,7 +34,7 @@ def stored(table: Table) -> list[Path]:
 
 
 def test_expire_and_vacuum_in_one_run(table: Table, run_job: RunJob) -> None:
-    table.tag("first", at=1)
+    tag = table.tag("first", at=1)
     ran = run_job("maintain", table.name, "--expire", "--vacuum", "--keep-last", 1, "--grace", "0s")
     assert ran.facts.pop("seconds") >= 0
     vacuum = ran.facts.pop("vacuum")
@@ -48,7 +48,9 @@ def test_expire_and_vacuum_in_one_run(table: Table, run_job: RunJob) -> None:
                 "table": table.name,
                 "snapshots": 1,
                 "kept_back": {"tag first": 1},
+                "held": [f"tag first (since {tag.created_at:%Y-%m-%d}, for ever): 1 snapshot (1)"],
                 "commits": 0,
+                "tags": 0,
                 "leases": 0,
                 "files": 1,
                 "bytes": vacuum["bytes"],
@@ -57,7 +59,7 @@ def test_expire_and_vacuum_in_one_run(table: Table, run_job: RunJob) -> None:
         ],
     }
     assert (vacuum["files"], vacuum["orphans"], vacuum["failed"], len(stored(table))) == (1, 0, [], 2)
-    assert "kept back by tag first: 1 snapshot (1)" in ran.out
+    assert ", for ever): 1 snapshot (1)" in ran.out
 
 
 def test_a_dry_run_names_each_file_and_deletes_none(table: Table, run_job: RunJob) -> None:

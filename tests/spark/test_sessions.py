@@ -24,6 +24,12 @@ def test_rows_that_may_be_long_come_in_small_batches(spark: SparkSession, schema
     assert settings(spark) == before
 
 
+def test_rows_that_are_long_come_as_spark_bounds_them(spark: SparkSession) -> None:
+    before = settings(spark)
+    with quick_batches(spark, TEXTS, long_rows=True):
+        assert settings(spark) == before
+
+
 def test_the_last_of_several_users_restores_what_was_there(spark: SparkSession) -> None:
     before = settings(spark)
     first, second = quick_batches(spark, NUMBERS), quick_batches(spark, TEXTS)

@@ -1,18 +1,22 @@
 """Spark is told how large the rows are that Python makes: its plans show it."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import lakelib.spark
 from lakelib import Lake, Table
-from lakelib.distribute.files import find_all_files, open_files
-from lakelib.distribute.sizes import estimated_bytes, row_bytes, sized_numbers
+from lakelib.distribute.files import FileSource, find_all_files, open_files
+from lakelib.distribute.sizes import estimated_bytes, has_long_rows, partition_count, row_bytes, sized_numbers
+from lakelib.distribute.tasks import Task, writing_task
 from tests.spark.conftest import NewTable
 
 MIB = 2**20
@@ -144,3 +148,68 @@ def test_a_copy_from_table_to_table_is_shuffled_where_it_is_large(
     copy.upsert(source.scan().to_spark(spark))
     assert [file.prefix for file in sorted(copy.files(), key=lambda file: file.prefix)] == [0, 1, 2, 3]
     assert copy.scan().to_arrow().num_rows == 50_000
+
+
+def lines_of(spark: SparkSession, lake: Lake, file: Path, length: int) -> FileSource:
+    """40 lines of JSON, each with a text of that length."""
+    file.write_text("".join(json.dumps({"id": number, "name": "n" * length}) + "\n" for number in range(40)))
+    storage = lake.runtime.storage
+    return open_files(spark, storage, find_all_files(storage, [str(file)]), "json")
+
+
+def test_long_rows_are_known_whatever_is_made_of_them(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    short, long = (lines_of(spark, lake, tmp_path / f"{length}.json", length).frame() for length in (100, 100_000))
+    assert not has_long_rows(short)
+    assert has_long_rows(long)
+    assert has_long_rows(short.join(long.selectExpr("id", "upper(name) AS other"), "id").orderBy("id"))
+
+
+def test_a_scan_of_long_rows_is_one(spark: SparkSession, new_table: NewTable) -> None:
+    table = new_table("id bigint, name string", primary_key=["id"])
+    for seed in range(2):
+        names = [Random(seed + number).randbytes(100_000).hex() for number in range(4)]
+        table.upsert(pa.table({"id": range(4), "name": names}))
+    assert has_long_rows(table.scan().to_spark(spark))
+    assert not has_long_rows(merged_table(new_table, 10).scan().to_spark(spark))
+
+
+@pytest.mark.parametrize("distribution", ["none", "hash"])
+def test_long_rows_are_handed_to_python_by_their_bytes(
+    spark: SparkSession,
+    lake: Lake,
+    new_table: NewTable,
+    with_settings: Change,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    distribution: str,
+) -> None:
+    with_settings({"spark.sql.execution.arrow.maxBytesPerBatch": str(MIB)})
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def noting_task(*given: Any) -> Task:
+        task = writing_task(*given)
+
+        def noted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                (seen / f"{batch.column(0)[0]}").write_text(str(batch.nbytes))
+                yield batch
+
+        return lambda batches: task(noted(batches))
+
+    monkeypatch.setattr("lakelib.distribute.writer.writing_task", noting_task)
+    table = new_table("id bigint, name string", primary_key=["id"])
+    frame = lines_of(spark, lake, tmp_path / "long.json", 100_000).frame().selectExpr("id", "upper(name) AS name")
+    table.upsert(frame, distribution=distribution)
+    assert max(int(file.read_text()) for file in seen.iterdir()) < 2 * MIB
+    assert table.scan(columns=["id"]).to_arrow().num_rows == 40
+
+
+def test_a_join_that_sends_one_side_to_everybody_has_the_partitions_of_the_other(spark: SparkSession) -> None:
+    few, many = spark.range(0, 10, 1, 3), spark.range(0, 10_000_000, 1, 5)
+    joined = many.join(few.withColumnRenamed("id", "other"), sf.col("id") == sf.col("other"))
+    assert partition_count(few) == 3
+    assert partition_count(joined.where("id > 3").select("id")) == 5 == joined.rdd.getNumPartitions()
+    assert partition_count(joined.repartition(2)) is None
+    assert partition_count(joined.groupBy("id").count()) is None
+    assert partition_count(few.crossJoin(few.withColumnRenamed("id", "other"))) is None

@@ -222,13 +222,19 @@ create table lake.lease (
 
 create index lease_snapshot on lake.lease (table_id, snapshot_id);
 
+-- One of a family has an end: once its moment has come, where there is one, and so many of its family are on later
+-- snapshots, where that is said. One of no family stays until somebody deletes it.
 create table lake.tag (
     table_id bigint not null,
     name text not null,
     snapshot_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
+    family text,
+    until timestamptz,
+    keep_last integer check (keep_last > 0),
     primary key (table_id, name),
-    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
+    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id),
+    check ((family is null) = (until is null and keep_last is null))
 );
 
 -- Files that nothing names any more, to be deleted once `not_before` has passed.
@@ -376,5 +382,6 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/promising_v1.sql
 -- include: functions/maintaining_v1.sql
 -- include: functions/samples_v1.sql
+-- include: functions/tags_v2.sql
 
 revoke all on all functions in schema lake from public;

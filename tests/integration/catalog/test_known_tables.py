@@ -106,6 +106,26 @@ def test_a_gate_that_is_required_by_now_judges(
     assert known_table.scan().count() == 3
 
 
+def test_a_suite_that_fits_by_now_judges(known_table: lakelib.Table, others: lakelib.Lake, tmp_path: Path) -> None:
+    """It looks at a column that others have added."""
+    (tmp_path / "few.yaml").write_text(_SUITE.replace("column: value", "column: more"))
+    others.table(known_table.name).evolve(add="more INT")
+    known_table.upsert(rows({3: ("mon", 3)}), gate=tmp_path / "few.yaml")
+    assert known_table.scan().count() == 3
+
+
+def test_a_gate_that_another_has_released_by_now_is_not_missed(
+    known_table: lakelib.Table, others: lakelib.Lake, tmp_path: Path
+) -> None:
+    (tmp_path / "few.yaml").write_text(_SUITE)
+    (tmp_path / "other.yaml").write_text(_SUITE.replace("name: few", "name: other"))
+    known_table.require_gate(tmp_path / "few.yaml")
+    known_table.upsert(rows({3: ("mon", 3)}))
+    others.table(known_table.name).release_gate(by="ada", reason="checked elsewhere")
+    known_table.upsert(rows({4: ("mon", 4)}), gate=tmp_path / "other.yaml")
+    assert known_table.scan().count() == 4
+
+
 def test_a_table_that_was_dropped_is_missed(known_table: lakelib.Table, others: lakelib.Lake) -> None:
     others.drop_table(known_table.name)
     with pytest.raises(lakelib.NotFoundError):

@@ -76,6 +76,12 @@ def let_expire(connection: psycopg.Connection[Any], table: lakelib.Table, *ids: 
     connection.execute(query("expire_snapshots"), {"table_id": table._info.id, "ids": list(ids)})
 
 
+def a_tag(table: lakelib.Table, name: str, snapshot_id: int) -> dict[str, object]:
+    """The parameters of one without an end."""
+    end = dict.fromkeys(("family", "keep", "keep_last"))
+    return {"table_id": table._info.id, "name": name, "snapshot_id": snapshot_id, **end}
+
+
 LOCK_PAST = "select pg_advisory_xact_lock(hashtextextended('lake.expire ' || %(table_id)s::text, 0))"
 
 
@@ -83,13 +89,39 @@ def test_an_expiry_waits_for_a_tag_that_is_being_set_and_keeps_its_snapshot(
     lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as setting:
-        setting.execute(query("insert_tag"), {"table_id": table._info.id, "name": "keep", "snapshot_id": 1})
+        setting.execute(query("set_tag"), a_tag(table, "keep", 1))
         expiry = Beside(lambda: expire_all_but_the_head(table), connection)
 
     result = expiry.outcome()
     assert (result.snapshots, [(held.id, str(held.hold)) for held in result.kept_back]) == ((2,), [(1, "tag keep")])
     lake.vacuum(grace=NOW)
     assert table.scan(at="tag:keep").to_arrow().to_pylist() == rows({1: ("mon", 1)}).to_pylist()
+
+
+def test_a_tag_whose_time_is_over_stays_where_a_person_is_just_setting_it(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    table.tag("run", at=1, keep=NOW)
+    with transaction(catalog_url) as setting:
+        setting.execute(query("set_tag"), a_tag(table, "run", 1))
+        expiry = Beside(lambda: expire_all_but_the_head(table), connection)
+
+    result = expiry.outcome()
+    assert (result.tags, [(held.id, held.hold.has_end) for held in result.kept_back]) == ((), [(1, False)])
+    assert [tag.name for tag in table.tags()] == ["run"]
+
+
+def test_a_tag_that_is_set_while_an_expiry_takes_it_away_is_a_new_one(
+    table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
+) -> None:
+    table.tag("run", at=3, keep=NOW)
+    with transaction(catalog_url) as expiring:
+        gone = expiring.execute(query("expire_tags"), {"table_id": table._info.id}).fetchall()
+        setting = Beside(lambda: table.tag("run", at=3), connection)
+
+    assert len(gone) == 1
+    assert setting.outcome().family is None
+    assert [tag.name for tag in table.tags()] == ["run"]
 
 
 def test_a_tag_waits_for_an_expiry_under_way_and_is_refused(

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import lakelib
+from jobs import ingest
 from lakelib import Lake, Table
 from tests.integration.spark.program import serve
-from tests.integration.spark.read_files import read_files
+from tests.integration.spark.read_files import read_files, refuse_files
 
 TASKS = 2
 _WAIT_SECONDS = 60
@@ -48,7 +50,7 @@ def write_slowly(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict
 
     def wait(folder: Path, context: TaskContext) -> None:
         if context.attemptNumber() == 0:
-            _wait_for(folder / "go")
+            _wait_for((folder / "go").exists, "go")
 
     return _write(spark, lake, given, wait)
 
@@ -68,7 +70,7 @@ def write_with_a_straggler(spark: SparkSession, lake: Lake, given: dict[str, Any
 
     def straggle(folder: Path, context: TaskContext) -> None:
         if context.partitionId() == 0 and context.attemptNumber() == 0:
-            _wait_for(folder / "0-1")
+            _wait_for((folder / "0-1").exists, "a second attempt")
             (folder / "together").touch()
 
     return _write(spark, lake, given, straggle)
@@ -93,15 +95,38 @@ def write_a_join(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict
     return {"tasks": max(tasks), "builds_left": "BuildLeft" in plan, **_seen(spark, table)}
 
 
-def write_a_cached_frame(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
-    """100 keys in each of 23 partitions, which two executors hold: the last partition is the newest."""
-    table, number = lake.table(given["table"]), sf.col("id")
-    key, version = (number % 100).alias("id"), sf.floor(number / 100).cast("int").alias("version")
-    cached = spark.range(0, 2_300, 1, 23).select(key, version).withColumn("day", (sf.col("id") % 2).cast("int")).cache()
+def write_frames_in_order(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """Frames of 100 keys in each of 23 partitions, the versions of one frame above those of the one before: what is
+    read after each."""
+    table = lake.table(given["table"])
+    cached = _versions(spark, 0).cache()
     cached.count()
-    table.upsert(cached)
+    frames = {
+        "cached": cached,
+        "sorted": _versions(spark, 100).orderBy(sf.desc("version")),
+        "repartitioned": _versions(spark, 200).repartition(5, "id").sortWithinPartitions("version"),
+    }
+    found = {}
+    for name, frame in frames.items():
+        table.upsert(frame)
+        found[name] = _seen(spark, table)
     cached.unpersist(blocking=True)
-    return _seen(spark, table)
+    return found
+
+
+def ingest_files(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict[str, Any]:
+    """The job itself, in this driver's session, once there is room for all tasks at a time, and each begins at once."""
+    executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus  # the driver is counted, too
+    _wait_for(lambda: executors().size() > TASKS, "as many executors as tasks")
+    spark.range(0, TASKS, 1, TASKS).mapInArrow(_loaded, "id BIGINT").collect()
+    return {"exit_code": ingest.main(given["arguments"], spark)}
+
+
+def _loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Python has what an ingest's tasks need."""
+    import lakelib.distribute.files  # noqa: F401
+
+    yield from batches
 
 
 def _write(spark: SparkSession, lake: Lake, given: dict[str, Any], act: _Act) -> dict[str, Any]:
@@ -129,11 +154,11 @@ def _shaken(folder: Path, rows_before: int, act: _Act) -> Callable[[_Pandas], _P
     return shaken
 
 
-def _wait_for(file: Path) -> None:
+def _wait_for(met: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _WAIT_SECONDS
-    while not file.exists():
+    while not met():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{file} does not come")
+            raise TimeoutError(f"There is not: {what}")
         time.sleep(0.02)
 
 
@@ -141,6 +166,13 @@ def _rows(spark: SparkSession, first: int, end: int, version: int) -> DataFrame:
     """One row for each number: its day and its version."""
     day = (sf.col("id") % 2).cast("int").alias("day")
     return spark.range(first, end, numPartitions=TASKS).select("id", day, sf.lit(version).alias("version"))
+
+
+def _versions(spark: SparkSession, first: int) -> DataFrame:
+    """Each partition has all keys, in one version that is above that of the partition before."""
+    number = sf.col("id")
+    key, version = (number % 100).alias("id"), (first + sf.floor(number / 100)).cast("int").alias("version")
+    return spark.range(0, 2_300, 1, 23).select(key, (key % 2).cast("int").alias("day"), version)
 
 
 def _seen(spark: SparkSession, table: Table) -> dict[str, Any]:
@@ -162,8 +194,8 @@ def main() -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     with lakelib.connect(warehouse=settings["warehouse"], catalog=settings["catalog"]) as lake:
-        writes = (write_slowly, write_with_failures, write_with_a_straggler, write_a_join, write_a_cached_frame)
-        jobs = (live, read_files, *writes)
+        writes = (write_slowly, write_with_failures, write_with_a_straggler, write_a_join, write_frames_in_order)
+        jobs = (live, read_files, refuse_files, ingest_files, *writes)
         serve({job.__name__: lambda given, job=job: json.dumps(job(spark, lake, given)).encode() for job in jobs})
     spark.stop()
 

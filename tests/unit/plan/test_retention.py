@@ -73,6 +73,15 @@ def test_a_tag_is_named_before_a_lease_on_the_same_snapshot() -> None:
         assert [each.hold.kind for each in choose_expired(past(1, 2), order, rules(), START).held] == ["tag"]
 
 
+def test_a_tag_without_an_end_is_named_before_one_that_goes_by_itself() -> None:
+    holds = [
+        Hold(kind="tag", name=name, snapshot_id=1, has_end=has_end)
+        for name, has_end in (("run", True), ("mine", False))
+    ]
+    for order in (holds, holds[::-1]):
+        assert [each.hold.name for each in choose_expired(past(1, 2), order, rules(), START).held] == ["mine"]
+
+
 @pytest.mark.parametrize("kind", ["staged commit", "rejected commit"])
 def test_a_commit_holds_its_base_and_all_that_came_after(kind: str) -> None:
     holds = [Hold(kind=kind, name=name, snapshot_id=base) for name, base in (("late", 3), ("early", 2))]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.maintenance import TagEnd
 from lakelib.specs.table_spec import TableSpec, load_spec, load_specs, parse_spec, partition_range, scan_specs
 
 WHOLE = """\
@@ -37,6 +38,8 @@ publish:
   mark_done: [success_file, done_partition, {http_report: {url: "http://h/x", params: {a: 1}}}]
 review: {timeout: 1d 12h}
 maintenance: {compact: {full: true}, expire: {keep_last: 3, older_than: 2w}}
+engine: auto
+local: {most_source_bytes: 1000000, memory_bytes: 536870912}
 spark: {master: "local[2]", connection: null, conf: {spark.driver.memory: 1g}, timeout: 2h}
 retries: {count: 2, delay: 30s}
 """
@@ -99,6 +102,7 @@ def test_every_field_is_read(folder: Path) -> None:
     assert spec.maintenance.expire is not None
     assert spec.maintenance.expire.older_than == timedelta(days=14)
     assert spec.spark.conf == {"spark.driver.memory": "1g"}
+    assert (spec.engine, spec.local.most_source_bytes) == ("auto", 1_000_000)
     assert (spec.retries.count, spec.retries.delay) == (2, timedelta(seconds=30))
 
 
@@ -152,6 +156,14 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"source": "{format: json}"}, "field source.path: found nothing; expected a value: Files, a folder"),
         ({"source": "{path: '/x/${a b}'}"}, "expected ${NAME} with a name of letters, digits and _; not ${a b}."),
         (
+            {"engine": "flink"},
+            "field engine: found 'flink'; expected spark, local or auto.",
+        ),
+        (
+            {"local": "{memory_bytes: 1000}"},
+            "field local.memory_bytes: found 1000; expected at least 67108864.",
+        ),
+        (
             {"spark": "{conf: {spark.x: '${env:HOME}'}}"},
             "field spark.conf: found a mapping; expected values without ${env:…}.",
         ),
@@ -181,6 +193,10 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"partition": "{column: at, every: day}"}, "found 'at'; expected one of the columns of partition_by: dt."),
         ({"partition": "{column: dt, every: week}"}, "field partition.every: found 'week'; expected day, hour, month"),
         ({"partition": "{column: dt, every: hour}"}, "found hour for column 'dt' of type DATE; expected for a hour a"),
+        (
+            {"partition": "{every: day}", "write": "{mode: overwrite}"},
+            "where each day brings a full copy, write: {mode: overwrite, partitions: all}.",
+        ),
         ({"partition": "{strict: true}"}, "field partition.strict: found true; expected a partition.column for it."),
         (
             {"partition": "{column: dt, every: day, strict: true}", "write": "{mode: overwrite, partitions: all}"},
@@ -237,8 +253,30 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
             {"source": "{path: '/in/{partition}/', arrival: {marker: /in/_READY}}"},
             "field source.arrival.marker: found '/in/_READY' for every day; expected {partition} in its path",
         ),
+        (
+            {"source": "{path: '/in/{day}/{partition}/*.json'}"},
+            "source.path: found '/in/{day}/{partition}/*.json'; expected {partition}, or alternatives such as {a,b}, in"
+            " braces; not {day}.",
+        ),
+        (
+            {"source": "{path: '/in/{partition}/x', arrival: {marker: '/done/{partition}/{table}'}}"},
+            "source.arrival.marker: found '/done/{partition}/{table}'; expected {partition}, or alternatives",
+        ),
         ({"publish": "{tag: 'a-{day}'}"}, "found 'a-{day}'; expected {partition} or {snapshot} in braces; not {day}."),
         ({"publish": "{tag: 'a-{partition'}"}, "found 'a-{partition'; expected each brace to be closed, and opened."),
+        (
+            {"publish": "{tag: {name: 'a-{day}'}}"},
+            "found 'a-{day}'; expected {partition} or {snapshot} in braces; not {day}.",
+        ),
+        (
+            {"publish": "{tag: {name: 'v{snapshot}', keep: soon}}"},
+            "publish.tag.keep: found 'soon'; expected a length of time such as",
+        ),
+        ({"publish": "{tag: {name: 'v{snapshot}', keep_last: 0}}"}, "found 0; expected at least 1."),
+        (
+            {"publish": "{tag: {name: 'v{snapshot}', keep: forever, keep_last: 3}}"},
+            "publish.tag.keep_last: found 3 beside keep: forever; expected one of them.",
+        ),
         (
             {"publish": "{tag: newest}"},
             "found 'newest'; expected {partition} or {snapshot} in it, for tags are never m",
@@ -410,6 +448,7 @@ def test_the_hash_is_of_what_makes_the_rows(folder: Path) -> None:
     assert parse_spec(f"# a comment\n{text}", folder / "orders.yaml").hash == before
     assert parse_spec(_changed(text, buckets="8"), folder / "orders.yaml").hash != before
     others = {"retries": "{count: 9}", "schedule": "{cron: '@daily'}", "gate": "gates/orders.yaml", "description": "x"}
+    others |= {"engine": "auto", "local": "{memory_bytes: 536870912}"}
     assert parse_spec(_changed(text, **others), folder / "orders.yaml").hash == before
     assert parse_spec(_changed(text, options="{row_group_rows: 10}"), folder / "orders.yaml").hash == before
     waits = "{path: '/in/{partition}/*.json', arrival: {timeout: 1h}}"
@@ -510,6 +549,48 @@ def test_a_table_that_is_not_cut_by_time_has_one_key(folder: Path) -> None:
     assert spec.partition_value("all") == {}
     assert partition_range(spec, "all", "all") == ("all",)
     assert spec.tag_name("all", 7) == "v7"
+
+
+def test_dated_full_copies_have_keys_and_no_column_for_them(folder: Path) -> None:
+    spec = _spec(
+        folder,
+        partition_by="[]",
+        partition="{every: day, column: null}",
+        write="{mode: overwrite, partitions: all}",
+        publish="{tag: {name: 'dt-{partition}', keep: 90d}}",
+    )
+    assert spec.is_dated_copy
+    assert (spec.partition_value("2026-11-18"), spec.tag_name("2026-11-18", 7)) == ({}, "dt-2026-11-18")
+    assert spec.source_path("2026-11-18", {}) == "/in/2026-11-18/*.json"
+    with pytest.raises(InvalidInputError, match="'all' is not that of a day"):
+        spec.partition_value("all")
+
+
+@pytest.mark.parametrize(
+    ("tag", "end"),
+    [
+        ("'v{snapshot}'", TagEnd()),
+        ("{name: 'v{snapshot}'}", TagEnd()),
+        ("{name: 'v{snapshot}', keep: forever}", TagEnd()),
+        ("{name: 'v{snapshot}', keep: 90d}", TagEnd(keep=timedelta(days=90), family="runs")),
+        (
+            "{name: 'v{snapshot}', keep: 2w, keep_last: 30}",
+            TagEnd(keep=timedelta(days=14), keep_last=30, family="runs"),
+        ),
+    ],
+)
+def test_the_tags_of_runs_may_have_an_end(folder: Path, tag: str, end: TagEnd) -> None:
+    spec = _spec(folder, publish=f"{{tag: {tag}}}")
+    assert (spec.tag_name("2026-11-18", 7), spec.tag_end) == ("v7", end)
+
+
+def test_tags_that_pin_every_snapshot_for_ever_are_warned_about(folder: Path) -> None:
+    [warning] = _spec(folder, publish="{tag: 'v{snapshot}'}").warnings
+    assert "line 7, field publish.tag: found 'v{snapshot}' without an end" in warning
+    assert "expected keep, such as 90d, or keep_last beside name, or keep: forever." in warning
+    assert _spec(folder, publish="{tag: {name: 'v{snapshot}', keep: 90d}}").warnings == ()
+    assert _spec(folder, publish="{tag: {name: 'v{snapshot}', keep: forever}}").warnings == ()
+    assert _spec(folder, publish="{tag: 'v{snapshot}'}", maintenance="{expire: null}").warnings == ()
 
 
 def test_a_range_of_keys_has_both_its_ends(folder: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.files import ColumnBounds, NewFile
-from lakelib.model.options import TableOptions
+from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.settings import StorageSettings
-from lakelib.storage import run_writer
+from lakelib.storage import parquet_writer, run_writer
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet_writer import WrittenParquet
 from lakelib.storage.run_writer import RunTarget, RunWriter
@@ -187,3 +187,36 @@ def _writing(work: Callable[[], object]) -> Callable[..., WrittenParquet]:
         return WrittenParquet(path=path, row_count=row_count, size_bytes=1, bounds=ColumnBounds())
 
     return write
+
+
+def test_long_rows_are_split_by_bucket_a_chunk_at_a_time(
+    local_storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split: list[int] = []
+    deepen = run_writer.deepen_pieces
+
+    def counted(pieces: Any, *given: Any) -> Any:
+        split.append(sum(piece.rows.nbytes for piece in pieces))
+        return deepen(pieces, *given)
+
+    monkeypatch.setattr(run_writer, "deepen_pieces", counted)
+    monkeypatch.setattr(run_writer, "_CHUNK_BYTES", MIB)
+    target = target_at(local_storage, Buckets(mode="fixed", fixed_depth=2), min_bucket_file_bytes=0)
+    rows = (batch_of(1, 1, text="x" * 256_000, first=number) for number in range(64))
+    files = write_all(local_storage, target, *rows)
+    assert sorted(file.prefix for file in files) == [0, 1, 2, 3]
+    assert len(split) >= 16
+    assert max(split) <= 2 * MIB
+
+
+def test_a_sample_of_long_rows_is_small(local_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled: list[int] = []
+    count = parquet_writer.pc.count_distinct
+
+    def counted(column: Any) -> Any:
+        sampled.append(column.nbytes)
+        return count(column)
+
+    monkeypatch.setattr(parquet_writer.pc, "count_distinct", counted)
+    write_all(local_storage, target_at(local_storage, Buckets(mode="postpone")), batch_of(64, 1, text="x" * MIB))
+    assert max(sampled) <= 5 * MIB

@@ -62,6 +62,20 @@ where c.table_id = %(table_id)s and c.application = %(application)s and c.versio
   and (c.summary ->> 'rows_written')::bigint > 0
 order by c.version desc limit 1;
 
+-- The partition of the newest overwrite that an ingest has published, and its snapshot.
+-- name: find_newest_copy
+select c.snapshot_id, c.properties ->> 'partition' as partition from lake.commit c
+where c.table_id = %(table_id)s and c.state = 'published' and c.kind = 'overwrite' and c.properties ? 'partition'
+order by c.snapshot_id desc limit 1;
+
+-- The commit that filled the partition before, of those that a gate has judged and that were published.
+-- name: find_judged_before
+select c.id, c.summary, c.properties ->> 'partition' as partition from lake.commit c
+where c.table_id = %(table_id)s and c.state = 'published'
+  and (c.properties ->> 'partition') collate "C" < %(partition)s
+  and exists (select from lake.verdict v where v.commit_id = c.id and v.gate = %(gate)s)
+order by (c.properties ->> 'partition') collate "C" desc, c.snapshot_id desc limit 1;
+
 -- The commit that counts for a piece of work: one that has published it (its own, or the first later one that made it
 -- obsolete), else the newest that has not expired.
 -- name: find_attempt

@@ -5,13 +5,22 @@ from lake.snapshot s left join lake.snapshot n on n.table_id = s.table_id and n.
 where s.table_id = %(table_id)s and s.expired_at is null
 order by s.id;
 
--- Tags and leases, each with the snapshot that it holds.
+-- Tags and leases, each with the snapshot that it holds, and since when and until when it does.
 -- name: list_holds
-select 'tag' as kind, name, snapshot_id from lake.tag where table_id = %(table_id)s
+select 'tag' as kind, name, snapshot_id, created_at as since, until, family is not null as has_end
+from lake.tag where table_id = %(table_id)s and name not in (select lake.ended_tags_v1(%(table_id)s))
 union all
-select 'lease', holder, snapshot_id from lake.lease
+select 'lease', holder, snapshot_id, null, expires_at, true from lake.lease
 where table_id = %(table_id)s and expires_at > clock_timestamp()
 order by 1, 2, 3;
+
+-- The tags whose time is over.
+-- name: list_ended_tags
+select lake.ended_tags_v1(%(table_id)s) as name order by 1;
+
+-- They go; returns them.
+-- name: expire_tags
+select name from lake.expire_tags_v1(%(table_id)s) as name order by 1;
 
 -- Commits that may still be published.
 -- name: list_open_commits

@@ -40,17 +40,18 @@ select id from lake.renew_lease_v1(%(id)s, %(duration)s) as id;
 -- name: release_lease
 select lake.release_lease_v1(%(id)s);
 
--- A new tag; nothing if the name is taken or the snapshot is gone. Waits for an expiry under way, as a lease does.
--- name: insert_tag
-select * from lake.set_tag_v1(%(table_id)s, %(name)s, %(snapshot_id)s);
+-- A tag, as it is then; nothing if the name is on another snapshot or the snapshot is gone. Waits for an expiry under way,
+-- as a lease does.
+-- name: set_tag
+select * from lake.set_tag_v2(%(table_id)s, %(name)s, %(snapshot_id)s, %(family)s, %(keep)s, %(keep_last)s::integer);
 
 -- A tag by name.
 -- name: find_tag
-select name, snapshot_id, created_at from lake.tag where table_id = %(table_id)s and name = %(name)s;
+select * from lake.tag where table_id = %(table_id)s and name = %(name)s;
 
 -- All tags of a table, those of its newest snapshots first.
 -- name: list_tags
-select name, snapshot_id, created_at from lake.tag where table_id = %(table_id)s
+select * from lake.tag where table_id = %(table_id)s
 order by snapshot_id desc, created_at desc, name;
 
 -- The end of a tag.

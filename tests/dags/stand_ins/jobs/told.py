@@ -17,7 +17,8 @@ def note(job: str, **facts: Any) -> int:
     """Notes a call down, and says which call of its kind it is, from 0."""
     calls = _FOLDER / "calls"
     earlier = [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
-    call = {"job": job, "arguments": sys.argv[1:], **facts}
+    started_by = os.environ.get("STARTED_BY", "python")
+    call = {"job": job, "arguments": sys.argv[1:], "started_by": started_by, **facts}
     with calls.open("a") as file:
         file.write(json.dumps(call) + "\n")
     return sum(one["job"] == job and one.get("partition") == facts.get("partition") for one in earlier)
