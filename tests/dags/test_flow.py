@@ -122,7 +122,8 @@ def test_a_rejected_commit_waits_for_a_person(shop: Shop) -> None:
 def test_a_commit_is_discarded_without_a_word(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**DISCARD, "reason": None})
-    assert (ran["tasks"]["discard"], shop.calls("publish")) == ("success", [])
+    assert (ran["tasks"]["review"], ran["tasks"]["publish"], shop.calls("publish")) == ("success", "failed", [])
+    assert "(no reason given)" in shop.lab.log()
 
 
 def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -> None:
