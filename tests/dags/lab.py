@@ -132,6 +132,7 @@ def show(dag_id: str, run_id: str) -> dict:
             "state": str(run.state),
             "partition_key": run.partition_key,
             "clear_number": run.clear_number,
+            "note": run.note,
             "tasks": {_name(task): str(task.state) for task in tasks},
             "tries": {_name(task): task.try_number for task in tasks},
             "xcom": {_name(one): XComModel.deserialize_value(one) for one in pulled if one.key == "return_value"},
@@ -139,11 +140,11 @@ def show(dag_id: str, run_id: str) -> dict:
         }
 
 
-def clear(dag_id: str, run_id: str, task_ids: list | None = None) -> None:
-    """As a person does it: these tasks, with all that come after them; None is the whole run."""
+def clear(dag_id: str, run_id: str, task_ids: list | None = None, alone: bool = False) -> None:
+    """As a person does it: these tasks, with all that come after them unless alone; None is the whole run."""
     with _session() as session:
         dag = _stored_dag(dag_id, session)
-        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=True) if task_ids else dag
+        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=not alone) if task_ids else dag
         chosen.clear(run_id=run_id, task_ids=None, dag_run_state=DagRunState.QUEUED, session=session)
 
 
@@ -204,6 +205,11 @@ def events(asset: str) -> list:
     with _session() as session:
         found = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
         return [{"partition_key": one.partition_key, **one.extra} for one in found if one.asset.name == asset]
+
+
+def put(module: str, name: str, value: object) -> None:
+    """Gives a constant of the DAGs' modules another value."""
+    setattr(sys.modules[module], name, value)
 
 
 def get(path: str, user: str | None = None, role: str = "viewer") -> list:

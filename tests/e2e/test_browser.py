@@ -65,6 +65,7 @@ def see_it_green(live: Live, page: Page) -> None:
     live.watch.wait_for_end(unquote(run.rpartition("/")[2]), seconds=_RUN_SECONDS)
     page.goto(run)
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=PAGE_SECONDS * 1000)
+    expect(page.get_by_text("Published although its gate rejected it").first).to_be_visible()
     shoot(page, "5-green")
     for state in ("Running", "Failed", "No Status"):
         expect(page.get_by_text(state, exact=True)).to_have_count(0)

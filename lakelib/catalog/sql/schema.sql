@@ -256,7 +256,8 @@ create table lake.deletion_queue (
 );
 
 -- The partitions that downstream may take for complete. One that gets other rows is reset, until it is marked again.
--- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted.
+-- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted. `reset_snapshot`:
+-- the one that has taken the mark back last; it stays when the partition is marked again.
 create table lake.done_partition (
     table_id bigint not null references lake."table" (id),
     partition_id bigint not null references lake.partition (id),
@@ -265,6 +266,7 @@ create table lake.done_partition (
     modified_at timestamptz not null,
     success_file boolean not null,
     reset_at timestamptz,
+    reset_snapshot bigint,
     primary key (table_id, partition_id)
 );
 
