@@ -39,6 +39,7 @@ status: setup  ## what of `make up` is running
 e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium; kills what it must survive
 	@sh infra/setup_browser.sh
 	$(PYTHON) -m pytest tests/e2e
+	LAKE_RECOVERIES=all $(PYTHON) -m pytest tests/dags/test_recovery.py
 
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench

@@ -32,6 +32,7 @@ from lakelib.ops import (
     read,
     report,
     tags,
+    touched,
     write,
 )
 from lakelib.ops.judge import Judging
@@ -174,6 +175,12 @@ class Table:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+        """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
+        overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
+        many."""
+        return touched.list_touched(self._runtime, self._now(), at)
+
     # Life cycle
 
     def compact(
@@ -218,6 +225,11 @@ class Table:
         rows of the partition takes note and file back. Raises RetryableError if a service was not told.
         """
         return mark_done.mark_done(self._runtime, self._now(), partition, actions)
+
+    def mark_done_again(self, snapshot_id: int, actions: Sequence[Action] = DEFAULT_ACTIONS) -> list[DonePartition]:
+        """Promises anew what publishing this snapshot has taken back: the partitions that were done until it brought
+        them other rows. For whoever published it, and holds what was promised for kept; safe to repeat."""
+        return mark_done.mark_again(self._runtime, self._now(), snapshot_id, actions)
 
     def done_partitions(self, with_reset: bool = False) -> list[DonePartition]:
         """The partitions that are marked done; with those whose mark was reset since, if asked for."""
@@ -389,6 +401,10 @@ class StagedCommit:
     def reject(self, reason: str) -> None:
         """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
         publish.reject_staged(self._runtime, self._commit_id, reason)
+
+    def discard(self, by: str, reason: str) -> None:
+        """A person decides against the commit: it is rejected, and waits for nobody any more."""
+        publish.discard_staged(self._runtime, self._commit_id, by, reason)
 
     def __repr__(self) -> str:
         return (

@@ -53,6 +53,7 @@ collect_ignore = ["e2e", "integration/spark/test_lost_executors.py"]
 LONGEST_FIRST = (
     "dags/test_runs.py",
     "dags/test_flow.py",
+    "dags/test_recovery.py",
     "integration/spark/test_standalone.py",
     "integration/faults/test_crash_matrix.py",
     "connect/test_processes.py",

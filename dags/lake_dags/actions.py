@@ -1,15 +1,27 @@
-"""What follows a publish: tags and done marks. Called by tasks; safe to repeat, for each says what is to be so."""
+"""What tasks ask of the lake and tell it: the state of a commit; tags, done marks, discards. Safe to repeat, for each
+says what is to be so."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from lakelib.errors import LakeError, RetryableError
+from lakelib.errors import LakeError, NotFoundError, RetryableError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
+
+
+def state_of(commit: str) -> str | None:
+    """ "staged", "published", "rejected" or "expired"; None for a commit that the catalog does not know."""
+    import lakelib
+
+    with final_errors(), lakelib.connect() as lake:
+        try:
+            return lake.staged(commit).state
+        except lakelib.NotFoundError:
+            return None
 
 
 def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
@@ -24,12 +36,40 @@ def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
     return name
 
 
-def mark_done(spec: TableSpec, partition: str) -> None:
-    """Marks the partition done in the ways that the spec says."""
+def discard(commit_id: str, by: str, reason: str) -> None:
+    """A person has decided against a commit: it waits for nobody any more, and neither does one that is gone."""
+    import lakelib
+
+    with final_errors(), suppress(NotFoundError), lakelib.connect() as lake:
+        lake.staged(commit_id).discard(by, reason)
+
+
+def mark_done(spec: TableSpec, partition: str, snapshot: int) -> list[str]:
+    """Marks the partition done in the ways that the spec says, and those again that were done until the snapshot
+    brought them other rows; returns the folders of all."""
+    import lakelib
+
+    ways = done_actions(spec)
+    with final_errors(), lakelib.connect() as lake:
+        table = lake.table(spec.table)
+        own = table.mark_done(spec.partition_value(partition), actions=ways)
+        return [own.path, *(each.path for each in table.mark_done_again(snapshot, actions=ways))]
+
+
+def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Callable[[], Container[int]]) -> list[str]:
+    """The keys of the partitions whose rows the snapshot has changed, in their order; the run's own always.
+
+    One that an overwrite put in place of itself is left out if the snapshot that touched it before was announced: else
+    nobody may have heard of the rows that are there.
+    """
     import lakelib
 
     with final_errors(), lakelib.connect() as lake:
-        lake.table(spec.table).mark_done(spec.partition_value(partition), actions=done_actions(spec))
+        touched = lake.table(spec.table).touched_partitions(at=snapshot)
+    heard_of = announced() if any(each.is_same for each in touched) else ()
+    changed = [each for each in touched if not (each.is_same and each.previous_snapshot in heard_of)]
+    keys = {partition, *(spec.key_of_row(each.values) for each in changed)}
+    return sorted(key for key in keys if key is not None)
 
 
 def done_actions(spec: TableSpec) -> list[str | dict[str, Any]]:

@@ -14,9 +14,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from lake_dags import actions
 from lake_dags.backfill_plan import Range, describe_plan, plan_html, plan_items
 from lake_dags.catalogue import all_specs, spec_of
-from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, next_tasks, runner_of, spark_choice
+from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, runner_of, spark_choice
 from lake_dags.operator import LakeJobOperator, ReportLink
 from lake_dags.places import REPORT_FILE, clear_folder, task_folder
+from lake_dags.review import is_rejected
 from lake_dags.runs import clear_number_of, idempotency_key
 from lakelib.errors import LakeError
 
@@ -128,7 +129,7 @@ def choose_batches(items: Sequence[Item], staged: Sequence[Item | None], *, atom
 
 
 def _is_publishable(staged: Item | None) -> bool:
-    return staged is not None and next_tasks(staged) != ["review"]
+    return staged is not None and not is_rejected(staged)
 
 
 def _why(item: Item, staged: Item | None) -> str:
@@ -158,7 +159,7 @@ def _follow_up(items: list[dict[str, str]] | None) -> None:
             spec = spec_of(item["table"])
             actions.tag_snapshot(spec, item["partition"], snapshot)
             if spec.publish.mark_done:
-                actions.mark_done(spec, item["partition"])
+                actions.mark_done(spec, item["partition"], snapshot)
         elif one is None or one["outcome"] != "empty":
             missing.append(_why(item, one) if not _is_publishable(one) else f"{item['table']} {item['partition']}")
     if missing:

@@ -1,16 +1,14 @@
 """Makes the ingest DAG of a table's spec.
 
-wait_for_source → stage_and_judge → decide, and then by the verdict:
+wait_for_source → stage_and_judge → review → publish → tag, mark_done → announce
 
-- accept: publish → tag, mark_done → announce
-- warn: the same, and flag_warning beside it
-- reject: review → apply_review → publish (and what follows it), or discard
+There is no branch, for what a branch has once decided outlives it when tasks are cleared: *review* is skipped unless
+the gate rejected the commit, and *publish* fails if a person discarded it.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import (
     DAG,
     Asset,
@@ -21,14 +19,14 @@ from airflow.sdk import (
     get_current_context,
     task,
 )
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from pendulum import datetime
 
-from lake_dags import actions, partition_maps
+from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
-from lake_dags.operator import LakeJobOperator, Runner, report_address
-from lake_dags.review_text import review_body
-from lake_dags.runs import idempotency_key, partition_of, snapshots_of_events
+from lake_dags.operator import LakeJobOperator, Runner
+from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
+from lake_dags.runs import clear_number_of, idempotency_key, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
@@ -37,9 +35,8 @@ from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
-PUBLISH, DISCARD = "publish", "discard"
-_LONGEST_ANSWER = 2000
 _LONGEST_TAG = 100
+_ENDED = ("success", "failed", "skipped", "upstream_failed")
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -79,23 +76,20 @@ def _wire(spec: TableSpec) -> None:
         runner=runner_of(spec),
         **job_settings(spec),
     )
+    review = review_task(spec.table, spec.review.timeout)
     publish = LakeJobOperator(
         task_id="publish",
         job="publish",
         runner="python",
-        arguments=lambda context, staged: publish_arguments(spec, staged, review_of(context)),
-        item=stage.output,
+        arguments=lambda context, _: publish_arguments(context, spec),
         returns=("published",),
         trigger_rule="none_failed_min_one_success",
         **job_settings(spec),
     )
-    decided = _decide(stage.output)
-    review = _review(spec)
-    applied = _apply_review(review.output)
     if spec.source is not None:
         SourceSensor(task_id="wait_for_source", spec=spec) >> stage
-    decided >> [publish, _flag_warning(stage.output), review]
-    review >> applied >> [publish, _discard(stage.output, review.output)]
+    stage >> review >> publish
+    stage >> publish
     followers = _follow_ups(spec, publish.output)
     announced = _announce(spec, stage.output, publish.output)
     publish >> [*followers, announced]
@@ -108,6 +102,7 @@ def _wire(spec: TableSpec) -> None:
 
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
+    _check_followed(context)
     try:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:
@@ -116,17 +111,33 @@ def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     return ingest_arguments(spec, partition, idempotency_key(context), seen)
 
 
+def _check_followed(context: Context) -> None:
+    """Nobody would publish the new commit of a task that somebody has cleared alone."""
+    task = context["ti"]
+    if clear_number_of(context):
+        states = task.get_task_states(dag_id=task.dag_id, task_ids=["publish"], run_ids=[task.run_id])
+        if states.get(task.run_id, {}).get("publish") in _ENDED:
+            raise AirflowFailException(
+                "This task was cleared alone: nobody would publish its commit. Clear it with all that comes after it."
+            )
+
+
 def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str, int] | None = None) -> list[str]:
     pinned = [f"--at={table}={snapshot}" for table, snapshot in sorted((at or {}).items())]
     work = [f"--spec={spec.path}", f"--partition={partition}", f"--idempotency-key={key}"]
     return [*work, "--progress", *pinned]
 
 
-def publish_arguments(spec: TableSpec, staged: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:
-    """Of jobs/publish.py. `review` is what a person answered; it counts only for a commit that was rejected, for the
-    answer of an earlier try may still be there after the run was cleared."""
-    was_asked = review is not None and next_tasks(staged) == ["review"]
-    approval = [f"--by={reviewer_of(review)}", f"--reason={reason_of(review)}"] if was_asked else []
+def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
+    """Of jobs/publish.py. Raises AirflowSkipException where there is nothing to publish, AirflowFailException for a
+    commit that a person discarded."""
+    staged = staged_of(context)
+    if staged["outcome"] == "empty":
+        raise AirflowSkipException(
+            f"There are no rows of partition {staged['partition']}, and the spec says to skip that."
+        )
+    answer = approval_of(context, staged)
+    approval = [f"--by={reviewer_of(answer)}", f"--reason={reason_of(answer)}"] if answer is not None else []
     return [f"--commit={staged['commit']}", f"--spec={spec.path}", *approval]
 
 
@@ -145,112 +156,6 @@ def spark_choice(spec: TableSpec) -> SparkChoice:
     return SparkChoice(master=spark.master, remote=spark.remote, connection=spark.connection, conf=spark.conf)
 
 
-# Deciding
-
-
-@task.branch(task_id="decide")
-def _decide(staged: dict[str, Any]) -> list[str]:
-    """What the verdict leads to."""
-    chosen = next_tasks(staged)
-    print(f"{staged['table']} {staged['partition']}: {staged['outcome']}, so {' and '.join(chosen) or 'nothing'}")
-    return chosen
-
-
-def next_tasks(staged: Mapping[str, Any]) -> list[str]:
-    """The ids of the tasks that follow a verdict. Raises ValueError for an outcome that is none."""
-    match staged["outcome"]:
-        case "accept":
-            return ["publish"]
-        case "warn":
-            return ["publish", "flag_warning"]
-        case "reject":
-            return ["publish"] if staged.get("state") == "published" else ["review"]
-        case "empty":
-            return []
-        case outcome:
-            raise ValueError(f"The outcome {outcome!r} is none that this DAG knows.")
-
-
-@task(task_id="flag_warning")
-def _flag_warning(staged: dict[str, Any]) -> None:
-    """Runs for commits with warnings only: in the grid it shows which runs to look at."""
-    import logging
-
-    logging.getLogger(__name__).warning(
-        "The gate of %s has warnings about partition %s; commit %s is published all the same. The report is linked"
-        " from the task stage_and_judge.",
-        staged["table"],
-        staged["partition"],
-        staged["commit"],
-    )
-
-
-def _review(spec: TableSpec) -> HITLOperator:
-    staged = "ti.xcom_pull(task_ids='stage_and_judge')"
-    return HITLOperator(
-        task_id="review",
-        subject=f"The gate of {spec.table} rejected partition {{{{ {staged}['partition'] }}}}",
-        body=review_body(
-            report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge"), PUBLISH, DISCARD
-        ),
-        options=[PUBLISH, DISCARD],
-        params={
-            "reason": Param(
-                None,
-                type=["null", "string"],
-                maxLength=_LONGEST_ANSWER,
-                title="Reason",
-                description="Why. Publishing needs a reason, discarding none.",
-            )
-        },
-        response_timeout=spec.review.timeout,
-        retries=0,
-    )
-
-
-@task.branch(task_id="apply_review", retries=0)
-def _apply_review(review: dict[str, Any]) -> str:
-    """What the person decided. Publishing without a reason is refused; clear the task review to be asked again."""
-    return task_of_review(review)
-
-
-def task_of_review(review: Mapping[str, Any]) -> str:
-    chosen = str(review["chosen_options"][0])
-    if chosen == PUBLISH and not reason_of(review):
-        raise AirflowFailException(
-            "Publishing a rejected commit needs a reason. Clear the task review to be asked again."
-        )
-    return chosen
-
-
-@task(task_id=DISCARD)
-def _discard(staged: dict[str, Any], review: dict[str, Any]) -> None:
-    """The commit stays rejected, and expires with the others."""
-    print(f"{reviewer_of(review)} discarded commit {staged['commit']}: {reason_of(review) or 'no reason given'}")
-
-
-def review_of(context: Context) -> dict[str, Any] | None:
-    """What a person answered in this run; None if nobody was asked."""
-    found: dict[str, Any] | None = context["ti"].xcom_pull(task_ids="review")
-    return found
-
-
-def reviewer_of(review: Mapping[str, Any]) -> str:
-    user = review.get("responded_by_user") or {}
-    return one_line(user.get("name") or user.get("id") or "somebody")
-
-
-def reason_of(review: Mapping[str, Any]) -> str:
-    return one_line((review.get("params_input") or {}).get("reason") or "")
-
-
-def one_line(text: object) -> str:
-    """What a person said, as logs and a program's arguments can take it: without line breaks and control characters,
-    and not too long."""
-    words = "".join(character if character.isprintable() else " " for character in str(text)).split()
-    return " ".join(words)[:_LONGEST_ANSWER]
-
-
 # What follows a publish
 
 
@@ -259,7 +164,7 @@ def _follow_ups(spec: TableSpec, published: Any) -> list[Any]:
     if spec.publish.tag is not None:
         tasks.append(_tag(spec, published))
     if spec.publish.mark_done:
-        tasks.append(_mark_done(spec))
+        tasks.append(_mark_done(spec, published))
     return tasks
 
 
@@ -273,30 +178,43 @@ def _tag(spec: TableSpec, published: Any) -> Any:
     return tag(published)
 
 
-def _mark_done(spec: TableSpec) -> Any:
+def _mark_done(spec: TableSpec, published: Any) -> Any:
     @task(task_id="mark_done")
-    def mark_done() -> None:
-        """Tells downstream that the partition is complete, in the ways that the spec's publish.mark_done says."""
-        actions.mark_done(spec, partition_of(get_current_context(), spec))
+    def mark_done(published: dict[str, Any]) -> None:
+        """Tells downstream that the partition is complete, in the ways that the spec's publish.mark_done says; and that
+        those still are that were done before this run has corrected them."""
+        snapshot = published["published"][0]["snapshot"]
+        for path in actions.mark_done(spec, partition_of(get_current_context(), spec), snapshot):
+            print(f"{path or 'The table'} is done")
 
-    return mark_done()
+    return mark_done(published)
 
 
 def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
     asset = asset_of(spec.table)
 
-    @task(task_id="announce", outlets=[asset])
-    def announce(staged: dict[str, Any], published: dict[str, Any]) -> None:
-        """The asset event that wakes the DAGs of the tables that come after this one."""
-        event = get_current_context()["outlet_events"][asset]
-        event.add_partitions(staged["partition"])
-        event.extra.update(event_extra(staged, published["published"][0]["snapshot"]))
+    @task(task_id="announce", outlets=[asset], inlets=[asset])
+    def announce(staged: dict[str, Any], published: dict[str, Any]) -> str | None:
+        """An asset event for each partition that has changed: they wake the DAGs of the tables that come after this.
+        Returns what is to be noticed of the run."""
+        context = get_current_context()
+        (one,) = published["published"]
+        own = staged["partition"]
+        changed = actions.changed_keys(spec, own, one["snapshot"], lambda: _announced(context, asset))
+        event = context["outlet_events"][asset]
+        event.add_partitions(events.announced_keys(own, changed))
+        event.extra.update(events.event_extra(staged, one, changed))
+        said = events.noticed(staged, one, changed)
+        print(said or f"Changed: {', '.join(changed)}")
+        return said
 
     return announce(staged, published)
 
 
-def event_extra(staged: Mapping[str, Any], snapshot: int) -> dict[str, Any]:
-    return {**{name: staged[name] for name in ("table", "partition", "commit", "outcome")}, "snapshot": snapshot}
+def _announced(context: Context, asset: Asset) -> set[int]:
+    """The snapshots of the table that its newest events tell of: at least those of the last announce."""
+    newest = context["inlet_events"][asset].ascending(False).limit(2 * events.MOST_EVENTS)
+    return {each.extra["snapshot"] for each in newest if "snapshot" in (each.extra or {})}
 
 
 # When runs start

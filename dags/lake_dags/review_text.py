@@ -1,6 +1,6 @@
 """What the task review says: what failed, and what the answers mean. Texts in Jinja, filled in when the task runs."""
 
-_STAGED = "ti.xcom_pull(task_ids='stage_and_judge')"
+_STAGED = "(ti.xcom_pull(task_ids='stage_and_judge') or {})"
 
 
 def review_body(report: str, publish: str, discard: str) -> str:
@@ -14,4 +14,5 @@ Commit `{{{{ {_STAGED}['commit'] }}}}` is in quarantine: nobody sees its rows. W
 [The gate's report]({report}), with the rows and how to see them
 
 - **{publish}**: its rows become visible all the same. Your name and reason are kept with the commit.
-- **{discard}**: it stays rejected, no reason needed. Correct the source and clear the task stage_and_judge."""
+- **{discard}**: it stays rejected, no reason needed, and the run fails. Correct the source and clear the task
+  stage_and_judge."""

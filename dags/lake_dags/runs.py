@@ -46,19 +46,19 @@ def clear_number_of(context: Context) -> int:
 def snapshots_of_events(context: Context) -> dict[str, int]:
     """The snapshots of the tables whose events woke this run; the newest, where one table has several."""
     snapshots: dict[str, int] = {}
-    for extra in _event_extras(context):
-        table, snapshot = str(extra["table"]), int(extra["snapshot"])
+    for event in _events(context):
+        table, snapshot = str(event.extra["table"]), int(event.extra["snapshot"])
         snapshots[table] = max(snapshot, snapshots.get(table, 0))
     return snapshots
 
 
 def _event_key(context: Context) -> str | None:
-    newest = max(_event_extras(context), key=lambda extra: int(extra["snapshot"]), default=None)
-    return None if newest is None else newest.get("partition")
+    newest = max(_events(context), key=lambda event: int(event.extra["snapshot"]), default=None)
+    return None if newest is None else newest.partition_key
 
 
-def _event_extras(context: Context) -> list[Mapping[str, Any]]:
-    """Of the events that an ingest run made. Others, made by hand or by another system, may say nothing of this."""
+def _events(context: Context) -> list[Any]:
+    """Those that an ingest run made. Others, made by hand or by another system, may say nothing of this."""
     events = context.get("triggering_asset_events") or {}
-    extras = (event.extra or {} for each in events.values() for event in each)
-    return [extra for extra in extras if "table" in extra and "snapshot" in extra]
+    found = (event for each in events.values() for event in each)
+    return [event for event in found if {"table", "snapshot"} <= (event.extra or {}).keys()]

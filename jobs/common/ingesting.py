@@ -36,6 +36,7 @@ from lakelib.ops.ingest import (
     stage_partition,
 )
 from lakelib.ops.judge import check_suite, require_passed
+from lakelib.ops.look import PARTITION_BY, partition_by_text
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
@@ -318,6 +319,7 @@ def _request(work: Work, doing: Doing) -> WriteRequest:
         **work.job.properties,
         "spec_hash": work.spec.hash,
         "partition": work.job.partition,
+        PARTITION_BY: partition_by_text(work.spec),
         "engine": f"{doing.engine.name}: {doing.engine.why}",
         **({} if doing.arrival is None else {"source": doing.arrival.path, "source_files": _named(doing.arrival)}),
         **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reads},

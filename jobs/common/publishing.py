@@ -6,7 +6,7 @@ is made again: by the engine of the commit's spec.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -24,6 +24,7 @@ from lakelib.specs.table_spec import TableSpec, load_spec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_APPROVAL = ("approved_by", "approval_reason")
 _JUDGED_AGAIN = ("verdict_stale", "verdict_of_another_suite")
 DESCRIPTION = """\
 Publishes staged commits: all of them become visible in one instant, or none does. To publish again what is published
@@ -74,12 +75,20 @@ class PublishedCommits:
     """Tables and the snapshots that they got, in the order of the commits."""
 
     published: tuple[tuple[str, Snapshot], ...]
+    outcomes: Mapping[UUID, str] = field(default_factory=dict)
+    """The verdicts on commits that were judged again."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
         return {
             "published": [
-                {"table": table, "commit": str(snapshot.commit_id), "snapshot": snapshot.id}
+                {
+                    "table": table,
+                    "commit": str(snapshot.commit_id),
+                    "snapshot": snapshot.id,
+                    **({"outcome": self.outcomes[snapshot.commit_id]} if snapshot.commit_id in self.outcomes else {}),
+                    **{name: snapshot.properties[name] for name in _APPROVAL if name in snapshot.properties},
+                }
                 for table, snapshot in self.published
             ]
         }
@@ -96,6 +105,7 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
+        outcomes: dict[UUID, str] = {}
         try:
             snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
         except (ConflictError, RejectedError) as error:
@@ -105,10 +115,11 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
             if not any(commit.table_name in specs for commit in commits):
                 raise
             snapshots = _publish_judged(lake, job, commits, specs, given_session)
+            outcomes = {one.id: one.verdict.outcome.value for one in commits if one.verdict is not None}
         for commit, snapshot in zip(commits, snapshots, strict=True):
             check_not_replayed(lake.runtime, commit.id, snapshot)
         names = [commit.table_name for commit in commits]
-        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)))
+        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=outcomes)
 
 
 def _publish_judged(

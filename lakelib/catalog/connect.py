@@ -106,7 +106,8 @@ class Catalog:
         self.url = url
         self.rights: frozenset[Right] = frozenset()
         """Those that the user was seen to have; `catalog.rights` looks."""
-        self._patience_seconds = patience_seconds
+        self.patience_seconds = patience_seconds
+        """For how long a unit of work is tried. Whoever has people waiting sets a shorter time."""
         self._max_connections = max_connections
         self._revive = revive
         self._closed = False
@@ -162,7 +163,7 @@ class Catalog:
         def opened(deadline: float) -> Iterator[Iterator[DictRow]]:
             self._check_open()
             session = self._address.open(self._connect_seconds(deadline), idle_transaction_seconds=STREAM_SECONDS)
-            session.listen_for(self._patience_seconds)
+            session.listen_for(self.patience_seconds)
             cursor = session.cursor("lakelib_stream", binary=True)
             cursor.itersize = rows_at_once
             try:
@@ -276,7 +277,7 @@ class Catalog:
     ) -> Result:
         """What the attempt gives; it is told until when, and made again if what failed may pass."""
         began = time.monotonic()
-        patience_seconds = self._patience_seconds
+        patience_seconds = self.patience_seconds
         if began - self._gave_up_at < _AFTERMATH_SECONDS:
             patience_seconds = min(patience_seconds, _FIRST_CONTACT_SECONDS)
         deadline = began + patience_seconds

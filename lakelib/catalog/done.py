@@ -66,6 +66,12 @@ def list_marks(catalog: Catalog, table_id: int, *, with_reset: bool) -> list[Mar
     return [_from_row(row) for row in rows]
 
 
+def list_reset_by(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Mark]:
+    """The marks that the snapshot was the last to take back, made again since or not."""
+    rows = catalog.all("list_marks_reset_by", {"table_id": table_id, "snapshot_id": snapshot_id})
+    return [_from_row(row) for row in rows]
+
+
 def list_outdated_files(catalog: Catalog, table_id: int | None) -> Sequence[tuple[int, int]]:
     """Table and partition ids of the marks that were reset and whose files may still be there."""
     rows = catalog.all("list_outdated_files", {"table_id": table_id})

@@ -95,6 +95,12 @@ def summarise_partitions(catalog: Catalog, table_id: int, snapshot_id: int) -> l
     return list(catalog.all("summarise_partitions", parameters))
 
 
+def list_touched(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Row]:
+    """One row a partition that a snapshot has added files to or removed files from: id, key, path, is_replaced,
+    size_bytes, previous_snapshot."""
+    return list(catalog.all("list_touched", {"table_id": table_id, "snapshot_id": snapshot_id}))
+
+
 def find_touched_partitions(catalog: Catalog, commit_id: UUID) -> tuple[int, ...]:
     """The partitions that publishing a commit changes."""
     rows = catalog.all("find_touched_partitions", {"commit_id": commit_id})

@@ -58,7 +58,20 @@ def mark_done(
     that is returned is reset, and nobody is told. Raises RetryableError if a service was not told; the mark stands.
     """
     with_file, reports = parse_actions(actions)
-    key = parse_partition(table, values)
+    return _mark(runtime, table, parse_partition(table, values), with_file, reports)
+
+
+def mark_again(runtime: Runtime, table: TableInfo, snapshot_id: int, actions: Sequence[Action]) -> list[DonePartition]:
+    """Marks the partitions that were done until this snapshot brought them other rows. Safe to repeat: each is marked
+    again, and services hear of it again. One whose mark others have taken back, before or since, is left to them."""
+    with_file, reports = parse_actions(actions)
+    found = done.list_reset_by(runtime.catalog, table.id, snapshot_id)
+    return [_mark(runtime, table, each.key, with_file, reports) for each in found]
+
+
+def _mark(
+    runtime: Runtime, table: TableInfo, key: PartitionKey, with_file: bool, reports: Sequence[HttpReport]
+) -> DonePartition:
     path = partition_path(table.partition_by, key)
     runtime.ownership.confirm()
     mark = done.mark_partition(runtime.catalog, table, key, path, success_file=with_file)

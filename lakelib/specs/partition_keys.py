@@ -4,7 +4,8 @@ A key says a step of time, in UTC where it says an hour: "2026-11-18", "2026-11-
 cut by time has the one key "all".
 """
 
-from datetime import date, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from lakelib.errors import InvalidInputError
@@ -94,6 +95,23 @@ def step_of(every: Step, moment: datetime) -> datetime:
 def step_before(every: Step, moment: datetime) -> datetime:
     """The beginning of the step before the one that a moment lies in."""
     return step_of(every, step_of(every, moment) - timedelta(hours=1))
+
+
+def key_of_value(every: Step, value: object) -> str | None:
+    """The key of the step that a value of the key's column lies in; None for one that has none: NULL, or text that is
+    no key."""
+    match value:
+        case _ if every == "none":
+            return WHOLE
+        case datetime() if value.tzinfo is not None:
+            return format_partition(every, value.astimezone(UTC).replace(tzinfo=None))
+        case date():
+            return format_partition(every, value)
+        case str():
+            with suppress(InvalidInputError):
+                parse_partition(every, value)
+                return value
+    return None
 
 
 def column_value(every: Step, key: str, column_type: str) -> str:

@@ -19,7 +19,14 @@ from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.maintenance import TagEnd
 from lakelib.specs.ddl import NamedColumn, parse_columns
 from lakelib.specs.folder_checks import find_problems_between
-from lakelib.specs.partition_keys import WHOLE, column_value, format_partition, parse_partition, partition_keys
+from lakelib.specs.partition_keys import (
+    WHOLE,
+    column_value,
+    format_partition,
+    key_of_value,
+    parse_partition,
+    partition_keys,
+)
 from lakelib.specs.problems import Problem, describe_problems, problems_of, shown, spec_error
 from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_checks import find_problems, find_warnings
@@ -196,6 +203,12 @@ class TableSpec(Part):
     def key_of(self, moment: date | datetime) -> str:
         """The key of the partition that a moment lies in: "2026-11-18"."""
         return format_partition(self.partition.every, moment)
+
+    def key_of_row(self, values: Mapping[str, Any]) -> str | None:
+        """The key of the partition that rows with these values lie in; None for rows that no key means."""
+        named = (self.partition.column or "").casefold()
+        value = next((value for name, value in values.items() if name.casefold() == named), None)
+        return key_of_value(self.partition.every, value)
 
     @property
     def is_dated_copy(self) -> bool:

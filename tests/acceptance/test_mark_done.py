@@ -10,7 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from lakelib import InvalidInputError, Lake, NotFoundError, Table
+from lakelib import InvalidInputError, Lake, NotFoundError, RetryableError, Table
 from lakelib.catalog import commits
 from lakelib.ops import done_files
 from lakelib.ops import mark_done as mark_done_module
@@ -127,6 +127,44 @@ def test_what_changes_no_row_of_the_partition_leaves_its_mark(table: Table, stor
 
     assert table.is_done(DAY)
     assert success_file(table, storage) is not None
+
+
+def test_who_took_marks_back_makes_them_again(table: Table, storage: StorageSettings) -> None:
+    first = table.mark_done(DAY)
+    table.mark_done({"dt": "2026-11-17"})
+    snapshot = table.upsert(pa.concat_tables([rows(2), rows(3, day="2026-11-19")]))
+    assert not table.is_done(DAY)
+
+    (again,) = table.mark_done_again(snapshot.id)
+
+    assert (again.values, again.snapshot_id) == ({"dt": date(2026, 11, 18)}, snapshot.id)
+    assert table.is_done(DAY)
+    assert not table.is_done(OTHER_DAY)
+    assert success_file(table, storage) == {
+        "creationTime": round(first.created_at.timestamp() * 1000),
+        "modificationTime": round(again.modified_at.timestamp() * 1000),
+    }
+
+
+def test_a_service_that_was_not_told_when_marks_were_made_again_is_told_by_the_next_try(table: Table) -> None:
+    table.mark_done(DAY)
+    snapshot = table.upsert(rows(2))
+    with pytest.raises(RetryableError):
+        table.mark_done_again(
+            snapshot.id, [{"http_report": {"url": "http://127.0.0.1:9/nobody", "timeout_seconds": 1}}]
+        )
+    assert table.is_done(DAY)
+    assert [again.values for again in table.mark_done_again(snapshot.id)] == [{"dt": date(2026, 11, 18)}]
+
+
+def test_a_mark_that_somebody_else_took_back_is_left_to_them(table: Table) -> None:
+    table.mark_done(DAY)
+    first, second = table.upsert(rows(2)), table.upsert(rows(3))
+    assert table.mark_done_again(second.id) == []
+    assert not table.is_done(DAY)
+    assert [again.snapshot_id for again in table.mark_done_again(first.id)] == [second.id]
+    table.upsert(rows(4))
+    assert table.mark_done_again(first.id) == []
 
 
 def test_a_staged_commit_resets_the_mark_when_it_is_published(table: Table) -> None:

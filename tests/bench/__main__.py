@@ -19,6 +19,7 @@ from tests.bench.long_lines import measure_long_lines
 from tests.bench.many_files import measure_many_files
 from tests.bench.orchestration import measure_airflow
 from tests.bench.orders import Orders
+from tests.bench.pages import measure_pages
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
@@ -45,6 +46,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "airflow": measure_airflow,
     "compaction": measure_compaction,
     "compaction-memory": measure_compaction_memory,
+    "pages": measure_pages,
 }
 
 

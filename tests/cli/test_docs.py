@@ -55,6 +55,7 @@ def names(
 def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
     write_suite(tmp_path)
     write_spec(tmp_path)
+    (tmp_path / "specs").mkdir()
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
@@ -75,6 +76,8 @@ def test_the_fields_in_json_are_those_that_are_named(
 ) -> None:
     orders = "shop.orders"
     commands: dict[str, list[str]] = {
+        "status": ["status"],
+        "status TABLE": ["status", orders],
         "namespaces": ["namespaces"],
         "tables": ["tables"],
         "describe": ["describe", orders],

@@ -16,6 +16,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 from airflow import settings
@@ -131,6 +132,7 @@ def show(dag_id: str, run_id: str) -> dict:
             "state": str(run.state),
             "partition_key": run.partition_key,
             "clear_number": run.clear_number,
+            "note": run.note,
             "tasks": {_name(task): str(task.state) for task in tasks},
             "tries": {_name(task): task.try_number for task in tasks},
             "xcom": {_name(one): XComModel.deserialize_value(one) for one in pulled if one.key == "return_value"},
@@ -138,11 +140,11 @@ def show(dag_id: str, run_id: str) -> dict:
         }
 
 
-def clear(dag_id: str, run_id: str, task_ids: list | None = None) -> None:
-    """As a person does it: these tasks, with all that come after them; None is the whole run."""
+def clear(dag_id: str, run_id: str, task_ids: list | None = None, alone: bool = False) -> None:
+    """As a person does it: these tasks, with all that come after them unless alone; None is the whole run."""
     with _session() as session:
         dag = _stored_dag(dag_id, session)
-        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=True) if task_ids else dag
+        chosen = dag.partial_subset(task_ids, include_upstream=False, include_downstream=not alone) if task_ids else dag
         chosen.clear(run_id=run_id, task_ids=None, dag_run_state=DagRunState.QUEUED, session=session)
 
 
@@ -205,6 +207,11 @@ def events(asset: str) -> list:
         return [{"partition_key": one.partition_key, **one.extra} for one in found if one.asset.name == asset]
 
 
+def put(module: str, name: str, value: object) -> None:
+    """Gives a constant of the DAGs' modules another value."""
+    setattr(sys.modules[module], name, value)
+
+
 def get(path: str, user: str | None = None, role: str = "viewer") -> list:
     """What the API server answers to a person of that role, or to nobody in particular: status, type, text, headers."""
     with TestClient(create_app()) as client:
@@ -212,6 +219,20 @@ def get(path: str, user: str | None = None, role: str = "viewer") -> list:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         told = client.get(path, headers=headers)
         return [told.status_code, told.headers.get("content-type"), told.text, dict(told.headers)]
+
+
+def visit(path: str, user: str, role: str = "admin", form: dict | None = None, headers: dict | None = None) -> list:
+    """As a browser of a person who has logged in: a page, or what a form of it leads to. Status, text, headers."""
+    app = _app()  # with it there is an auth manager
+    token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=user, role=role))
+    client = TestClient(app, follow_redirects=False, raise_server_exceptions=False, cookies={"_token": token})
+    told = client.get(path, headers=headers) if form is None else client.post(path, data=form, headers=headers)
+    return [told.status_code, told.text, dict(told.headers)]
+
+
+@cache
+def _app():
+    return create_app()
 
 
 def question(dag_id: str, run_id: str) -> str:

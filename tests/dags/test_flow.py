@@ -75,7 +75,8 @@ def test_an_accepted_commit_is_published_and_announced(shop: Shop) -> None:
     ran = shop.lab.run(DAYS, partition_key="2026-11-01")
     (staged,), (published,) = shop.calls("ingest"), shop.calls("publish")
     assert ran["state"] == "success"
-    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide", "publish", "announce"}
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "publish", "announce"}
+    assert (ran["tasks"]["review"], ran["note"]) == ("skipped", None)
     assert staged["key"] == [f"airflow/{DAYS}/{ran['run_id']}", 1]
     assert published["commits"] == [ran["xcom"]["stage_and_judge"]["commit"]]
     assert (published["by"], published["reason"]) == (None, None)
@@ -92,13 +93,13 @@ def test_a_job_that_may_need_no_spark_is_not_started_by_it(shop: Shop) -> None:
     assert "--master=local[1]" in whole["arguments"]
 
 
-def test_the_asset_event_says_table_snapshot_partition_commit_and_outcome(shop: Shop) -> None:
+def test_the_asset_event_says_table_snapshot_commit_outcome_and_how_many_partitions(shop: Shop) -> None:
     shop.answer(d02=["accept"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-02")
     commit = ran["xcom"]["stage_and_judge"]["commit"]
     assert shop.lab("events", asset="a.days")[-1] == {
         "partition_key": "2026-11-02",
-        "partition": "2026-11-02",
+        "partitions": 1,
         "table": "a.days",
         "snapshot": ran["xcom"]["publish"]["published"][0]["snapshot"],
         "commit": commit,
@@ -106,11 +107,12 @@ def test_the_asset_event_says_table_snapshot_partition_commit_and_outcome(shop: 
     }
 
 
-def test_a_commit_with_warnings_is_published_and_flagged(shop: Shop) -> None:
+def test_a_commit_with_warnings_is_published_and_its_run_has_a_note(shop: Shop) -> None:
     shop.answer(d01=["warn"])
     ran = shop.lab.run(DAYS, conf={"partition": "2026-11-01"})
     assert ran["state"] == "success"
-    assert {"publish", "flag_warning", "announce"} <= _succeeded(ran)
+    assert {"publish", "announce"} <= _succeeded(ran)
+    assert ran["note"].startswith("Lake: Published with warnings of its gate")
     assert shop.lab("events", asset="a.days")[-1]["outcome"] == "warn"
 
 
@@ -129,7 +131,8 @@ def test_a_rejected_commit_waits_for_a_person(shop: Shop) -> None:
 def test_a_commit_is_discarded_without_a_word(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**DISCARD, "reason": None})
-    assert (ran["tasks"]["discard"], shop.calls("publish")) == ("success", [])
+    assert (ran["tasks"]["review"], ran["tasks"]["publish"], shop.calls("publish")) == ("success", "failed", [])
+    assert "(no reason given)" in shop.lab.log()
 
 
 def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -> None:
@@ -141,21 +144,27 @@ def test_a_person_publishes_a_rejected_commit_with_name_and_reason(shop: Shop) -
     assert (published["by"], published["reason"]) == ("anna", "known and harmless")
 
 
-def test_a_commit_that_a_person_discards_is_not_published(shop: Shop) -> None:
+def test_a_run_whose_commit_a_person_discards_fails_and_says_why(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)
-    assert {task: ran["tasks"][task] for task in ("discard", "publish", "announce")} == {
-        "discard": "success",
-        "publish": "skipped",
-        "announce": "skipped",
-    }
-    assert shop.calls("publish") == []
+    commit = ran["xcom"]["stage_and_judge"]["commit"]
+    assert (ran["state"], ran["tasks"]["publish"], ran["tries"]["publish"]) == ("failed", "failed", 1)
+    assert (ran["tasks"]["announce"], shop.calls("publish")) == ("upstream_failed", [])
+    assert f"Partition 2026-11-01 of a.days was not published: anna discarded commit {commit}" in shop.lab.log()
+
+
+def test_a_person_who_has_discarded_a_commit_may_be_asked_again(shop: Shop) -> None:
+    shop.answer(d01=["reject"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["review"])
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id, answer=PUBLISH)
+    assert (ran["state"], len(shop.calls("ingest")), len(shop.calls("publish"))) == ("success", 1, 1)
 
 
 def test_publishing_without_a_reason_is_refused(shop: Shop) -> None:
     shop.answer(d01=["reject"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01", answer={**PUBLISH, "reason": " "})
-    assert (ran["state"], ran["tasks"]["apply_review"], shop.calls("publish")) == ("failed", "failed", [])
+    assert (ran["state"], ran["tasks"]["review"], shop.calls("publish")) == ("failed", "failed", [])
 
 
 def test_a_commit_that_nobody_decides_about_stays_in_quarantine_and_its_run_fails(shop: Shop) -> None:
@@ -180,7 +189,8 @@ def test_an_empty_source_that_may_be_skipped_ends_the_run_without_a_commit(shop:
     shop.answer(d01=["empty"])
     ran = shop.lab.run(DAYS, partition_key="2026-11-01")
     assert ran["state"] == "success"
-    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge", "decide"}
+    assert _succeeded(ran) == {"wait_for_source", "stage_and_judge"}
+    assert ran["tasks"]["publish"] == "skipped"
 
 
 def test_a_source_that_does_not_arrive_fails_the_run_and_names_what_is_missing(shop: Shop) -> None:
@@ -223,6 +233,17 @@ def test_clearing_what_follows_the_commit_leaves_the_commit_alone(shop: Shop) ->
     first, again = shop.calls("publish")
     assert len(shop.calls("ingest")) == 1
     assert first["commits"] == again["commits"]
+
+
+def test_a_commit_that_nobody_would_publish_is_not_made(shop: Shop) -> None:
+    shop.answer(d01=["accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01")["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["stage_and_judge"], alone=True)
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["tasks"]["stage_and_judge"], len(shop.calls("ingest"))) == ("failed", 1)
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=["stage_and_judge"])
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["tasks"]["stage_and_judge"], len(shop.calls("publish"))) == ("success", 2)
 
 
 def test_the_answer_about_one_commit_does_not_count_for_the_next(shop: Shop) -> None:
@@ -334,6 +355,16 @@ def test_a_backfill_of_nothing_that_can_be_meant_fails_at_once(shop: Shop, param
     shop.answer()
     ran = _backfill(shop, **params)
     assert (ran["state"], ran["tasks"]["plan"], shop.calls("ingest")) == ("failed", "failed", [])
+
+
+@pytest.mark.parametrize("cleared", [["stage_and_judge"], None], ids=["the task", "the run"])
+def test_after_a_discard_what_is_corrected_is_published(shop: Shop, cleared: list[str] | None) -> None:
+    shop.answer(d01=["reject", "accept"])
+    run_id = shop.lab.run(DAYS, partition_key="2026-11-01", answer=DISCARD)["run_id"]
+    shop.lab("clear", dag_id=DAYS, run_id=run_id, task_ids=cleared)
+    ran = shop.lab("go", dag_id=DAYS, run_id=run_id)
+    assert (ran["state"], len(shop.calls("publish"))) == ("success", 1)
+    assert {"publish", "announce"} <= _succeeded(ran)
 
 
 def test_where_a_server_does_the_work_jobs_are_clients_and_only_they_know_its_token(shop: Shop) -> None:

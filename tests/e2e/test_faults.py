@@ -25,7 +25,7 @@ from tests.e2e.support import BEGIN_SECONDS, ORDERS, Live, check_follow_ups, gre
 
 pytestmark = pytest.mark.timeout(1800)
 
-STAGES = ("wait_for_source", "stage_and_judge", "decide", "publish", "tag", "mark_done", "announce")
+STAGES = ("wait_for_source", "stage_and_judge", "review", "publish", "tag", "mark_done", "announce")
 JOB_STAGES = ("stage_and_judge", "publish")
 _RUN_SECONDS = 600
 _DAYS: Iterator[date] = (date(2026, 9, day) for day in range(1, 31))
@@ -141,7 +141,7 @@ def wait_for_pid(live: Live, run_id: str, task_id: str) -> int:
             found = live.api.get(path)
             if found["state"] == "running" and found["pid"]:
                 return int(found["pid"])
-            if found["state"] in ("success", "up_for_reschedule"):
+            if found["state"] in ("success", "skipped", "up_for_reschedule"):
                 return 0
         time.sleep(0.02)
     raise TimeoutError(f"{task_id} of {run_id} does not run")

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from infra.airflow.api import ApiError, wait_for
-from infra.demo.runs import Run, answer_review, returned, trigger
-from infra.demo.shop import BAD_ORDERS, ORDERS_A_DAY, write_customers, write_day
+from infra.demo.runs import Run, answer_review, failed_tasks, returned, trigger
+from infra.demo.shop import BAD_ORDERS, ORDERS_A_DAY, write_correction, write_customers, write_day
 from tests.e2e.support import CUSTOMERS, ORDERS, REVENUE, Live, check_follow_ups, green, rows_of
 
 
@@ -81,9 +81,31 @@ def test_a_person_publishes_what_the_gate_rejected(live: Live) -> None:
         answer_review(live.viewer, run, choice="publish", reason="I would like to")
     answer_review(live.api, run, choice="publish", reason="known to be wrong")
     green(live, live.watch.wait_for_end(run.run_id))
+    assert live.api.get(run.path)["note"].startswith("Lake: Published although its gate rejected it, by admin")
     assert rows_of(live, "2026-11-05") == ORDERS_A_DAY
     wrong = live.lake.table("shop.orders").scan(where="dt = '2026-11-05' and (customer_id is null or amount < 0)")
     assert wrong.count() == BAD_ORDERS
+
+
+def test_a_discarded_day_fails_and_is_repaired_by_clearing_what_its_page_says(live: Live) -> None:
+    day = date(2026, 11, 6)
+    write_day(live.home.landing, day, bad=True)
+    trigger(live.api, ORDERS, partition=day.isoformat())
+    run = live.watch.wait_for(ORDERS, day.isoformat())
+    answer_review(live.api, run, choice="discard", reason="not a single customer")
+    run = live.watch.wait_for_end(run.run_id)
+    assert (run.state, failed_tasks(live.api, run), rows_of(live, day.isoformat())) == ("failed", ["publish"], 0)
+    write_correction(live.home.landing, day)
+    clear(live, run, "stage_and_judge")
+    green(live, live.watch.wait_for_end(run.run_id))
+    assert rows_of(live, day.isoformat()) == ORDERS_A_DAY
+    assert live.api.get(run.path)["note"] is None
+
+
+def clear(live: Live, run: Run, task_id: str) -> None:
+    """As Airflow's dialogue proposes it: with all that comes after."""
+    body = {"dry_run": False, "dag_run_id": run.run_id, "task_ids": [task_id], "include_downstream": True}
+    live.api.post(f"/api/v2/dags/{run.dag_id}/clearTaskInstances", body | {"only_failed": False})
 
 
 def scheduled(live: Live) -> Run | None:

@@ -72,6 +72,7 @@ def test_the_rows_of_a_partition_are_staged_and_nobody_sees_them(shop: Shop, run
         "dag": "shop",
         "engine": "spark: the spec says so",
         "partition": DAY,
+        "partition_by": "day dt",
         "source": f"{shop.landing}/{DAY}/*.json",
         "source_files": "part-0.json",
         "spec_hash": load_spec(shop.spec).hash,

@@ -77,6 +77,9 @@ def test_a_rejected_commit_is_published_by_a_person_with_a_reason_only(shop: Sho
     assert (ran.code, ran.facts["error"]["kind"]) == (6, "commit_rejected")
     ran = run_job("publish", "--commit", commit, "--by", "ann", "--reason", "the shop says so")
     assert ran.code == 0
+    again = run_job("publish", "--commit", commit)
+    for (published,) in (ran.facts["published"], again.facts["published"]):
+        assert (published["approved_by"], published["approval_reason"]) == ("ann", "the shop says so")
     assert rows_of(lake.table(shop.table), "order_id", "status") == [(1, None)]
     told = run_job("ingest", "--spec", shop.spec, "--partition", DAY, "--idempotency-key", "publish 1:1").facts
     assert (told["state"], told["outcome"], told["snapshot"]) == ("published", "reject", 1)
@@ -96,6 +99,7 @@ def test_a_verdict_that_was_overtaken_is_made_again(shop: Shop, run_job: RunJob,
     assert (ran.code, ran.facts["error"]["kind"]) == (5, "verdict_stale")
     ran = run_job("publish", "--commit", commit, "--spec", shop.spec)
     assert ran.code == 0, ran.err
+    assert [each["outcome"] for each in ran.facts["published"]] == ["accept"]
     verdict = lake.staged(UUID(commit)).verdict
     assert verdict is not None
     assert verdict.base_snapshot_id == 1

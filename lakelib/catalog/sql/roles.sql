@@ -68,7 +68,7 @@ grant execute on function
     lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1
     to {writer};
 grant execute on function
-    lake.judge_v1, lake.set_tag_v2, lake.delete_tag_v1, lake.mark_partition_v1
+    lake.judge_v1, lake.discard_v1, lake.set_tag_v2, lake.delete_tag_v1, lake.mark_partition_v1
     to {publisher};
 grant execute on function
     lake.drop_spent_leases_v1, lake.expire_commits_v1, lake.expire_tags_v1, lake.expire_snapshots_v1,

@@ -198,6 +198,14 @@ create table lake.verdict (
 
 create index verdict_commit on lake.verdict (commit_id, gate, id);
 
+-- What a person has decided against waits for nobody.
+create table lake.discard (
+    commit_id uuid primary key references lake.commit (id) on delete cascade,
+    discarded_by text not null,
+    reason text not null,
+    discarded_at timestamptz not null default clock_timestamp()
+);
+
 -- Who waits to publish to a table, in the order of coming, and until when to believe it. Not logged: what a crash of the
 -- server loses is a place in a line.
 create unlogged table lake.waiting (
@@ -248,7 +256,8 @@ create table lake.deletion_queue (
 );
 
 -- The partitions that downstream may take for complete. One that gets other rows is reset, until it is marked again.
--- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted.
+-- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted. `reset_snapshot`:
+-- the one that has taken the mark back last; it stays when the partition is marked again.
 create table lake.done_partition (
     table_id bigint not null references lake."table" (id),
     partition_id bigint not null references lake.partition (id),
@@ -257,6 +266,7 @@ create table lake.done_partition (
     modified_at timestamptz not null,
     success_file boolean not null,
     reset_at timestamptz,
+    reset_snapshot bigint,
     primary key (table_id, partition_id)
 );
 
@@ -372,6 +382,7 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions/amend_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/discard_v1.sql
 -- include: functions/holds_past_v1.sql
 -- include: functions/refuse_publish_v1.sql
 -- include: functions/rights_v1.sql

@@ -6,10 +6,11 @@ import psycopg
 
 _BACK = """
 drop table if exists lake.upgrade;
-drop table lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
+drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake.commit drop column amendment, drop column rows_from_base;
 alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
 alter table lake.lease drop column taken_by;
+alter table lake.done_partition drop column reset_snapshot;
 alter table lake.tag drop column family, drop column until, drop column keep_last;
 alter table lake.snapshot add unique (table_id, committed_at);
 alter table lake.snapshot add foreign key (table_id) references lake."table" (id);

@@ -82,6 +82,7 @@ OPERATIONS: dict[str, Prepare] = {
     "table.history": lambda p: p.table.history,
     "table.files": lambda p: lambda: list(p.table.files()),
     "table.partitions": lambda p: p.table.partitions,
+    "table.touched_partitions": lambda p: p.table.touched_partitions,
     "table.tags": lambda p: p.table.tags,
     "table.done_partitions": lambda p: p.table.done_partitions,
     "table.is_done": lambda p: lambda: p.table.is_done({"day": "mon"}),
@@ -113,9 +114,11 @@ OPERATIONS: dict[str, Prepare] = {
         p.gated.staged()
     ),
     "staged.reject": lambda p: (lambda staged: lambda: staged.reject("odd"))(p.staged()),
+    "staged.discard": lambda p: (lambda staged: lambda: staged.discard("me", "odd"))(p.staged()),
     "table.tag": lambda p: lambda: p.table.tag("mine", at=1),
     "table.delete_tag": lambda p: (lambda table: lambda: table.delete_tag("kept"))(p.tagged.table),
     "table.mark_done": lambda p: lambda: p.table.mark_done({"day": "tue"}),
+    "table.mark_done_again": lambda p: (lambda snapshot: lambda: p.table.mark_done_again(snapshot))(taken_back(p)),
     "table.compact": lambda p: lambda: p.table.compact(full=True),
     "table.expire": lambda p: lambda: p.table.expire(keep_last=1, grace=NOW),
     "lake.vacuum": lambda p: p.lake.vacuum,
@@ -133,6 +136,12 @@ OPERATIONS: dict[str, Prepare] = {
     "lake.release_backup": lambda p: lambda: p.lake.release_backup("b" * 32),
     "lake.revoke": lambda p: granted(p, lambda user: p.lake.revoke("writer", user)),
 }
+
+
+def taken_back(p: Place) -> int:
+    """The snapshot that has reset a mark."""
+    p.made.mark_done({"day": "mon"}, ["done_partition"])
+    return p.made.upsert(rows(1)).id
 
 
 def granted(p: Place, then: Callable[[str], None]) -> Callable[[], object]:

@@ -258,6 +258,7 @@ def test_a_writer_publishes_past_no_gate(town: Town, gated: Table) -> None:
             lambda: db.execute("select lake.amend_v1(%s)", [Jsonb(change)]),
             lambda: db.execute("select lake.end_v1(%s, 'rejected', 'x')", [staged.id]),
             lambda: db.execute("select lake.judge_v1(%s, '')", [Jsonb(verdict)]),
+            lambda: db.execute("select lake.discard_v1(%s, 'me', 'x')", [staged.id]),
             lambda: db.execute("select lake.become_snapshot_v1(%s, 2, now())", [staged.id]),
             lambda: db.execute("select lake.check_verdicts_v1(null, null)"),
         ):

@@ -1,13 +1,20 @@
 """Partition keys: which texts they are, what they mean, and which ones lie between two."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.errors import InvalidInputError
-from lakelib.specs.partition_keys import KEY_FORMATS, Step, format_partition, parse_partition, partition_keys
+from lakelib.specs.partition_keys import (
+    KEY_FORMATS,
+    Step,
+    format_partition,
+    key_of_value,
+    parse_partition,
+    partition_keys,
+)
 
 STEPS: tuple[Step, ...] = ("day", "hour", "month")
 
@@ -80,3 +87,24 @@ def test_ranges_cross_months_years_and_leap_days() -> None:
     )
     assert partition_keys("month", "2026-11", "2027-02") == ("2026-11", "2026-12", "2027-01", "2027-02")
     assert partition_keys("day", "9999-12-30", "9999-12-31") == ("9999-12-30", "9999-12-31")
+
+
+_LATE = datetime(2026, 11, 18, 23, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("every", "value", "key"),
+    [
+        ("day", date(2026, 11, 18), "2026-11-18"),
+        ("month", date(2026, 11, 18), "2026-11"),
+        ("hour", _LATE, "2026-11-18T23"),
+        ("hour", _LATE.astimezone(timezone(timedelta(hours=5))), "2026-11-18T23"),
+        ("hour", _LATE.replace(tzinfo=None), "2026-11-18T23"),
+        ("day", "2026-11-18", "2026-11-18"),
+        ("day", "yesterday", None),
+        ("day", None, None),
+        ("none", None, "all"),
+    ],
+)
+def test_a_value_of_the_keys_column_lies_in_a_step_or_in_none(every: Step, value: object, key: str | None) -> None:
+    assert key_of_value(every, value) == key

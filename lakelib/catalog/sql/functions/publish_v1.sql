@@ -469,7 +469,9 @@ begin
         select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
         where r.commit_id = own_id
     ), reset as (
-        update lake.done_partition d set reset_at = clock_timestamp()
+        update lake.done_partition d
+        set reset_at = clock_timestamp(),
+            reset_snapshot = (select c.snapshot_id from lake.commit c where c.id = own_id)
         from touched where d.table_id = own_table and d.partition_id = touched.partition_id and d.reset_at is null
         returning d.success_file
     )

@@ -22,6 +22,14 @@ join lake."table" t on t.id = d.table_id
 join lake.partition p on p.id = d.partition_id
 where d.table_id = %(table_id)s and (d.reset_at is null or %(with_reset)s) order by p.key;
 
+-- The marks that a snapshot was the last to take back, made again since or not.
+-- name: list_marks_reset_by
+select d.*, t.namespace || '.' || t.name as table_name, t.location, p.key, p.path
+from lake.done_partition d
+join lake."table" t on t.id = d.table_id
+join lake.partition p on p.id = d.partition_id
+where d.table_id = %(table_id)s and d.reset_snapshot = %(snapshot_id)s order by p.key;
+
 -- A partition is done as of a snapshot. Marking it again keeps the time of the first mark.
 -- name: mark_partition
 select id from lake.mark_partition_v1(%(table_id)s, %(key)s::bytea[], %(path)s, %(success_file)s) as id;

@@ -46,6 +46,33 @@ select count(*) as files from lake.data_file f
 where f.table_id = %(table_id)s
   and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s;
 
+-- The partitions whose files a snapshot has added or removed, with what was there before it and comes with it. Of those
+-- that it has replaced, also the newest snapshot that had touched them before.
+-- name: list_touched
+with touched as (
+    select f.partition_id, f.id, f.added_snapshot, f.removed_snapshot, f.size_bytes
+    from lake.data_file f where f.table_id = %(table_id)s and f.added_snapshot = %(snapshot_id)s
+    union
+    select f.partition_id, f.id, f.added_snapshot, f.removed_snapshot, f.size_bytes
+    from lake.data_file f where f.table_id = %(table_id)s and f.removed_snapshot = %(snapshot_id)s
+), sums as (
+    select t.partition_id,
+           bool_or(t.added_snapshot = %(snapshot_id)s) and bool_or(t.removed_snapshot = %(snapshot_id)s) as is_replaced,
+           sum(t.size_bytes)::bigint as size_bytes
+    from touched t group by t.partition_id
+)
+select p.id, p.key, p.path, s.is_replaced, s.size_bytes,
+       case when s.is_replaced then (
+           select greatest(
+               max(f.sequence) filter (where f.sequence < %(snapshot_id)s),
+               max(f.removed_snapshot) filter (where f.removed_snapshot < %(snapshot_id)s and n.kind <> 'compact'))
+           from lake.data_file f
+           left join lake.snapshot n on n.table_id = f.table_id and n.id = f.removed_snapshot
+           where f.partition_id = p.id)
+       end as previous_snapshot
+from sums s join lake.partition p on p.id = s.partition_id
+order by p.key;
+
 -- The partitions of a snapshot with what they hold.
 -- name: summarise_partitions
 select p.id, p.key, p.path, count(*) as files, sum(f.row_count)::bigint as stored_rows,

@@ -1,0 +1,210 @@
+"""The command that tells how tables are doing: status."""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakelib.cli.command import Session, command
+from lakelib.cli.show import Column, show_fields, show_table, show_title
+from lakelib.cli.values import counted, readable_age, readable_count, readable_time
+from lakelib.errors import NotFoundError
+from lakelib.model.maintenance import readable_bytes
+
+if TYPE_CHECKING:
+    from lakelib.model.status import HeldBack, LakeStatus, PartitionStatus, TableDetail, TableStatus
+    from lakelib.specs.table_spec import SpecFolder
+
+_MARKS = {"published": "·", "warned": "w", "stale": "s", "waiting": "?", "rejected": "x", "late": "l", "missing": "M"}
+_ROWS = {"day": len("2026-11"), "hour": len("2026-11-18"), "month": len("2026")}
+"""What the keys of one line of a calendar have in common."""
+_MOST_LINES = 24
+_MOST_TOLD = 50
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "status", panel="Look")(status)
+
+
+def status(
+    session: Session,
+    table: Annotated[
+        str | None,
+        typer.Argument(metavar="[TABLE]", help="Only this one, partition by partition.", show_default=False),
+    ] = None,
+    specs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the specs of tables are, which say what is due. (LAKE_TABLES; else nothing is due)",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Tells how tables are doing: what waits for a person, what is missing, late or stale.
+
+    With a table there is a calendar of its partitions."""
+    from lakelib.ops.status import look, look_at_table
+
+    found = _read_specs(specs)
+    wrong = [error.message for error in found.errors.values()] if found else []
+    known = found.specs if found else ()
+    if table is None:
+        seen = look(session.lake.runtime, known)
+        return (
+            session.print_json({**_fields(seen), "wrong_specs": wrong}) if session.json else _show(session, seen, wrong)
+        )
+    detail = look_at_table(session.lake.runtime, table, known)
+    if session.json:
+        return session.print_json({**_fields(detail), "wrong_specs": wrong})
+    return _show_detail(session, detail, wrong)
+
+
+def _read_specs(folder: Path | None) -> "SpecFolder | None":
+    from lakelib.specs.table_spec import scan_specs
+
+    named = folder or (Path(os.environ["LAKE_TABLES"]) if os.environ.get("LAKE_TABLES") else None)
+    if named is None:
+        return None
+    if not named.is_dir():
+        raise NotFoundError(
+            f"There is no folder of specs at {named}.",
+            kind="folder_not_found",
+            remedy="Name it with --specs, or by the variable LAKE_TABLES; without both nothing is due.",
+        )
+    return scan_specs(named)
+
+
+def _fields(value: "LakeStatus | TableDetail") -> dict[str, object]:
+    return {name: getattr(value, name) for name in type(value).__slots__}
+
+
+# All tables
+
+
+def _show(session: Session, seen: "LakeStatus", wrong: Sequence[str]) -> None:
+    columns = (
+        Column("table", fold=True),
+        Column("standing", fold=True),
+        Column("head", right=True, optional=3),
+        Column("age", right=True),
+        Column("stored rows", right=True, optional=2),
+        Column("verdict", optional=1),
+        Column("to compact", right=True, optional=4),
+        Column("kept from expiry by", optional=5, fold=True),
+    )
+    rows = [
+        (
+            each.table,
+            _standing(each),
+            str(each.snapshot or ""),
+            "" if each.committed_at is None else readable_age(seen.at - each.committed_at),
+            readable_count(each.stored_rows) if each.snapshot else "",
+            each.outcome or "",
+            readable_count(each.partitions_due or None),
+            "; ".join(map(_held, each.held_back)),
+        )
+        for each in seen.tables
+    ]
+    show_table(session, columns, rows, empty="There is no table in the lake yet.")
+    _note_wrong(session, wrong)
+
+
+def _standing(table: "TableStatus") -> str:
+    if table.troubles:
+        return ", ".join(f"{count:,} {standing}" for standing, count in table.troubles.items())
+    return "ok" if table.snapshot else "empty"
+
+
+def _held(held: "HeldBack") -> str:
+    what = f"{held.kind} {held.example}" if held.holds == 1 else counted(held.holds, held.kind)
+    return f"{what}: {counted(held.snapshots, 'snapshot')}"
+
+
+def _note_wrong(session: Session, wrong: Sequence[str]) -> None:
+    for message in wrong:
+        session.note(f"what is due is not known of a table whose spec is wrong: {message}")
+
+
+# One table
+
+
+def _show_detail(session: Session, detail: "TableDetail", wrong: Sequence[str]) -> None:
+    table = detail.status
+    age = None if table.committed_at is None else readable_age(detail.at - table.committed_at)
+    head = (
+        f"snapshot {table.snapshot}, {readable_time(table.committed_at)} UTC, {age} ago"
+        if table.snapshot
+        else "none yet"
+    )
+    holds = f"{counted(table.stored_rows, 'stored row')}, {readable_bytes(table.size_bytes)}"
+    show_title(session, table.table)
+    show_fields(
+        session,
+        [
+            ("standing", _standing(table)),
+            ("head", head),
+            ("holds", f"{holds}; {counted(table.files, 'file')} in {counted(table.partitions, 'partition')}"),
+            *(
+                [("verdict", f"{table.outcome} by {table.gate}, snapshot {table.judged_snapshot}")]
+                if table.outcome
+                else []
+            ),
+            *([("made from", ", ".join(detail.reads))] if detail.reads else []),
+            *([("to compact", counted(table.partitions_due, "partition"))] if table.partitions_due else []),
+            *(("kept from expiry", _held(each)) for each in table.held_back),
+        ],
+    )
+    if detail.every in _ROWS:
+        _show_calendar(session, detail)
+    _show_told(session, detail)
+    _note_wrong(session, wrong)
+
+
+def _show_calendar(session: Session, detail: "TableDetail") -> None:
+    from lakelib.plan.due import is_key
+
+    every = detail.every or ""
+    known = [each for each in detail.partitions if is_key(every, each.partition)]
+    lines = list(_calendar_lines(known, _ROWS[every], every == "hour"))
+    if not lines:
+        return
+    session.out.print()
+    for name, marks in lines[-_MOST_LINES:]:
+        session.out.print(f"{name}  {marks}", markup=False, highlight=False)
+    shown = {each.standing.value for each in detail.partitions}
+    session.note("  ".join(f"{mark} {word}" for word, mark in _MARKS.items() if word in shown))
+
+
+def _calendar_lines(partitions: Sequence["PartitionStatus"], common: int, is_hourly: bool) -> Iterator[tuple[str, str]]:
+    """A line for each month of days, day of hours, year of months; each partition at its place in it."""
+    for name, group in groupby(partitions, key=lambda each: each.partition[:common]):
+        marks = {int(each.partition[common + 1 :]) - (not is_hourly): _MARKS[each.standing.value] for each in group}
+        yield name, "".join(marks.get(place, " ") for place in range(max(marks) + 1))
+
+
+def _show_told(session: Session, detail: "TableDetail") -> None:
+    """The partitions of which there is more to say than that they are published."""
+    found = [each for each in detail.partitions if each.standing.value != "published"]
+    columns = (
+        Column("partition"),
+        Column("standing"),
+        Column("why", fold=True),
+        Column("snapshot", right=True, optional=2),
+        Column("commit", optional=3),
+    )
+    rows = [
+        (each.partition, each.standing.value, each.why, str(each.snapshot or ""), str(each.commit or ""))
+        for each in found[-_MOST_TOLD:]
+    ]
+    session.out.print()
+    if detail.every is None:
+        empty = "No runs about partitions fill it; `lake partitions` lists what it holds."
+    else:
+        empty = f"{counted(len(detail.partitions), 'partition')}, all published."
+    show_table(session, columns, rows, empty=empty)
+    if len(rows) < len(found):
+        session.note(f"the newest {len(rows):,} of {len(found):,}; --json has all")

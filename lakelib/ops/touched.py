@@ -1,0 +1,75 @@
+"""Use case: which partitions a snapshot has touched, and whether one that an overwrite replaced came out the same.
+
+The catalog knows which partitions got files or lost some. An overwrite replaces partitions with rows that may be those
+that were there: of such a partition both sides are read and compared, unless they are too large for that.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakelib.catalog import files
+from lakelib.catalog.rows import Row
+from lakelib.errors import NotFoundError
+from lakelib.model.table import CommitKind, Snapshot, TableInfo
+from lakelib.ops.inspect import partition_values
+from lakelib.ops.read import At, ScanRequest, plan_scan, read_table, resolve_snapshot
+from lakelib.ops.runtime import Runtime
+from lakelib.rows.same import holds_same_rows
+
+COMPARED_PARTITION_BYTES = 2**27
+"""The files of a partition, before and after: as many as fit into memory with ease."""
+COMPARED_BYTES = 2**31
+"""Those of all partitions together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedPartition:
+    """A partition that a snapshot has brought rows to, or taken rows from."""
+
+    values: dict[str, Any]
+    path: str
+    is_same: bool
+    """An overwrite put the rows in the place of the same rows. False also for what was not compared."""
+    previous_snapshot: int | None
+    """Of one that came out the same, the snapshot that had touched it before."""
+
+
+def list_touched(runtime: Runtime, table: TableInfo, at: At) -> list[TouchedPartition]:
+    """In the order of their values. Raises NotFoundError for a snapshot that is not there."""
+    snapshot = resolve_snapshot(runtime, table, at)
+    if snapshot is None or snapshot.kind == CommitKind.COMPACT.value:
+        return []
+    left = COMPARED_BYTES
+    found = []
+    for row in files.list_touched(runtime.catalog, table.id, snapshot.id):
+        is_compared = _is_comparable(row) and row["size_bytes"] <= left
+        left -= row["size_bytes"] if is_compared else 0
+        is_same = is_compared and _is_same(runtime, table, snapshot, row["id"])
+        found.append(
+            TouchedPartition(
+                values=partition_values(table, tuple(row["key"])),
+                path=row["path"],
+                is_same=is_same,
+                previous_snapshot=row["previous_snapshot"] if is_same else None,
+            )
+        )
+    return found
+
+
+def _is_comparable(row: Row) -> bool:
+    return bool(row["is_replaced"]) and row["size_bytes"] <= COMPARED_PARTITION_BYTES
+
+
+def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_id: int) -> bool:
+    """What cannot be read any more is not the same."""
+    if snapshot.kind != CommitKind.OVERWRITE.value:
+        return False
+    after = ScanRequest(at=snapshot.id, partition_ids=(partition_id,))
+    try:
+        old, new = (
+            read_table(runtime, plan_scan(runtime, table, request))
+            for request in (replace(after, at=snapshot.id - 1), after)
+        )
+    except NotFoundError:
+        return False
+    return holds_same_rows(old, new, [column.name for column in table.primary_key])
