@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from lakelib.errors import LakeError, NotFoundError, RetryableError
+from lakelib.errors import DecidedError, LakeError, NotFoundError, RetryableError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
 
@@ -37,10 +37,11 @@ def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
 
 
 def discard(commit_id: str, by: str, reason: str) -> None:
-    """A person has decided against a commit: it waits for nobody any more, and neither does one that is gone."""
+    """A person has decided against a commit: it waits for nobody any more, and neither does one that is gone, or has
+    expired."""
     import lakelib
 
-    with final_errors(), suppress(NotFoundError), lakelib.connect() as lake:
+    with final_errors(), suppress(NotFoundError, DecidedError), lakelib.connect() as lake:
         lake.staged(commit_id).discard(by, reason)
 
 
