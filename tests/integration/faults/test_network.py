@@ -214,7 +214,7 @@ def test_every_call_ends_in_time_and_works_when_the_network_is_back(
 
         error = failure(act)
 
-        begins_with_a_change = ("lease", "publish")
+        begins_with_a_change = ("lease", "publish", "upsert")
         assert error.kind == "catalog_unreachable" or call in begins_with_a_change
         assert error.kind in ("catalog_unreachable", "outcome_unknown")
         lossy.heal()

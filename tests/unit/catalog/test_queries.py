@@ -54,6 +54,7 @@ def test_no_query_carries_the_comment_of_another() -> None:
     [
         ("list_tables", True),
         ("load_files", True),
+        ("load_table_by_id", True),
         ("take_lease", False),
         ("expire_commits", False),
     ],
