@@ -37,7 +37,6 @@ def review_task(table: str, timeout: timedelta) -> "ReviewOperator":
             )
         },
         response_timeout=timeout,
-        retries=0,
     )
 
 
@@ -61,6 +60,12 @@ class ReviewOperator(HITLOperator):
                     " they are made anew."
                 )
         return super().execute(context)
+
+    def process_trigger_event_error(self, event: dict[str, Any]) -> None:
+        """A task that was killed is tried again; to be asked again is up to people."""
+        if event["error_type"] == "timeout":
+            raise AirflowFailException("Nobody has answered in time. Clear the task review to be asked again.")
+        super().process_trigger_event_error(event)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         answer = {**super().execute_complete(context, event), "commit": staged_of(context)["commit"]}

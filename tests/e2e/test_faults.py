@@ -106,8 +106,11 @@ def check_one_commit(live: Live, run: Run, before: set[int]) -> None:
 
 def has_session(live: Live) -> bool | None:
     """Whether the server runs Python for somebody."""
-    children = psutil.Process(running_parts(live.home)[SPARK].pid).children()
-    return True if any("daemon" in " ".join(child.cmdline()) for child in children) else None
+    for child in psutil.Process(running_parts(live.home)[SPARK].pid).children():
+        with suppress(psutil.Error):  # it may be ending
+            if "daemon" in " ".join(child.cmdline()):
+                return True
+    return None
 
 
 def is_another(live: Live, server: Started) -> bool | None:
