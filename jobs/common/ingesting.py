@@ -8,7 +8,7 @@ where it is this process that does the work, not at all.
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import lakelib
 from jobs.common.ingest_arguments import IngestArguments
 from jobs.common.local_rows import opened_locally
 from jobs.common.outcome import Outcome
-from jobs.common.partitions import PartitionRows, PinnedRead, pin_reads
+from jobs.common.partitions import Making, PartitionRows, PinnedRead, pin_reads
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import DecidedError, OnlySparkError, RetryableError
@@ -305,12 +305,22 @@ def _stage(lake: Lake, work: Work, doing: Doing) -> UUID | NothingToCommit:
 
 
 def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> AbstractContextManager[PartitionRows]:
-    what = (lake, work.table, work.spec, work.job.partition, doing.arrival, doing.reads, request)
+    making = Making(
+        lake=lake,
+        table=work.table,
+        spec=work.spec,
+        key=work.job.partition,
+        arrival=doing.arrival,
+        reads=doing.reads,
+        write=request,
+    )
+    if making.has_no_rows:
+        return nullcontext(making.no_rows())
     if doing.session is None:
-        return opened_locally(*what)
+        return opened_locally(making)
     from jobs.common.partition_rows import opened_partition  # Spark takes a while to load
 
-    return opened_partition(doing.session, *what)
+    return opened_partition(doing.session, making)
 
 
 def _request(work: Work, doing: Doing) -> WriteRequest:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from jobs.common.partitions import PartitionRows, PinnedRead
+from jobs.common.partitions import Making, PartitionRows, PinnedRead
 from lakelib import Lake
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import Database, QueryRows, opened_database
@@ -20,7 +20,6 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.source import target_columns
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query
-from lakelib.rows.types import plain_schema
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
 from lakelib.storage.file_rows import FileRows, look_into_files, uniform_columns
@@ -28,31 +27,21 @@ from lakelib.storage.source_reader import find_obstacle
 
 
 @contextmanager
-def opened_locally(
-    lake: Lake,
-    table: TableInfo,
-    spec: TableSpec,
-    key: str,
-    arrival: Arrival | None,
-    reads: tuple[PinnedRead, ...],
-    write: WriteRequest,
-) -> Iterator[PartitionRows]:
+def opened_locally(making: Making) -> Iterator[PartitionRows]:
     """As `opened_partition`, without Spark. Raises OnlySparkError for what takes it."""
-    if spec.source is not None and (arrival is None or arrival.is_empty):
-        yield PartitionRows(rows=plain_schema(table.schema.columns).empty_table(), is_transformed=False)
-        return
+    lake, table, spec = making.lake, making.table, making.spec
     rows = None
-    if spec.source is not None and arrival is not None:
-        rows = _look_into(lake, table, spec.source, arrival, write)
+    if spec.source is not None and making.arrival is not None:
+        rows = _look_into(lake, table, spec.source, making.arrival, making.write)
     if spec.transform_path is None or (rows is not None and rows.is_empty):
         yield PartitionRows(rows=rows, is_transformed=False)
         return
     if rows is not None:
-        values = spec.partition_value(key)
+        values = spec.partition_value(making.key)
         rows = rows.filled(parse_target(table, values).constants if values else {})
         rows.check_roles(rows.reader.target.roles & rows.folded_names)
     with opened_database(spec.local.memory_bytes, lake.runtime.threads) as database:
-        yield PartitionRows(rows=_queried(lake, database, spec, key, rows, reads), is_transformed=True)
+        yield PartitionRows(rows=_queried(lake, database, spec, making.key, rows, making.reads), is_transformed=True)
 
 
 def _look_into(lake: Lake, table: TableInfo, source: Source, arrival: Arrival, write: WriteRequest) -> FileRows:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jobs.common.arguments import Files
-from jobs.common.partitions import PartitionRows, PinnedRead
+from jobs.common.partitions import Making, PartitionRows
 from jobs.common.sources import open_rows_of_files
 from lakelib import Lake
 from lakelib.distribute.files import FileSource
@@ -16,43 +16,30 @@ from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import query_of
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.request import WriteRequest
-from lakelib.rows.types import plain_schema
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
-from lakelib.specs.table_spec import TableSpec
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 
 
 @contextmanager
-def opened_partition(
-    session: Any,
-    lake: Lake,
-    table: TableInfo,
-    spec: TableSpec,
-    key: str,
-    arrival: Arrival | None,
-    reads: tuple[PinnedRead, ...],
-    write: WriteRequest,
-) -> Iterator[PartitionRows]:
-    """The rows, as long as the block lasts. An empty source has no rows, whatever the transform."""
-    if spec.source is not None and (arrival is None or arrival.is_empty):
-        yield PartitionRows(rows=plain_schema(table.schema.columns).empty_table(), is_transformed=False)
-        return
+def opened_partition(session: Any, making: Making) -> Iterator[PartitionRows]:
+    """The rows, as long as the block lasts."""
+    lake, table, spec = making.lake, making.table, making.spec
     rows = None
-    if spec.source is not None and arrival is not None:
-        rows = _open_source(session, lake, table, spec.source, arrival, write)
+    if spec.source is not None and making.arrival is not None:
+        rows = _open_source(session, lake, table, spec.source, making.arrival, making.write)
     if spec.transform_path is None or (rows is not None and _is_empty(rows)):
         yield PartitionRows(rows=rows, is_transformed=False)
         return
-    views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in reads)]
+    views = [*([] if rows is None else [SOURCE_VIEW]), *(read.view for read in making.reads)]
     try:
         if rows is not None:
-            _frame_of(rows, table, spec.partition_value(key)).createOrReplaceTempView(SOURCE_VIEW)
-        for read in reads:
+            _frame_of(rows, table, spec.partition_value(making.key)).createOrReplaceTempView(SOURCE_VIEW)
+        for read in making.reads:
             scan = lake.table(read.table).scan(at=read.snapshot_id or None)
             scan.to_spark(session).createOrReplaceTempView(read.view)
         with _taken_literally(session):
-            frame = session.sql(query_of(spec), args={"partition": key})
+            frame = session.sql(query_of(spec), args={"partition": making.key})
             yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)
     finally:
         for view in views:

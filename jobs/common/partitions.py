@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelib import InvalidInputError, Lake
+from lakelib.model.table import TableInfo
+from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table
 from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.request import WriteRequest
+from lakelib.rows.types import plain_schema
 from lakelib.specs.table_spec import TableSpec
 
 
@@ -19,6 +23,28 @@ class PinnedRead:
     table_id: int
     snapshot_id: int
     """0 for a table without snapshots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """What the rows of one partition are made of, and for which write."""
+
+    lake: Lake
+    table: TableInfo
+    spec: TableSpec
+    key: str
+    arrival: Arrival | None
+    """The files of the source, if the spec has one."""
+    reads: tuple[PinnedRead, ...]
+    write: WriteRequest
+
+    @property
+    def has_no_rows(self) -> bool:
+        """An empty source has none, whatever the transform."""
+        return self.spec.source is not None and (self.arrival is None or self.arrival.is_empty)
+
+    def no_rows(self) -> "PartitionRows":
+        return PartitionRows(rows=plain_schema(self.table.schema.columns).empty_table(), is_transformed=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

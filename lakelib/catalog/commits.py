@@ -354,6 +354,18 @@ def find_attempt(catalog: Catalog, table: TableInfo, key: IdempotencyKey) -> Att
     return None if row is None else attempt_from_row(row)
 
 
+def discard(catalog: Catalog, commit_id: UUID, by: str, reason: str) -> CommitState | None:
+    """A person decides against a commit. The state that it has otherwise, if it was decided before; None if it waits
+    for nobody any more. Raises NotFoundError."""
+    answer = _ask(catalog, "discard", commit_id=commit_id, by=by, reason=reason)
+    match answer["outcome"]:
+        case "commit_missing":
+            raise commit_missing(commit_id)
+        case "decided":
+            return CommitState(answer["state"])
+    return None
+
+
 def is_overtaken(catalog: Catalog, commit_id: UUID) -> bool:
     """Whether the commit is staged, and was made from rows of its table that others have changed since."""
     row = catalog.one("is_overtaken", {"commit_id": commit_id})

@@ -7,13 +7,15 @@ from importlib import resources
 from psycopg import sql
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_READING = ("definition", "ended_tags", "holds_past")
+"""The functions of which it is known that they only read."""
 _CHANGES = re.compile(
-    r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b"
-    r"|(?<!lake\.definition)(?<!lake\.holds_past)_v\d+\s*\(",
+    r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b|"
+    + "".join(rf"(?<!lake\.{name})" for name in _READING)
+    + r"_v\d+\s*\(",
     re.IGNORECASE,
 )
-"""What stands in a statement that may change something; functions, but for those that read, may: their names have a
-version."""
+"""What stands in a statement that may change something; functions, whose names have a version, may."""
 
 
 def query(name: str) -> sql.SQL:

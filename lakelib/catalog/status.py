@@ -173,14 +173,6 @@ def load_commit_about(catalog: Catalog, table_id: int, commit_id: UUID) -> Commi
     return _commit_about(row)
 
 
-def discard(catalog: Catalog, commit_id: UUID, by: str, reason: str) -> Mapping[str, Any]:
-    """What has come of it: `outcome`, and of a commit that was decided otherwise its `state`."""
-    row = catalog.one("discard", {"commit_id": commit_id, "by": by, "reason": reason})
-    assert row is not None
-    answer: Mapping[str, Any] = row["answer"]
-    return answer
-
-
 def _asked(asked: Sequence[Asked]) -> dict[str, list[int]]:
     merges = [bool(each.info.primary_key_ids) for each in asked]
     return {

@@ -35,7 +35,7 @@ def opened_compiler() -> Iterator[Compile]:
 
 
 def _started() -> SparkSession:
-    if _REMOTE in os.environ:
+    if os.environ.get(_REMOTE):  # empty is none
         return SparkSession.builder.getOrCreate()
     builder = SparkSession.builder.appName("lake check").master("local[1]")
     for name, value in _AT_START.items():

@@ -8,7 +8,7 @@ import time
 from lakelib.model.table import TableInfo
 
 _SECONDS = 60.0
-"""So long a vacuum that reclaims what is in no commit may be taken for one that began after the work."""
+"""The work counts as begun when the table was looked at: a vacuum since then costs it a second try."""
 _MOST_TABLES = 1000
 
 

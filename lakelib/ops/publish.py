@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from uuid import UUID
 
-from lakelib.catalog import commits, status, tables
+from lakelib.catalog import commits, tables
 from lakelib.catalog.connect import CatalogBusyError
 from lakelib.catalog.rights import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
@@ -130,15 +130,12 @@ def discard_staged(runtime: Runtime, commit_id: UUID, by: str, reason: str) -> N
             remedy="Say who decides against it and why, both in text, without NUL characters and lone surrogates.",
         )
     require_right(runtime.catalog, Right.JUDGE)
-    answer = status.discard(runtime.catalog, commit_id, by, reason)
-    match answer["outcome"]:
-        case "commit_missing":
-            raise commits.commit_missing(commit_id)
-        case "decided":
-            raise DecidedError(
-                f"Commit {commit_id} is {answer['state']}; nobody can decide against it any more.",
-                remedy="A commit is decided once; undo a published one with a new commit.",
-            )
+    decided = commits.discard(runtime.catalog, commit_id, by, reason)
+    if decided is not None:
+        raise DecidedError(
+            f"Commit {commit_id} is {decided.value}; nobody can decide against it any more.",
+            remedy="A commit is decided once; undo a published one with a new commit.",
+        )
 
 
 def abandon(runtime: Runtime, commit_id: UUID, reason: str) -> bool:

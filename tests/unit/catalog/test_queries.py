@@ -55,6 +55,8 @@ def test_no_query_carries_the_comment_of_another() -> None:
         ("list_tables", True),
         ("load_files", True),
         ("load_table_by_id", True),
+        ("list_ended_tags", True),
+        ("expire_tags", False),
         ("take_lease", False),
         ("expire_commits", False),
     ],

@@ -108,3 +108,7 @@ select f.partition_id from lake.data_file f where f.commit_id = %(commit_id)s
 union
 select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
 where r.commit_id = %(commit_id)s;
+
+-- A person decides against a commit.
+-- name: discard
+select lake.discard_v1(%(commit_id)s, %(by)s, %(reason)s) as answer;

@@ -157,7 +157,3 @@ left join lateral (select v.gate, v.outcome from lake.verdict v where v.commit_i
 where c.table_id = %(table_id)s and (c.id = %(commit_id)s or c.properties ->> 'partition' = %(partition)s)
 order by c.staged_at desc, c.id
 limit %(limit)s;
-
--- A person decides against a commit.
--- name: discard
-select lake.discard_v1(%(commit_id)s, %(by)s, %(reason)s) as answer;
