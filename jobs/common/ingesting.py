@@ -36,7 +36,7 @@ from lakelib.ops.ingest import (
     is_overtaken,
     stage_partition,
 )
-from lakelib.ops.judge import check_suite, require_passed
+from lakelib.ops.judge import Judging, check_suite, judge, require_passed
 from lakelib.ops.look import PARTITION_BY, partition_by_text
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
@@ -274,9 +274,9 @@ def _done_by(lake: Lake, work: Work, doing: Doing) -> "Ingested | NothingToCommi
 
 def _judge(lake: Lake, work: Work, commit_id: UUID, session: "SparkSession | None") -> None:
     """Another run of the same work may have come further meanwhile: then its word counts."""
+    assert work.suite is not None
     with suppress(DecidedError):
-        beneath = [lake.staged(each) for each in work.beneath]
-        lake.staged(commit_id).judge(work.suite, session, on_top_of=beneath)
+        judge(lake.runtime, commit_id, Judging(suite=work.suite, session=session), work.beneath)
 
 
 def _check_gate(work: Work) -> None:
