@@ -57,7 +57,13 @@ def stage(table: Table, day: date, amount: int = 1) -> StagedCommit:
             "name": [NASTY],
         }
     )
-    properties = {"partition": str(day), "partition_by": "day dt", "source": NASTY, "reads.shop.orders": "0"}
+    properties = {
+        "partition": str(day),
+        "partition_by": "day dt",
+        "source": NASTY,
+        "reads.shop.orders": "0",
+        "reads_staged.shop.orders": "2 1f",
+    }
     key = (f"airflow/ingest__shop__orders/manual__{day}", time.time_ns())
     return table.stage_upsert(data, properties=properties, idempotency_key=key)
 
