@@ -9,7 +9,7 @@
 -- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
 -- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
 -- partitions a commit's predicate may be TRUE.
-create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
+create or replace function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_turn constant uuid := publishing ->> 'turn';
@@ -77,7 +77,7 @@ begin
     return answer;
 end $$;
 
-create function lake.check_known_v1(commit_ids uuid[]) returns void
+create or replace function lake.check_known_v1(commit_ids uuid[]) returns void
 language plpgsql as $$
 declare
     missing uuid;
@@ -91,7 +91,7 @@ end $$;
 
 -- One moment for all that is published together, above that of every head. A head that lies in the future, since a clock
 -- was ahead when it was made, is none to wait for.
-create function lake.stamp_v1(commit_ids uuid[]) returns timestamptz
+create or replace function lake.stamp_v1(commit_ids uuid[]) returns timestamptz
 language plpgsql as $$
 declare
     now constant timestamptz := clock_timestamp();
@@ -105,7 +105,7 @@ begin
 end $$;
 
 -- One commit of those that are published together, under the locks of their tables.
-create function lake.publish_one_v1(own_id uuid, commit_ids uuid[], stamp timestamptz, publishing jsonb) returns jsonb
+create or replace function lake.publish_one_v1(own_id uuid, commit_ids uuid[], stamp timestamptz, publishing jsonb) returns jsonb
 language plpgsql as $$
 declare
     own lake.commit;
@@ -158,7 +158,7 @@ begin
 end $$;
 
 -- What a client hears of a commit that was published, now or before, by itself or by another attempt.
-create function lake.told_v1(own_id uuid, own_table bigint, snapshot_id bigint, leaves_files boolean) returns jsonb
+create or replace function lake.told_v1(own_id uuid, own_table bigint, snapshot_id bigint, leaves_files boolean) returns jsonb
 language plpgsql as $$
 begin
     return (select jsonb_build_object('commit_id', own_id, 'table_id', own_table, 'leaves_files', leaves_files,
@@ -167,7 +167,7 @@ begin
 end $$;
 
 -- Ends the publish with an answer about one of its commits.
-create function lake.refuse_v1(own lake.commit, home lake."table", outcome text, facts jsonb default '{}') returns void
+create or replace function lake.refuse_v1(own lake.commit, home lake."table", outcome text, facts jsonb default '{}') returns void
 language plpgsql as $$
 begin
     perform lake.answer_v1(facts || jsonb_build_object(
@@ -177,7 +177,7 @@ begin
 end $$;
 
 -- The snapshot that did the commit's work: another attempt's of this version, or the first later one that made it obsolete.
-create function lake.find_done_v1(own lake.commit) returns bigint
+create or replace function lake.find_done_v1(own lake.commit) returns bigint
 language plpgsql as $$
 begin
     return (select c.snapshot_id from lake.commit c
@@ -187,7 +187,7 @@ begin
 end $$;
 
 -- A commit whose work another one of the same transaction has made obsolete was meant to be published before it.
-create function lake.check_order_v1(own lake.commit, home lake."table", done_id bigint, commit_ids uuid[],
+create or replace function lake.check_order_v1(own lake.commit, home lake."table", done_id bigint, commit_ids uuid[],
                                     stamp timestamptz) returns void
 language plpgsql as $$
 declare
@@ -205,7 +205,7 @@ end $$;
 
 -- A commit is decided once. A person overrules rejections, and nothing else: not where the same work was published, and
 -- not where a newer attempt stands.
-create function lake.check_state_v1(own lake.commit, home lake."table", is_approved boolean) returns void
+create or replace function lake.check_state_v1(own lake.commit, home lake."table", is_approved boolean) returns void
 language plpgsql as $$
 declare
     newer uuid;
@@ -233,7 +233,7 @@ end $$;
 
 -- A commit that read wherever a predicate may be TRUE has read the partitions, too, that came into being since. Which of
 -- them these are only the client can tell; it is asked until it has been told of all.
-create function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb) returns void
+create or replace function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb) returns void
 language plpgsql as $$
 declare
     unsettled jsonb;
@@ -258,7 +258,7 @@ end $$;
 -- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts. A
 -- compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
 -- compaction takes out is no row removed.
-create function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
+create or replace function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
                                  out rows_added boolean, out rows_removed boolean)
 language plpgsql as $$
 begin
@@ -298,7 +298,7 @@ begin
 end $$;
 
 -- The rules of conflict, one line each.
-create function lake.check_conflicts_v1(own lake.commit, home lake."table", rebases boolean) returns void
+create or replace function lake.check_conflicts_v1(own lake.commit, home lake."table", rebases boolean) returns void
 language plpgsql as $$
 declare
     happened record;
@@ -326,7 +326,7 @@ begin
 end $$;
 
 -- Of each gate the newest verdict on a commit; of the gate that the table requires by hash, the newest of that suite.
-create function lake.verdicts_v1(own lake.commit) returns setof lake.verdict
+create or replace function lake.verdicts_v1(own lake.commit) returns setof lake.verdict
 language plpgsql as $$
 begin
     return query
@@ -338,7 +338,7 @@ begin
 end $$;
 
 -- What brings no rows needs no gate. All verdicts that count must have passed, also those of gates that nobody requires.
-create function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
+create or replace function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
     required lake.gate_requirement;
@@ -368,7 +368,7 @@ end $$;
 
 -- A verdict is stale once rows have changed that it rests on, or columns that it has looked at, or the commit itself has.
 -- What it was judged on top of counts as there, and has to be.
-create function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
+create or replace function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
     stale record;
@@ -407,7 +407,7 @@ end $$;
 
 -- An overwrite is made from the head as it is now, if it has to replace what is there, or files that it was to take out
 -- have been rewritten.
-create function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
+create or replace function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
 language plpgsql as $$
 declare
     file_ids bigint[];
@@ -426,7 +426,7 @@ begin
 end $$;
 
 -- The publish itself: the next snapshot of the table, its files stamped, the head moved.
-create function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
+create or replace function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
 language plpgsql as $$
 begin
     perform set_config('lake.publishing', 'v1', true);
@@ -455,7 +455,7 @@ begin
 end $$;
 
 -- The marks of the partitions whose rows a commit has changed end with its publish; whether any had a file.
-create function lake.reset_marks_v1(own_id uuid, own_table bigint) returns boolean
+create or replace function lake.reset_marks_v1(own_id uuid, own_table bigint) returns boolean
 language plpgsql as $$
 declare
     leaves_files boolean;
@@ -482,7 +482,7 @@ end $$;
 -- The snapshot that was the newest at a moment, expired or not; none for a moment that is still to come when the patience
 -- ends. Whoever is publishing has done so first: what comes later is of a later moment, and the answer stays. No statement
 -- of a client takes ten minutes.
-create function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
+create or replace function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     until constant timestamptz := clock_timestamp() + patience_ms::integer * interval '1 millisecond';
