@@ -14,6 +14,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_turn constant uuid := publishing ->> 'turn';
     own_tables bigint[];
+    own_heads bigint[];
     own record;
     ahead integer;
     stamp timestamptz;
@@ -40,8 +41,8 @@ begin
         end loop;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
-        select array_agg(locked.table_id) into own_tables from (
-            select t.id as table_id from lake.commit c join lake."table" t on t.id = c.table_id
+        select array_agg(locked.table_id), array_agg(locked.head_id) into own_tables, own_heads from (
+            select t.id as table_id, t.head_id from lake.commit c join lake."table" t on t.id = c.table_id
             where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
         -- As whoever stages locks them, in the order of their ids: now it is known which staged commits are to take them out.
         perform from lake.data_file f
@@ -58,7 +59,11 @@ begin
             where c.id = any(commit_ids) and c.kind = 'compact' and c.state = 'staged';
             perform lake.answer_v1(jsonb_build_object('outcome', 'busy', 'ahead', ahead));
         end if;
-        stamp := lake.stamp_v1(commit_ids);
+        -- One moment for all, above that of every head. A head that lies in the future, since a clock was ahead when it was
+        -- made, is none to wait for.
+        select greatest(clock_timestamp(), max(s.committed_at) + interval '1 microsecond') into stamp
+        from unnest(own_tables, own_heads) as head (table_id, id) join lake.snapshot s using (table_id, id)
+        where s.committed_at < clock_timestamp() + interval '1 minute';
         for place in 1 .. cardinality(commit_ids) loop
             answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
@@ -87,21 +92,6 @@ begin
     if missing is not null then
         perform lake.answer_v1(jsonb_build_object('outcome', 'commit_missing', 'commit_id', missing));
     end if;
-end $$;
-
--- One moment for all that is published together, above that of every head. A head that lies in the future, since a clock
--- was ahead when it was made, is none to wait for.
-create or replace function lake.stamp_v1(commit_ids uuid[]) returns timestamptz
-language plpgsql as $$
-declare
-    now constant timestamptz := clock_timestamp();
-begin
-    return greatest(now, (
-        select max(s.committed_at) + interval '1 microsecond'
-        from lake.commit c
-        join lake."table" t on t.id = c.table_id
-        join lake.snapshot s on s.table_id = t.id and s.id = t.head_id
-        where c.id = any(commit_ids) and s.committed_at < now + interval '1 minute'));
 end $$;
 
 -- One commit of those that are published together, under the locks of their tables.
@@ -304,6 +294,12 @@ declare
     happened record;
     reasons jsonb;
 begin
+    -- Most commits only bring rows.
+    if own.schema_id = own.base_schema_id and not own.reads_whole_table and not own.rows_from_base
+       and not exists (select from lake.commit_removal r where r.commit_id = own.id)
+       and not exists (select from lake.commit_read r where r.commit_id = own.id) then
+        return;
+    end if;
     happened := lake.happened_v1(own);
     select jsonb_agg(rule.reason order by rule.place) into reasons
     from (values
@@ -428,30 +424,28 @@ end $$;
 -- The publish itself: the next snapshot of the table, its files stamped, the head moved.
 create or replace function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
 language plpgsql as $$
+declare
+    own lake.commit;
 begin
     perform set_config('lake.publishing', 'v1', true);
-    with published as (
-        insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
-        select c.table_id, new_id, c.id, c.kind,
-               case when c.schema_id <> c.base_schema_id then c.schema_id else t.schema_id end, stamp, c.summary, c.properties
-        from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id
-        returning table_id, id, commit_id, schema_id
-    ), added as (
-        update lake.data_file f set added_snapshot = p.id, sequence = coalesce(f.sequence, p.id)
-        from published p where f.commit_id = p.commit_id
-    ), removed as (
-        update lake.data_file f set removed_snapshot = p.id
-        from lake.commit_removal r, published p where r.commit_id = p.commit_id and f.id = r.file_id
-    ), moved as (
-        update lake."table" t set head_id = p.id, schema_id = p.schema_id from published p where t.id = p.table_id
-    ), progressed as (
+    update lake.commit c set state = 'published', snapshot_id = new_id, decided_at = stamp where c.id = own_id
+    returning * into own;
+    update lake."table" t
+    set head_id = new_id,
+        schema_id = case when own.schema_id <> own.base_schema_id then own.schema_id else t.schema_id end
+    where t.id = own.table_id
+    returning t.schema_id into own.schema_id;
+    insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
+    values (own.table_id, new_id, own_id, own.kind, own.schema_id, stamp, own.summary, own.properties);
+    update lake.data_file f set added_snapshot = new_id, sequence = coalesce(f.sequence, new_id) where f.commit_id = own_id;
+    update lake.data_file f set removed_snapshot = new_id
+    from lake.commit_removal r where r.commit_id = own_id and f.id = r.file_id;
+    if own.application is not null then
         insert into lake.writer_progress (table_id, application, version, snapshot_id)
-        select c.table_id, c.application, c.version, p.id from published p join lake.commit c on c.id = p.commit_id
-        where c.application is not null
+        values (own.table_id, own.application, own.version, new_id)
         on conflict (table_id, application) do update
-        set version = excluded.version, snapshot_id = excluded.snapshot_id
-    )
-    update lake.commit c set state = 'published', snapshot_id = new_id, decided_at = stamp where c.id = own_id;
+        set version = excluded.version, snapshot_id = excluded.snapshot_id;
+    end if;
 end $$;
 
 -- The marks of the partitions whose rows a commit has changed end with its publish; whether any had a file.
