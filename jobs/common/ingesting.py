@@ -107,7 +107,9 @@ class Ingested:
 
 
 def _engine_facts(engine: Engine | None) -> dict[str, str | None]:
-    return {"engine": engine and engine.name, "engine_why": engine and engine.why}
+    if engine is None:
+        return {"engine": None, "engine_why": None}
+    return {"engine": engine.name, "engine_why": engine.why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,4 +429,4 @@ def _outcome(found: Attempt, verdict: Verdict | None) -> str:
         return judged.Outcome.REJECT.value
     if verdict is None:
         return judged.Outcome.ACCEPT.value
-    return (judged.Outcome.WARN if verdict.outcome is judged.Outcome.ERRORED else verdict.outcome).value
+    return judged.Outcome.WARN.value if verdict.outcome is judged.Outcome.ERRORED else verdict.outcome.value

@@ -21,7 +21,7 @@ from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
-from lakelib.model.text import is_storable
+from lakelib.model.text import choose_from, is_storable
 from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
@@ -363,7 +363,7 @@ def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[C
             raise InvalidInputError(
                 f"There is no column {name!r}.",
                 kind="unknown_column",
-                remedy=f"Columns: {', '.join((*schema.names, COMMIT_COLUMN))}.",
+                remedy=choose_from("Columns", name, (*schema.names, COMMIT_COLUMN)),
             )
         if column in chosen:
             raise InvalidInputError(f"Column {name!r} is named twice.", kind="invalid_columns", remedy="Name it once.")
