@@ -143,6 +143,8 @@ def test_a_day_leads_to_its_commits_its_run_and_its_report(lab: Lab, rejected: S
     text = lab("visit", path=f"{ROOT}/tables/shop.orders/partitions/{D2}", user="victor")[1]
     assert f'href="/dags/ingest__shop__orders/runs/manual__{D2}"' in text
     assert f'href="{ROOT}/commits/{rejected.id}"' in text
+    text = lab("visit", path=f"{ROOT}/commits/{rejected.id}", user="victor")[1]
+    assert "0, and 2 commits of its transaction" in text
     status, report, headers = lab("visit", path=f"{ROOT}/commits/{rejected.id}/report", user="victor")
     assert (status, "Rejected" in report, "sandbox" in headers["content-security-policy"]) == (200, True, True)
 
