@@ -17,6 +17,7 @@ from lake_dags.catalogue import all_specs, spec_of
 from lake_dags.ingest_dag import STAGED_FIELDS, ingest_arguments, runner_of, spark_choice
 from lake_dags.operator import LakeJobOperator, ReportLink
 from lake_dags.places import REPORT_FILE, clear_folder, task_folder
+from lake_dags.pools import SPARK
 from lake_dags.review import is_rejected
 from lake_dags.runs import clear_number_of, idempotency_key
 from lakelib.errors import LakeError
@@ -38,6 +39,7 @@ def wire() -> None:
         spark=lambda item: spark_choice(spec_of(item["table"])),
         report=True,
         returns=STAGED_FIELDS,
+        pool=SPARK,
         max_active_tis_per_dagrun=STAGED_AT_ONCE,
         map_index_template="{{ task.item['table'] }} {{ task.item['partition'] }}",
     ).expand(item=planned)
@@ -48,6 +50,7 @@ def wire() -> None:
         runner="python",
         arguments=publish_arguments,
         returns=("published",),
+        pool=SPARK,
         max_active_tis_per_dagrun=1,
     ).expand(item=decided)
     staged >> decided
