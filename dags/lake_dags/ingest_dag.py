@@ -220,7 +220,8 @@ def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
 def _announced(context: Context, asset: Asset) -> set[int]:
     """The snapshots of the table that its newest events tell of: at least those of the last announce."""
     newest = context["inlet_events"][asset].ascending(False).limit(2 * events.MOST_EVENTS)
-    return {each.extra["snapshot"] for each in newest if "snapshot" in (each.extra or {})}
+    told: list[Any] = [each.extra["snapshot"] for each in newest if each.extra and "snapshot" in each.extra]
+    return set(told)
 
 
 # When runs start
@@ -234,15 +235,18 @@ def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
         return None
     if schedule.after is not None:
         return _woken_by(spec, schedule.after, specs)
+    assert schedule.cron is not None, "a schedule has either, says lakelib.specs"
     if every == "none":
         return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
-    return CalendarTimetable(every=every, cron=schedule.cron, timezone=schedule.timezone)
+    return CalendarTimetable(  # type: ignore[abstract]  # of the two next_dagrun_info Airflow wants one
+        every=every, cron=schedule.cron, timezone=schedule.timezone
+    )
 
 
 def _woken_by(spec: TableSpec, tables: Sequence[str], specs: Mapping[str, TableSpec]) -> PartitionedAssetTimetable:
     assets = {table: asset_of(table) for table in tables}
-    maps = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
-    condition = next(iter(assets.values()))
+    maps: dict[Any, Any] = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
+    condition: Any = next(iter(assets.values()))
     for asset in list(assets.values())[1:]:
         condition = condition | asset
     return PartitionedAssetTimetable(assets=condition, partition_mapper_config=maps)

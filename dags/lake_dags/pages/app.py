@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from typing import Annotated, Any
 from uuid import UUID
 
+from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI, Form, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -19,7 +20,7 @@ from lake_dags.pages.drawing import calendar_of, check_lines, totals_of
 from lake_dags.pages.lakes import Lakes
 from lake_dags.pages.links import Links
 from lake_dags.pages.rendering import HEADERS, read_file, show
-from lake_dags.pages.rights import User, get_user
+from lake_dags.pages.rights import User
 from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError, RejectedError, RetryableError
 from lakelib.specs.folder_checks import dag_id_of
 
