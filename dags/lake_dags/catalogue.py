@@ -46,8 +46,8 @@ def make_dags(doc: str, asked_for: str | None = None) -> Catalogue:
 
 
 def read_for(dag_id: str) -> SpecFolder | None:
-    """The spec of a DAG, and those of the tables that it comes after: a task has no use for the hundreds of others, each
-    of which costs milliseconds. None where only the whole folder tells which is meant, or what is wrong."""
+    """The spec of a DAG, and those of the tables that it comes after: a task has no use for the hundreds of others,
+    each of which costs milliseconds. None where only the whole folder tells which is meant, or what is wrong."""
     try:
         own = [spec for spec in _specs_naming(_tables_of(dag_id)) if dag_id_of(spec.table) == dag_id]
         if len(own) != 1:
