@@ -84,7 +84,7 @@ class SourceTrigger(BaseTrigger):
     """
 
     def __init__(self, *, path: str, marker: str | None, poll_seconds: float) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.path = path
         self.marker = marker
         self.poll_seconds = poll_seconds

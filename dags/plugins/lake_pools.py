@@ -38,7 +38,7 @@ class Pools:
 
 class LakePoolsPlugin(AirflowPlugin):
     name = "lake_pools"
-    listeners: ClassVar = [Pools()]
+    listeners: ClassVar = [Pools()]  # type: ignore[misc]
 
 
 def _slots(name: str) -> int:
