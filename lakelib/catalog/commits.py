@@ -98,6 +98,12 @@ def commit(
     return _publish_outcome(answer)
 
 
+def find_schema_changed(catalog: Catalog, commit_ids: Sequence[UUID]) -> int | None:
+    """The schema of the last of commits, in their order, that changes it; None if none does."""
+    row = catalog.one("find_schema_changed", {"commit_ids": list(commit_ids)})
+    return None if row is None else int(row["schema_id"])
+
+
 def publish(
     catalog: Catalog,
     commit_ids: Sequence[UUID],

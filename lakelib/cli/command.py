@@ -95,10 +95,14 @@ class Session:
     @property
     def lake(self) -> "Lake":
         """The lake, connected at first use. Raises NotFoundError where none is named and none is in this folder."""
+        return self.open()
+
+    def open(self, *, make: bool = False) -> "Lake":
+        """The lake, which is made where there is none if that is wanted."""
         if self._lake is None:
             if self.json:
                 logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
-            self._lake = _connect(self._common)
+            self._lake = _connect(self._common, make=make)
         return self._lake
 
     def table(self, name: str) -> "Table":
@@ -219,10 +223,11 @@ def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> 
         raise typer.Exit(session.explain_failure(error)) from None
 
 
-def _connect(common: Common) -> "Lake":
+def _connect(common: Common, *, make: bool) -> "Lake":
     import lakelib
 
-    _check_there(common)
+    if not make:
+        _check_there(common)
     return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
 
 
@@ -238,7 +243,7 @@ def _check_there(common: Common) -> None:
             f"There is no lake in {place}, and no catalog is named.",
             kind="lake_not_found",
             remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
-            "LAKE_CATALOG, or --warehouse and --catalog.",
+            "LAKE_CATALOG, or --warehouse and --catalog. `lake create` makes a new one with --new-lake.",
         )
 
 

@@ -106,7 +106,7 @@ def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
     for name in names:
         split_name(name)
         if name not in known:
-            raise tables.table_missing(name)
+            raise tables.table_missing(name, known)
     return [table for name, table in known.items() if not names or name in set(names)]
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
-from lakelib.catalog import status
+from lakelib.catalog import status, tables
 from lakelib.catalog.status import PublishedPartition
-from lakelib.errors import NotFoundError
 from lakelib.model.status import (
     TROUBLES,
     CommitAbout,
@@ -49,9 +48,7 @@ def look_at_table(
     """A table, partition by partition. Raises NotFoundError for one that neither the lake nor a spec has."""
     seen = look_around(runtime, specs, memory or Memory())
     if name not in seen.names:
-        raise NotFoundError(
-            f"There is no table {name}.", kind="table_not_found", remedy="`lake tables` lists those that are there."
-        )
+        raise tables.table_missing(name, seen.names)
     head, keying = seen.heads.get(name), seen.keyings.get(name)
     held = status.load_held_back(runtime.catalog, _rules(seen, name))
     published = {} if head is None else status.load_published(runtime.catalog, head.info.id)

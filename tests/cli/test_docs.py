@@ -26,6 +26,12 @@ def write_spec(folder: Path) -> Path:
     return path
 
 
+def write_orders(folder: Path) -> Path:
+    path = folder / "orders.csv"
+    path.write_text("order_id,dt,customer,amount\n1,2026-11-18,eve,9.50\n2,2026-11-18,bob,20.00\n")
+    return path
+
+
 @pytest.fixture(scope="module", autouse=True)
 def ann(module_catalog_url: str) -> Iterator[None]:
     """A user of the database's server."""
@@ -56,6 +62,10 @@ def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) ->
     write_suite(tmp_path)
     write_spec(tmp_path)
     (tmp_path / "specs").mkdir()
+    (tmp_path / "landing").mkdir()
+    write_orders(tmp_path / "landing")
+    check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
+    (tmp_path / "amounts.yaml").write_text(f"name: amounts\nexpectations: [{check}]\n")
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
@@ -86,6 +96,9 @@ def test_the_fields_in_json_are_those_that_are_named(
         "files": ["files", orders, "--limit", "1"],
         "scan --count": ["scan", orders, "--count"],
         "explain": ["explain", orders],
+        "create": ["create", "shop.fields", "--columns", "n BIGINT"],
+        "load": ["load", "shop.loaded", str(write_orders(tmp_path))],
+        "delete": ["delete", orders, "--where", "order_id = 999"],
         "commits": ["commits", "--state", "staged", "--state", "rejected", "--state", "published"],
         "publish": ["publish", names["STAGED"]],
         "reject": ["reject", names["OTHER"], "--reason", "x"],

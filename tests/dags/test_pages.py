@@ -57,7 +57,13 @@ def stage(table: Table, day: date, amount: int = 1) -> StagedCommit:
             "name": [NASTY],
         }
     )
-    properties = {"partition": str(day), "partition_by": "day dt", "source": NASTY, "reads.shop.orders": "0"}
+    properties = {
+        "partition": str(day),
+        "partition_by": "day dt",
+        "source": NASTY,
+        "reads.shop.orders": "0",
+        "reads_staged.shop.orders": "2 1f",
+    }
     key = (f"airflow/ingest__shop__orders/manual__{day}", time.time_ns())
     return table.stage_upsert(data, properties=properties, idempotency_key=key)
 
@@ -158,6 +164,8 @@ def test_a_day_leads_to_its_commits_its_run_and_its_report(lab: Lab, rejected: S
     text = lab("visit", path=f"{ROOT}/tables/shop.orders/partitions/{D2}", user="victor")[1]
     assert f'href="/dags/ingest__shop__orders/runs/manual__{D2}"' in text
     assert f'href="{ROOT}/commits/{rejected.id}"' in text
+    text = lab("visit", path=f"{ROOT}/commits/{rejected.id}", user="victor")[1]
+    assert "0, and 2 commits of its transaction" in text
     status, report, headers = lab("visit", path=f"{ROOT}/commits/{rejected.id}/report", user="victor")
     assert (status, "Rejected" in report, "sandbox" in headers["content-security-policy"]) == (200, True, True)
 

@@ -183,7 +183,7 @@ def wait_for_pid(live: Live, table: str, run_id: str, task_id: str) -> int:
             found = live.api.get(path)
             if found["state"] == "running" and found["pid"]:
                 return int(found["pid"])
-            if found["state"] in ("success", "skipped", "up_for_reschedule"):
+            if found["state"] in ("success", "skipped", "deferred"):
                 return 0
         time.sleep(0.02)
     raise TimeoutError(f"{task_id} of {run_id} does not run")
