@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,25 @@ def test_an_error_is_a_sentence_a_remedy_and_an_exit_code(
     assert named in error["error"]["message"]
     assert error["error"]["remedy"]
     assert error["error"]["kind"]
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_catalog_that_is_away_is_said_soon_and_nothing_is_made(
+    run_process: Any, tmp_path: Path, answers: bool
+) -> None:
+    """Nobody listens at its port; or somebody does, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if not answers:
+            server.close()
+        away = {"LAKE_CATALOG": f"postgresql://nobody@127.0.0.1:{port}/none", "LAKE_WAREHOUSE": str(tmp_path / "none")}
+        began = time.monotonic()
+        ran = run_process("status", "--json", **away)
+        assert time.monotonic() - began < 30
+    error = json.loads(ran.stderr)
+    assert (ran.returncode, ran.stdout, error["exit_code"], error["error"]["kind"]) == (7, "", 7, "catalog_unreachable")
+    assert f"127.0.0.1:{port}" in error["error"]["message"]
+    assert not (tmp_path / "none").exists()
 
 
 def test_wrong_usage_tells_programs_no_password(capsys: pytest.CaptureFixture[str]) -> None:
