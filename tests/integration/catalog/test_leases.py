@@ -1,7 +1,6 @@
 """A reader holds its snapshot for as long as it reads, and no longer."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,13 +14,13 @@ from lakelib.catalog import leases
 from lakelib.ops.inspect import reload
 from lakelib.storage import split_reader
 from tests.integration.faults.jobs import SCHEMA, rows
+from tests.waiting import wait_until
 
 LEASES = "select snapshot_id, holder, expires_at > clock_timestamp() + interval '10 minutes' from lake.lease"
 
 
 COUNT = "select count(*) from lake.lease"
 _SHORT = timedelta(seconds=0.6)
-_PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
@@ -108,13 +107,6 @@ def test_a_lease_is_renewed_and_a_lost_one_is_a_retryable_error(
 @pytest.fixture
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_DURATION", _SHORT)
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not happened():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture
