@@ -2,13 +2,12 @@
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.denied import right_missing
-from lakelib.catalog.queries import query
 from lakelib.model.roles import Right
 
 
 def load_rights(catalog: Catalog) -> None:
     """Looks which rights the user has, for `require_right` to know."""
-    row = catalog.run(lambda db: db.execute(query("load_rights")).fetchone())
+    row = catalog.one("load_rights")
     assert row is not None
     catalog.rights = frozenset(Right(name) for name in row["rights"])
 
