@@ -1,6 +1,7 @@
 """A database is brought to the present schema: in one step, or in two that let clients of the version before go on; by
 one process or by many."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,9 @@ TRIGGERS = """
 LEDGER = "select version, name, checksum from lake.migration order by version"
 
 
-ADDED = LEDGER.replace("lake.migration", "lake.upgrade")
+ADDED = LEDGER.replace("lake.migration", "lake.upgrade where version > 0")
+FUNCTIONS_STEP = Step(version=None, name="functions", phase=Phase.PRE)
+KNOWN_FUNCTIONS = Path(__file__).parents[2] / "golden" / "functions.json"
 OLD = 3
 """The last migration that the released version knows."""
 
@@ -77,7 +80,8 @@ def named(first: int, last: float = float("inf")) -> list[tuple[object, ...]]:
 
 
 def steps(phase: Phase) -> tuple[Step, ...]:
-    return tuple(each.step(phase) for each in load_migrations() if each.version > OLD)
+    found = tuple(each.step(phase) for each in load_migrations() if each.version > OLD)
+    return (*found, FUNCTIONS_STEP) if phase is Phase.PRE else found
 
 
 def test_both_phases_in_order_lead_to_the_present_schema(catalog_url: str) -> None:
@@ -152,6 +156,60 @@ def test_a_catalog_of_its_own_gets_the_additions_and_shuts_nobody_out(old_catalo
 
     assert ledger(catalog_url) == named(1, OLD)
     assert ledger(catalog_url, ADDED) == named(OLD + 1)
+
+
+def test_functions_are_brought_up_to_date_as_a_whole(catalog: Catalog, catalog_url: str) -> None:
+    migrate(catalog)
+    fresh = described(catalog_url)
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("update lake.upgrade set checksum = 'other' where version = 0")
+        connection.execute(
+            "create or replace function lake.release_turn_v1(own_turn uuid) returns void language sql as 'select 1'"
+        )
+
+    with pytest.raises(InvalidInputError, match="its functions") as caught:
+        make_ready(catalog, is_own=False)
+    assert caught.value.kind == "catalog_too_old"
+    assert migrate(catalog, dry_run=True).done == (FUNCTIONS_STEP,)
+    make_ready(catalog, is_own=True)
+
+    assert described(catalog_url) == fresh
+    assert migrate(catalog).done == ()
+
+
+def test_functions_of_the_version_after_stay(catalog: Catalog, catalog_url: str) -> None:
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("update lake.upgrade set checksum = 'newer' where version = 0")
+        connection.execute("insert into lake.upgrade (version, name, checksum) values (999, 'x', 'y')")
+
+    make_ready(catalog, is_own=False)
+
+    assert migrate(catalog).done == ()
+
+
+def test_a_catalog_whose_functions_came_with_migrations_is_brought_up_to_date(
+    catalog: Catalog, catalog_url: str
+) -> None:
+    """As one that was made when each migration's checksum covered the functions that it brought."""
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("delete from lake.upgrade")
+        for version, checksum in migrating._WITH_FUNCTIONS.items():
+            connection.execute("update lake.migration set checksum = %s where version = %s", (checksum, version))
+
+    make_ready(catalog, is_own=True)
+
+    assert migrate(catalog, dry_run=True).due == ()
+
+
+def test_functions_change_with_a_migration() -> None:
+    """Clients of the version before know by the number of a migration that the functions are not theirs any more. One
+    that brings nothing else is a comment."""
+    newest = load_migrations()[-1].version
+    noted = json.loads(KNOWN_FUNCTIONS.read_text())
+
+    assert {"migration": newest, "checksum": migrating.functions_checksum()} == noted, (
+        f"{KNOWN_FUNCTIONS.name} notes with which migration functions were changed last: add one, and note it there"
+    )
 
 
 def test_additions_of_the_version_after_are_nothing_to_this_one(catalog: Catalog, catalog_url: str) -> None:
