@@ -11,7 +11,9 @@ _CHANGES = re.compile(r"\b(insert|update|delete|merge|truncate|create|drop|alter
 """What stands in a statement that may change something."""
 _CALL = re.compile(r"\b(\w+_v\d+)\s*\(")
 """Of a function of the catalog's: their names have a version, and no others."""
-_DEFINITION = re.compile(r"^create function lake\.(\w+)\(.*?\blanguage\b([^$]*)\$\$", re.MULTILINE | re.DOTALL)
+_DEFINITION = re.compile(
+    r"^create (?:or replace )?function lake\.(\w+)\(.*?\blanguage\b([^$]*)\$\$", re.MULTILINE | re.DOTALL
+)
 _ONLY_READS = re.compile(r"\b(stable|immutable)\b")
 """How a function is declared of which PostgreSQL may believe that it changes nothing."""
 
@@ -41,8 +43,9 @@ def changes_nothing(text: str) -> bool:
 @cache
 def reading_functions() -> frozenset[str]:
     """Names of the catalog's functions that are declared to change nothing."""
-    folder = resources.files("lakelib.catalog") / "sql" / "functions"
-    found = [each for file in folder.iterdir() for each in _DEFINITION.findall(file.read_text())]
+    folder = resources.files("lakelib.catalog") / "sql"
+    texts = [file.read_text() for file in (folder / "schema.sql", *(folder / "functions").iterdir())]
+    found = [each for text in texts for each in _DEFINITION.findall(text)]
     return frozenset(name for name, declared in found if _ONLY_READS.search(declared))
 
 
