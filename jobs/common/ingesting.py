@@ -37,10 +37,10 @@ from lakelib.ops.ingest import (
     stage_partition,
 )
 from lakelib.ops.judge import check_suite, require_passed
-from lakelib.ops.look import PARTITION_BY, partition_by_text
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
+from lakelib.ops.status_look import PARTITION_BY, partition_by_text
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 

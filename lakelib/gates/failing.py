@@ -11,7 +11,7 @@ from typing import Any
 from lakelib.gates.evidence import MOST_VALUES
 from lakelib.gates.expectations import column_arguments, parse_condition
 from lakelib.gates.masks import MASK
-from lakelib.model.finding import FailingRows, Finding
+from lakelib.model.background import FailingRows, Finding
 from lakelib.model.verdict import CheckResult, Severity, Status, Verdict
 
 _MOST_TOLD = 10

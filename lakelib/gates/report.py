@@ -7,7 +7,7 @@ from typing import Any
 
 from lakelib.gates.failing import counted, key_text, percent
 from lakelib.gates.report_style import STYLE
-from lakelib.model.finding import Before, FailingRows, Finding
+from lakelib.model.background import Before, FailingRows, Finding
 from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
 
 _HEADLINES = {

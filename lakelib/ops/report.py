@@ -22,7 +22,7 @@ from lakelib.gates.evidence import as_json
 from lakelib.gates.failing import failing_columns, failing_where
 from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
-from lakelib.model.finding import Before, FailingRows, Finding
+from lakelib.model.background import Before, FailingRows, Finding
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
 from lakelib.model.verdict import CheckResult, Scope, Status, Verdict

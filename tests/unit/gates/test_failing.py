@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from lakelib.gates.failing import failing_where, tell_failures
-from lakelib.model.finding import FailingRows, Finding
+from lakelib.model.background import FailingRows, Finding
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
 _DAY = "2026-11-18"
