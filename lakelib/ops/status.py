@@ -1,7 +1,7 @@
 """Use case: how the tables of a lake are doing.
 
-A look (ops.status_look) is a few statements, whatever the number of tables. From it and from the specs follows how partitions
-stand (ops.standing): nothing of it is kept, so it is as true as the catalog.
+A look (status_look) is a few statements, whatever the number of tables. From it and from the specs follows how
+partitions stand (status_partitions): nothing of it is kept, so it is as true as the catalog.
 """
 
 from collections import Counter
