@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
 from lakelib.catalog import reclaiming
-from lakelib.catalog.connect import CatalogBusyError
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.catalog.rights import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
