@@ -15,7 +15,7 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
-from lakelib.catalog.rights import load_rights
+from lakelib.catalog.roles import load_rights
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.doctor import DoctorReport, Finding

@@ -86,7 +86,7 @@ class Catalog:
         """`revive` is called before a retry: it starts an embedded server that has died."""
         self.url = url
         self.rights: frozenset[Right] = frozenset()
-        """Those that the user was seen to have; `catalog.rights` looks."""
+        """Those that the user was seen to have; `catalog.roles` looks."""
         self.patience_seconds = patience_seconds
         """For how long a unit of work is tried. Whoever has people waiting sets a shorter time."""
         self._max_connections = max_connections
