@@ -12,7 +12,7 @@ from typing import Any
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.denied import user_of
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row, file_from_row
+from lakelib.catalog.records import Row, file_from_row
 from lakelib.model.doctor import Finding, Harm, Repair
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.roles import Right

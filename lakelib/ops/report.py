@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, tables, verdicts
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import LakeError, NotFoundError
 from lakelib.gates.evidence import as_json
 from lakelib.gates.failing import failing_columns, failing_where
