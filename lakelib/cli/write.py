@@ -12,6 +12,7 @@ from lakelib.cli.arguments import Really, TableName, read_choice, read_key, read
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import say, working
 from lakelib.cli.values import counted
+from lakelib.errors import NotFoundError
 from lakelib.model.maintenance import readable_bytes
 
 if TYPE_CHECKING:
@@ -92,17 +93,22 @@ def create(
     """Makes a table, and its namespace if there is none.
 
     With a primary key rows are upserted by it; without one they are only added."""
+    from lakelib.ops.create import split_name
+
+    namespace, _ = split_name(table)
+    wanted: dict[str, Any] = {
+        "primary_key": read_names(primary_key, "--primary-key"),
+        "partition_by": read_names(partition_by, "--partition-by"),
+        "sequence_by": read_names(sequence_by, "--sequence-by"),
+        "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
+        "if_not_exists": if_not_exists,
+    }
     lake = session.open(make=new_lake)
-    lake.create_namespace(table.partition(".")[0])
-    made = lake.create_table(
-        table,
-        columns,
-        primary_key=read_names(primary_key, "--primary-key"),
-        partition_by=read_names(partition_by, "--partition-by"),
-        sequence_by=read_names(sequence_by, "--sequence-by"),
-        buckets=int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
-        if_not_exists=if_not_exists,
-    )
+    try:
+        made = lake.create_table(table, columns, **wanted)
+    except NotFoundError:  # of the namespace: all else was found to be right
+        lake.create_namespace(namespace)
+        made = lake.create_table(table, columns, **wanted)
     if session.json:
         return session.print_json({"table": made.name, "location": made.location})
     return say(session, f"{made.name}: is there, at {made.location}")
