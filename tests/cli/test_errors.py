@@ -13,10 +13,21 @@ import pyarrow as pa
 import pytest
 
 import lakelib
+from jobs.common.outcome import explain_failure
 from lakelib import Lake, Table
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.cli import look
 from lakelib.cli.main import main
-from lakelib.errors import EXIT_CODES, LakeError
+from lakelib.errors import (
+    EXIT_CODES,
+    DecidedError,
+    ExpiredError,
+    LakeError,
+    OnlySparkError,
+    OutcomeUnknownError,
+    family_of,
+)
+from lakelib.ops.patience import GaveUpError
 from tests.cli.conftest import Run
 
 
@@ -191,3 +202,21 @@ def test_a_shell_is_told_how_to_complete(run_process: Any) -> None:
     assert "complete" in told.stdout
     words = run_process(_LAKE_COMPLETE="complete_bash", COMP_WORDS="lake hist", COMP_CWORD="1")
     assert "history" in words.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "family"),
+    [
+        (ExpiredError, "NotFoundError"),
+        (DecidedError, "ConflictError"),
+        (OnlySparkError, "InvalidInputError"),
+        (GaveUpError, "RetryableError"),
+        (CatalogBusyError, "RetryableError"),
+        (OutcomeUnknownError, "OutcomeUnknownError"),
+        (LakeError, "LakeError"),
+    ],
+)
+def test_programs_are_told_a_family_that_is_public(error: type[LakeError], family: str) -> None:
+    assert family_of(error("It broke.")) == family
+    assert hasattr(lakelib, family)
+    assert explain_failure(error("It broke.")).family == family
