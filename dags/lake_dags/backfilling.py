@@ -18,6 +18,7 @@ from lake_dags.catalogue import all_specs, spec_of
 from lake_dags.ingest_dag import asset_of, runner_of, spark_choice
 from lake_dags.operator import LakeJobOperator, ReportLink, Runner
 from lake_dags.places import REPORT_FILE, clear_folder, task_folder
+from lake_dags.pools import SPARK
 from lake_dags.review import is_rejected
 from lake_dags.runs import clear_number_of, idempotency_key
 from lake_dags.spark_target import SparkChoice, shared_choice
@@ -44,6 +45,7 @@ def wire() -> None:
         report=True,
         returns=("staged", "left_out"),
         execution_timeout=_LONGEST_STAGING,
+        pool=SPARK,
         max_active_tis_per_dagrun=STAGED_AT_ONCE,
         map_index_template="{{ task.item['name'] }}",
     ).expand(item=planned)
@@ -54,6 +56,7 @@ def wire() -> None:
         runner="python",
         arguments=publish_arguments,
         returns=("published",),
+        pool=SPARK,
         max_active_tis_per_dagrun=1,
     ).expand(item=decided)
     staged >> decided
@@ -220,7 +223,7 @@ def _announce(batches: list[dict[str, Any]] | None) -> None:
         last, published = done[table][-1]
         event = context["outlet_events"][assets[table]]
         event.add_partitions(events.announced_keys(last["partition"], keys))
-        event.extra.update({**events.event_extra(last, published, keys), "made": made})
+        event.extra.update({**events.event_extra(last, published, keys), "made": [*made]})
         _log.info("%s: %s", table, ", ".join(keys))
 
 

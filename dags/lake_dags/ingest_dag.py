@@ -25,6 +25,7 @@ from pendulum import datetime
 from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator, Runner
+from lake_dags.pools import pool_of
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
 from lake_dags.runs import clear_number_of, idempotency_key, is_made_already, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
@@ -37,6 +38,9 @@ from lakelib.specs.table_spec import TableSpec
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
 _LONGEST_TAG = 100
 _ENDED = ("success", "failed", "skipped", "upstream_failed")
+_STAGE_PRIORITY = 2
+"""What is staged is published before more is staged: whoever waits for the pool has the higher priority. Maintenance
+has the lowest."""
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -74,6 +78,8 @@ def _wire(spec: TableSpec) -> None:
         report=True,
         returns=STAGED_FIELDS,
         runner=runner_of(spec),
+        priority_weight=_STAGE_PRIORITY,
+        weight_rule="absolute",
         **job_settings(spec),
     )
     review = review_task(spec.table, spec.review.timeout)
@@ -145,7 +151,7 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
-    return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
+    return {"spark": spark_choice(spec), "pool": pool_of(spec), "execution_timeout": spec.spark.timeout}
 
 
 def runner_of(spec: TableSpec) -> Runner:

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
+from lakelib.catalog.records import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,

@@ -15,7 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
