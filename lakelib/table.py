@@ -19,7 +19,6 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
-    alter,
     compact,
     delete,
     evolve,
@@ -243,7 +242,7 @@ class Table:
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A
         gate that is required stays so: `release_gate` takes it away."""
-        alter.set_options(self._runtime, self._info, options)
+        evolve.set_options(self._runtime, self._info, options)
 
     @property
     def required_gate(self) -> GateRequirement | None:

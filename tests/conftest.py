@@ -34,12 +34,14 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
 
 import lakelib
 from infra.spark.connect import started_server
 from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
+from tests.handing_out import LONGEST_FIRST, HandingOut
 from tests.spark_classes import ARCHIVE, JVM_OPTIONS
 
 # The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
@@ -49,38 +51,6 @@ os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
 
 collect_ignore = ["e2e", "integration/spark/test_lost_executors.py"]
 """What takes minutes: `make e2e` and `make soak` name it. Tests of a live Airflow, and of what Spark loses."""
-
-LONGEST_FIRST = (
-    "dags/test_runs.py",
-    "dags/test_flow.py",
-    "dags/test_recovery.py",
-    "integration/spark/test_standalone.py",
-    "integration/faults/test_crash_matrix.py",
-    "connect/test_processes.py",
-    "connect/test_source_paths.py",
-    "acceptance/test_compaction.py",
-    "acceptance/test_reading.py",
-    "integration/gates/test_engines.py",
-    "dags/test_operator.py",
-    "integration/catalog/test_one_folder.py",
-    "dags/test_files.py",
-    "property/test_lake_machine.py",
-    "integration/faults/test_network.py",
-    "integration/faults/test_embedded_folder.py",
-    "integration/faults/test_lost_replies.py",
-    "acceptance/test_buckets.py",
-    "property/test_two_versions.py",
-    "integration/faults/test_crowds.py",
-    "integration/faults/test_stuck_publishers.py",
-    "jobs/test_ingest_killed.py",
-    "jobs/test_examples.py",
-    "acceptance/test_long_predicates.py",
-    "acceptance/test_values.py",
-    "property/test_lake_machine_on_spark.py",
-    "integration/spark/test_event_log.py",
-)
-"""`make test` gives each process file after file. Those that take half a minute and more are not to be the last, when
-nothing is left for the other processes to do."""
 
 BUCKET = "lake"
 _TESTS = Path(__file__).parent
@@ -108,6 +78,11 @@ settings.load_profile("ci")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {_TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> HandingOut | None:
+    return HandingOut(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)

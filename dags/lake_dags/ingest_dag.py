@@ -27,7 +27,7 @@ from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator, Runner
 from lake_dags.pools import pool_of
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
-from lake_dags.runs import clear_number_of, idempotency_key, partition_of, snapshots_of_events
+from lake_dags.runs import clear_number_of, idempotency_key, is_made_already, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
@@ -109,6 +109,8 @@ def _wire(spec: TableSpec) -> None:
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
     _check_followed(context)
+    if is_made_already(context, spec.table):
+        raise AirflowSkipException("The transaction that has changed its inputs has made this partition, too.")
     try:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:

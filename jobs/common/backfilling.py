@@ -25,7 +25,15 @@ from lakelib import ConflictError, InvalidInputError, Lake
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
 from lakelib.ops.touched import list_touched_by
-from lakelib.specs.chain import MOST_TOGETHER, in_order, inputs_of, keys_after, split_followers
+from lakelib.specs.chain import (
+    check_count,
+    check_together,
+    in_order,
+    inputs_of,
+    is_made_with_inputs,
+    keys_after,
+    split_followers,
+)
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
@@ -81,30 +89,10 @@ def _named(job: BackfillArguments, specs: Mapping[str, TableSpec]) -> dict[str, 
                 f"There is no spec of {table}.", kind="unknown_table", remedy="Name its file with --spec."
             )
         found.setdefault(table, []).append(specs[table].check_key(key))
-    _check_count(sum(map(len, found.values())), "are named")
+    check_count(sum(map(len, found.values())), "are named")
     for table, keys in found.items():
-        if len(keys) > 1:
-            check_several(specs[table])
+        check_together(specs[table], keys)
     return found
-
-
-def check_several(spec: TableSpec) -> None:
-    """Raises InvalidInputError for a table of which no transaction can hold several partitions."""
-    if spec.table in spec.reads.values():
-        raise InvalidInputError(
-            f"{spec.table} reads itself: each of its partitions is made from what the one before has published.",
-            kind="reads_itself",
-            remedy="Make them one by one: by Airflow's own backfill with one active run, or by ingest runs in order.",
-        )
-
-
-def _check_count(count: int, what: str) -> None:
-    if count > MOST_TOGETHER:
-        raise InvalidInputError(
-            f"{count:,} partitions {what}, and one transaction takes {MOST_TOGETHER}.",
-            kind="too_many_partitions",
-            remedy="Take fewer at a time, leave out what comes from them, or publish them one by one.",
-        )
 
 
 class _Spark:
@@ -150,6 +138,8 @@ class _Course:
         self._made: list[Made] = []
         self._changed: dict[str, list[str]] = {}
         self._spoilt: set[str] = set()
+        self._replaced: dict[str, dict[str, str]] = {}
+        """By table, the partitions that overwrites replace, and which of the work does."""
 
     def go(self, named: Mapping[str, Sequence[str]]) -> Backfilled:
         followers = split_followers(tuple(self._specs.values()), named)[0] if self._job.downstream else ()
@@ -160,14 +150,16 @@ class _Course:
                 self._spoilt.add(spec.table)
                 left_out.append(spec.table)
                 continue
-            _check_count(len(self._made) + len(keys), f"are to be made, with those of {spec.table}")
+            check_count(len(self._made) + len(keys), f"are to be made, with those of {spec.table}")
             for key in keys:
                 self._make(spec, key)
         return Backfilled(made=tuple(self._made), left_out=tuple(left_out))
 
     def _keys_of(self, spec: TableSpec, named: Sequence[str]) -> list[str]:
         """Those that were named, and those that what was made before has changed."""
-        follows = keys_after(spec, self._changed, self._specs) if self._job.downstream else set()
+        if not self._job.downstream or not is_made_with_inputs(spec, self._changed):
+            return list(named)
+        follows = keys_after(spec, self._changed, self._specs)
         return sorted({*named, *follows}) if follows else list(named)
 
     def _make(self, spec: TableSpec, key: str) -> None:
@@ -182,7 +174,8 @@ class _Course:
             report=None,
             surroundings=self._job.surroundings,
         )
-        settings = {name: text for name, text in spec.spark.conf.items() if name.startswith(_SQL_SETTINGS)}
+        several = len(self._specs) > 1  # a single one's settings are the session's own
+        settings = {name: text for name, text in spec.spark.conf.items() if several and name.startswith(_SQL_SETTINGS)}
         try:
             made = ingest_partition(self._lake, job, spec, lambda: self._spark.under(settings), self._transaction)
         except Exception as error:
@@ -196,10 +189,10 @@ class _Course:
 
     def _note(self, spec: TableSpec, made: Ingested) -> None:
         """What comes after it is made and judged on top of it."""
-        table = find_table(self._lake.runtime, spec.table)
+        runtime = self._lake.runtime
+        touched = list_touched_by(runtime, find_table(runtime, spec.table), made.commit_id)
         if spec.write.mode == "overwrite":
-            self._check_apart(spec, made)
-        touched = list_touched_by(self._lake.runtime, table, made.commit_id)
+            self._check_apart(spec, made, touched)
         keys = {made.partition, *(spec.key_of_row(values) for values in touched)}
         self._changed.setdefault(spec.table, []).extend(sorted(key for key in keys if key is not None))
         if made.state == CommitState.REJECTED.value:
@@ -207,20 +200,15 @@ class _Course:
         if made.state != CommitState.PUBLISHED.value:
             self._transaction = self._transaction.extended(spec.table, made.commit_id)
 
-    def _check_apart(self, spec: TableSpec, made: Ingested) -> None:
+    def _check_apart(self, spec: TableSpec, made: Ingested, touched: Sequence[Mapping[str, Any]]) -> None:
         """An overwrite replaces what everybody sees, not what others of its transaction bring."""
-        runtime = self._lake.runtime
-        table = find_table(runtime, spec.table)
-        own = _places(list_touched_by(runtime, table, made.commit_id))
-        for other in self._transaction.of(spec.table):
-            if own & _places(list_touched_by(runtime, table, other)):
+        replaced = self._replaced.setdefault(spec.table, {})
+        for place in (repr(values) for values in touched):
+            other = replaced.setdefault(place, made.partition)
+            if other != made.partition:
                 raise ConflictError(
-                    f"Partition {made.partition} of {spec.table} overwrites rows that an earlier one of the same"
-                    f" transaction brings (commit {other}).",
+                    f"Partition {made.partition} of {spec.table} overwrites rows that partition {other} brings in the"
+                    " same transaction.",
                     kind="overwrites_own",
                     remedy="Publish them one by one, without atomic; nothing is published.",
                 )
-
-
-def _places(touched: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {repr(sorted(values.items())) for values in touched}

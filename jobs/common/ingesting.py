@@ -36,11 +36,11 @@ from lakelib.ops.ingest import (
     is_overtaken,
     stage_partition,
 )
-from lakelib.ops.judge import check_suite, require_passed
-from lakelib.ops.look import PARTITION_BY, partition_by_text
+from lakelib.ops.judge import Judging, check_suite, judge, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
+from lakelib.ops.status_look import PARTITION_BY, partition_by_text
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
@@ -276,9 +276,9 @@ def _done_by(lake: Lake, work: Work, doing: Doing) -> "Ingested | NothingToCommi
 
 def _judge(lake: Lake, work: Work, commit_id: UUID, session: "SparkSession | None") -> None:
     """Another run of the same work may have come further meanwhile: then its word counts."""
+    assert work.suite is not None
     with suppress(DecidedError):
-        beneath = [lake.staged(each) for each in work.beneath]
-        lake.staged(commit_id).judge(work.suite, session, on_top_of=beneath)
+        judge(lake.runtime, commit_id, Judging(suite=work.suite, session=session), work.beneath)
 
 
 def _check_gate(work: Work) -> None:
@@ -396,10 +396,10 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool, engine: Eng
             remedy="Leave the work to the other run.",
         )
     verdict = lake.staged(commit_id).verdict
-    finding = None if verdict is None else find_out(lake.runtime, verdict)
+    background = None if verdict is None else find_out(lake.runtime, verdict)
     report = None
     if verdict is not None and work.job.report is not None:
-        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), finding)
+        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), background)
     if verdict is not None and _is_undecided(found, verdict):
         require_passed(verdict)
     return Ingested(
@@ -414,7 +414,7 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool, engine: Eng
         snapshot=found.snapshot_id,
         engine=engine,
         report=report,
-        failures=() if verdict is None or finding is None else tell_failures(verdict, finding),
+        failures=() if verdict is None or background is None else tell_failures(verdict, background),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import lakelib
 from lakelib import LakeError, Snapshot
-from lakelib.errors import OTHER_EXIT_CODE, exit_code_of
+from lakelib.errors import OTHER_EXIT_CODE, exit_code_of, family_of
 
 _TOLD_BY_JAVA = re.compile(r"(\[(DATA_SOURCE_NOT_FOUND)\] .*)")
 """What is wrong with a request and comes without a class of PySpark's own."""
@@ -108,7 +108,7 @@ def explain_failure(error: Exception) -> Failed:
             exit_code=OTHER_EXIT_CODE,
         )
     return Failed(
-        family=type(known).__name__,
+        family=family_of(known),
         kind=known.kind,
         message=" ".join((known.message, *notes)),
         remedy=known.remedy,

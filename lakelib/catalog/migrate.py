@@ -23,8 +23,9 @@ from psycopg import sql
 
 from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.roles import become_owner, renew_privileges
-from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
+from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.upgrade import Phase, Step, Upgrade
 
 _LOCK_ID = 0x6C616B65
@@ -129,8 +130,8 @@ def migrate(catalog: Catalog, *, post: bool = False, dry_run: bool = False) -> U
     while True:
         try:
             return catalog.run(lambda connection: _migrate(connection, phases))
-        except RetryableError as error:
-            if error.kind != "catalog_busy" or time.monotonic() >= deadline:
+        except CatalogBusyError:
+            if time.monotonic() >= deadline:
                 raise
         time.sleep(random.uniform(_PAUSE_SECONDS / 2, _PAUSE_SECONDS))
 
@@ -159,9 +160,8 @@ def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
         renew_privileges(connection)
         return Upgrade(done=steps, due=_read_ledger(connection).due(known.values(), list(Phase)), dry_run=False)
     except psycopg.errors.LockNotAvailable as error:
-        raise RetryableError(
+        raise CatalogBusyError(
             "The catalog cannot be migrated: its tables are in use, or another migration is under way.",
-            kind="catalog_busy",
             remedy="Nothing was changed. Try again; if it lasts, find out in pg_locks who holds them.",
         ) from error
 

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import columns_to_json, schema_from_json, table_from_row
+from lakelib.catalog.records import columns_to_json, schema_from_json, table_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from lakelib.errors import LakeError, NotFoundError, exit_code_of
+from lakelib.errors import LakeError, NotFoundError, exit_code_of, family_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,12 +150,11 @@ class Session:
         if self._common.debug:
             traceback.print_exception(error)
         code = exit_code_of(error)
-        known = isinstance(error, LakeError)
         kind = error.kind if isinstance(error, LakeError) else "other"
         message = error.message if isinstance(error, LakeError) else f"{type(error).__name__}: {error}"
         remedy = error.remedy if isinstance(error, LakeError) else "Run it again with --debug to see where it arose."
         if self.json:
-            family = type(error).__name__ if known else "other"
+            family = family_of(error) if isinstance(error, LakeError) else "other"
             print_failure(code, family, kind, message, remedy)
             return code
         self.err.print("error: ", style="bold red", end="", highlight=False)

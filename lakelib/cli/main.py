@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from lakelib.cli import check, decide, done, health, look, maintain, migrate, roles, rows, status, tags, write
+from lakelib.cli import check, decide, done, health, look, maintain, migrate, read, roles, status, tags, write
 from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse, print_failure
 
 _EPILOG = (
@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, rows, write, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (status, look, read, write, decide, done, maintain, health, migrate, tags, roles, check):
     part.add_to(app)
 
 

@@ -12,6 +12,7 @@ from lakelib.cli.arguments import Really, TableName, read_choice, read_key, read
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import say, working
 from lakelib.cli.values import counted
+from lakelib.errors import NotFoundError
 from lakelib.model.maintenance import readable_bytes
 
 if TYPE_CHECKING:
@@ -37,6 +38,33 @@ Gate = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
 ]
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH…", help="Files, folders, or patterns of either.", show_default=False)
+]
+Mode = Annotated[
+    str | None, typer.Option(metavar="MODE", help=f"{', '.join(_MODES)}. (upsert, or append without a primary key)")
+]
+Replaced = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition",
+        metavar="NAME=VALUE",
+        help="What an overwrite replaces, or dynamic: the partitions that the rows are in. (the whole table)",
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", metavar="FORMAT", help="csv, json or parquet. (what the names say)")
+]
+Header = Annotated[bool, typer.Option(help="Whether a CSV file begins with the names of its columns.")]
+ReadOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="How CSV is written: sep, quote, escape, nullValue.", show_default=False
+    ),
+]
+MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
+ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,17 +93,22 @@ def create(
     """Makes a table, and its namespace if there is none.
 
     With a primary key rows are upserted by it; without one they are only added."""
+    from lakelib.ops.create import split_name
+
+    namespace, _ = split_name(table)
+    wanted: dict[str, Any] = {
+        "primary_key": read_names(primary_key, "--primary-key"),
+        "partition_by": read_names(partition_by, "--partition-by"),
+        "sequence_by": read_names(sequence_by, "--sequence-by"),
+        "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
+        "if_not_exists": if_not_exists,
+    }
     lake = session.open(make=new_lake)
-    lake.create_namespace(table.partition(".")[0])
-    made = lake.create_table(
-        table,
-        columns,
-        primary_key=read_names(primary_key, "--primary-key"),
-        partition_by=read_names(partition_by, "--partition-by"),
-        sequence_by=read_names(sequence_by, "--sequence-by"),
-        buckets=int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
-        if_not_exists=if_not_exists,
-    )
+    try:
+        made = lake.create_table(table, columns, **wanted)
+    except NotFoundError:  # of the namespace: all else was found to be right
+        lake.create_namespace(namespace)
+        made = lake.create_table(table, columns, **wanted)
     if session.json:
         return session.print_json({"table": made.name, "location": made.location})
     return say(session, f"{made.name}: is there, at {made.location}")
@@ -84,40 +117,16 @@ def create(
 def load(
     session: Session,
     table: TableName,
-    path: Annotated[
-        list[str], typer.Argument(metavar="PATH…", help="Files, folders, or patterns of either.", show_default=False)
-    ],
-    mode: Annotated[
-        str | None,
-        typer.Option(metavar="MODE", help=f"{', '.join(_MODES)}. (upsert, or append without a primary key)"),
-    ] = None,
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="What an overwrite replaces, or dynamic: the partitions that the rows are in. (the whole table)",
-            show_default=False,
-        ),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option("--format", "-f", metavar="FORMAT", help="csv, json or parquet. (what the names say)"),
-    ] = None,
-    header: Annotated[bool, typer.Option(help="Whether a CSV file begins with the names of its columns.")] = True,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="How CSV is written: sep, quote, escape, nullValue.", show_default=False
-        ),
-    ] = None,
+    path: Paths,
+    mode: Mode = None,
+    partition: Replaced = None,
+    format: Format = None,
+    header: Header = True,
+    option: ReadOptions = None,
     idempotency_key: Key = None,
     gate: Gate = None,
-    merge_schema: Annotated[
-        bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")
-    ] = False,
-    explicit_cast: Annotated[
-        bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")
-    ] = False,
+    merge_schema: MergeSchema = False,
+    explicit_cast: ExplicitCast = False,
     yes: Really = False,
 ) -> None:
     """Loads files into a table, all of their rows or none.
@@ -138,26 +147,20 @@ def load(
     }
     runtime = session.lake.runtime
     found = find_files(runtime, path, format)
-    options = read_pairs(option or (), "--option")
-    if found.format == "csv":
-        options = {"header": str(header).lower()} | options
+    options = ({"header": str(header).lower()} if found.format == "csv" else {}) | read_pairs(option or (), "--option")
     rows = open_files(runtime, find_table(runtime, table), found, options, parse_request(**writing))
-    dry_run = chosen == "overwrite" and not yes
     snapshot = None
-    if not dry_run:
+    if chosen != "overwrite" or yes:
         with working(session, f"loading {counted(len(found.files), 'file')} into {table}"):
             snapshot = _write(handle, chosen, rows, replaced, writing)
     if session.json:
         facts = {"mode": chosen, "format": found.format, "files": len(found.files), "size_bytes": found.size_bytes}
-        return session.print_json({"table": table, "dry_run": dry_run} | facts | _outcome(snapshot))
-    source = f"{counted(len(found.files), 'file')} of {found.format}, {readable_bytes(found.size_bytes)}"
+        return session.print_json({"table": table, "dry_run": snapshot is None} | facts | _outcome(snapshot))
+    source = f"{table}: {counted(len(found.files), 'file')} of {found.format}, {readable_bytes(found.size_bytes)}"
     if snapshot is None:
-        what = "the whole table" if replaced == "all" else "the partitions that their rows are in"
-        if not isinstance(replaced, str):
-            what = "the partition " + ", ".join(f"{name}={value}" for name, value in replaced.items())
-        say(session, f"{table}: {source}, would take the place of {what}")
+        say(session, f"{source}, would take the place of {_described(replaced)}")
         return session.note("Nothing was changed. --yes does it.")
-    return say(session, f"{table}: {source}, {_said(snapshot)}")
+    return say(session, f"{source}, {_said(snapshot)}")
 
 
 def delete(
@@ -206,6 +209,12 @@ def _read_replaced(mode: str, texts: list[str] | None) -> str | dict[str, str | 
     if not texts:
         return "all"
     return "dynamic" if texts == ["dynamic"] else read_partition(texts)
+
+
+def _described(replaced: str | dict[str, str | None]) -> str:
+    if isinstance(replaced, str):
+        return "the whole table" if replaced == "all" else "the partitions that their rows are in"
+    return "the partition " + ", ".join(f"{name}={value}" for name, value in replaced.items())
 
 
 def _outcome(snapshot: "Snapshot | None") -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
-from lakelib.catalog.rights import require_right
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
+from lakelib.catalog.roles import require_right
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite

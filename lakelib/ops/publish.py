@@ -10,8 +10,8 @@ from dataclasses import replace
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
-from lakelib.catalog.connect import CatalogBusyError
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.failures import CatalogBusyError
+from lakelib.catalog.roles import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
     About,

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any, Protocol, SupportsIndex
 from uuid import UUID
 
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
@@ -320,10 +319,8 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
 
 def schema_of_staged(runtime: Runtime, table: TableInfo, commit: Row, beneath: Sequence[UUID] = ()) -> TableSchema:
     """That of the table as publishing a staged commit, on top of those beneath, would leave it."""
-    on_the_way = (commits.load_commit(runtime.catalog, each) for each in reversed(beneath))
-    changing = (each for each in chain((commit,), on_the_way) if each["schema_id"] != each["base_schema_id"])
-    last = next(changing, None)
-    return _schema(runtime, table, table.schema.id if last is None else last["schema_id"])
+    changed = commits.find_schema_changed(runtime.catalog, [*beneath, commit["id"]])
+    return _schema(runtime, table, table.schema.id if changed is None else changed)
 
 
 def _check_readable(runtime: Runtime, table: TableInfo, commit: Row, scope: str) -> None:

@@ -1,7 +1,7 @@
 """Use case: how the tables of a lake are doing.
 
-A look (ops.look) is a few statements, whatever the number of tables. From it and from the specs follows how partitions
-stand (ops.standing): nothing of it is kept, so it is as true as the catalog.
+A look (status_look) is a few statements, whatever the number of tables. From it and from the specs follows how
+partitions stand (status_partitions): nothing of it is kept, so it is as true as the catalog.
 """
 
 from collections import Counter
@@ -25,10 +25,10 @@ from lakelib.model.status import (
 )
 from lakelib.model.table import TableInfo
 from lakelib.ops.expire import DEFAULT_KEEP_LAST, DEFAULT_OLDER_THAN
-from lakelib.ops.look import Look, Memory, look_around
 from lakelib.ops.publish import find_staged
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.standing import Stand, stands_of, waits
+from lakelib.ops.status_look import Look, Memory, look_around
+from lakelib.ops.status_partitions import Stand, stands_of, waits
 from lakelib.plan import due
 from lakelib.specs.table_spec import TableSpec
 

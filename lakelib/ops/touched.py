@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import files
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops.inspect import partition_values

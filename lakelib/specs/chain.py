@@ -4,6 +4,7 @@ are made anew when partitions of the earlier ones have changed."""
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lakelib.errors import InvalidInputError
 from lakelib.specs.partition_keys import WHOLE, format_partition, parse_partition
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ def in_order(specs: Sequence["TableSpec"]) -> tuple["TableSpec", ...]:
     begun: set[str] = set()
 
     def add(spec: "TableSpec") -> None:
-        if (
-            spec.table in begun
-        ):  # of tables that read each other, whose runs do not start each other, one has to be first
+        if spec.table in begun:  # of tables that read each other, and do not start each other, one has to be first
             return
         begun.add(spec.table)
         for table in inputs_of(spec):
@@ -104,3 +103,23 @@ def _coarser(spec: "TableSpec", upstream: "TableSpec | None", key: str) -> str:
         return key
     begin = parse_partition(upstream.partition.every, key)
     return key if begin is None else format_partition(every, begin)
+
+
+def check_together(spec: "TableSpec", keys: Sequence[str]) -> None:
+    """Raises InvalidInputError for a table of which no transaction can hold several partitions."""
+    if len(keys) > 1 and spec.table in spec.reads.values():
+        raise InvalidInputError(
+            f"{spec.table} reads itself: each of its partitions is made from what the one before has published.",
+            kind="reads_itself",
+            remedy="Make them one by one: by Airflow's own backfill with one active run, or by ingest runs in order.",
+        )
+
+
+def check_count(count: int, what: str) -> None:
+    """Raises InvalidInputError for more partitions than a transaction takes."""
+    if count > MOST_TOGETHER:
+        raise InvalidInputError(
+            f"{count:,} partitions {what}, and one transaction takes {MOST_TOGETHER}.",
+            kind="too_many_partitions",
+            remedy="Take fewer at a time, leave out what comes from them, or publish them one by one.",
+        )

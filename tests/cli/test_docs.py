@@ -8,8 +8,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from typer.main import get_command
 
 from lakelib import Lake
+from lakelib.cli.main import app
+from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE, USAGE_EXIT_CODE
 from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
 from tests.conftest import drop_database
 
@@ -96,8 +99,8 @@ def test_the_fields_in_json_are_those_that_are_named(
         "files": ["files", orders, "--limit", "1"],
         "scan --count": ["scan", orders, "--count"],
         "explain": ["explain", orders],
-        "create": ["create", "shop.fields", "--columns", "n BIGINT"],
-        "load": ["load", "shop.loaded", str(write_orders(tmp_path))],
+        "create": ["create", "shop.fields", "--columns", "order_id BIGINT, dt DATE, customer STRING, amount DOUBLE"],
+        "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "delete": ["delete", orders, "--where", "order_id = 999"],
         "commits": ["commits", "--state", "staged", "--state", "rejected", "--state", "published"],
         "publish": ["publish", names["STAGED"]],
@@ -144,6 +147,26 @@ def test_the_fields_in_json_are_those_that_are_named(
         told = run(*words, "--json")
         assert told.code == 0, f"{command}: {told.err}"
         assert list(_first(told.document)) == documented[command], command
+
+
+def test_the_fields_of_every_command_are_named() -> None:
+    """Of `scan` they are those of the table; the other commands that are walked here are groups."""
+    without = {name for name in _commands(get_command(app)) if not any(_begins(each, name) for each in _documented())}
+    assert without == set()
+
+
+def _commands(command: Any, name: str = "") -> Iterator[str]:
+    for own, each in getattr(command, "commands", {}).items():
+        yield from _commands(each, f"{name} {own}".strip()) if hasattr(each, "commands") else [f"{name} {own}".strip()]
+
+
+def _begins(documented: str, name: str) -> bool:
+    return f"{documented} ".startswith(f"{name} ")
+
+
+def test_exit_codes_are_those_of_the_errors() -> None:
+    told = {int(code) for code in re.findall(r"^\| (\d) \|", _TEXT, re.MULTILINE)}
+    assert told == {0, OTHER_EXIT_CODE, USAGE_EXIT_CODE, *EXIT_CODES.values()}
 
 
 def _documented() -> dict[str, list[str]]:

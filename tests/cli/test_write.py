@@ -32,7 +32,9 @@ def test_a_table_is_made_with_its_namespace(run: Run, lake: Lake) -> None:
     assert (described["buckets"], described["sequence_by"]) == (8, ["v"])
     assert run("create", "new.table", *columns).code == 3
     assert run("create", "new.table", *columns, *options, "--if-not-exists").code == 0
-    assert run("create", "new.other", "--columns", "id NOTHING").code == 3
+    assert run("create", "wrong.other", "--columns", "id NOTHING").code == 3
+    assert run("create", "wrong", *columns).code == 3
+    assert "wrong" not in lake.namespaces()
     assert run("create", "new.other", *columns, "--buckets", "some").code == 3
 
 
@@ -42,6 +44,8 @@ def test_a_lake_is_made_where_that_is_wanted(run_process: Callable[..., Complete
     none = run_process(*words, cwd=tmp_path, **nameless)
     assert none.returncode == 4
     assert "--new-lake" in none.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert run_process("create", "log", *words[2:], "--new-lake", cwd=tmp_path, **nameless).returncode == 3
     assert list(tmp_path.iterdir()) == []
     made = run_process(*words, "--new-lake", cwd=tmp_path, **nameless)
     assert made.returncode == 0, made.stderr

@@ -1,7 +1,6 @@
 """A Spark Connect server that stays: what it keeps is bounded."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from infra.spark.connect import Server, started_server
 from infra.spark.python_daemon import IDLE_SECONDS
+from tests.waiting import wait_until
 
 WAIT_SECONDS = 60
 
@@ -41,13 +41,6 @@ def python_of(server: Server) -> list[psutil.Process]:
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and "python" in child.name()]
 
 
-def wait_until(met: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not met():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_server_does_not_keep_the_python_of_each_session_that_it_ever_had(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +48,6 @@ def test_a_server_does_not_keep_the_python_of_each_session_that_it_ever_had(
     first, second = session_of(server), session_of(server)
     assert [numbers_by_python(session) for session in (first, second)] == [list(range(10))] * 2
     first.stop()
-    wait_until(lambda: not python_of(server))
+    wait_until(lambda: not python_of(server), WAIT_SECONDS)
     assert numbers_by_python(second) == list(range(10)), "another one is started where it is needed"
     second.stop()

@@ -1,7 +1,6 @@
 """What keeps a staged commit from being published: rows added where it read, files that are gone, another schema."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from lakelib.catalog import commits
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
+from tests.waiting import wait_until
 
 Change = Callable[[lakelib.Table], object]
 Stage = Callable[[lakelib.Table], lakelib.StagedCommit]
@@ -21,6 +21,7 @@ Stage = Callable[[lakelib.Table], lakelib.StagedCommit]
 LOCK = """
     select from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s
     for no key update of t, c"""
+WAITING = "select count(*) from pg_locks where not granted"
 OLD: Rows = {1: ("mon", 1), 2: ("tue", 2)}
 
 
@@ -343,7 +344,10 @@ class Staging(threading.Thread):
 
 @pytest.mark.parametrize("key", [None, ("etl", 1)], ids=["without a key", "with a key"])
 def test_staging_again_waits_for_a_first_try_whose_reply_was_lost(
-    table: lakelib.Table, monkeypatch: pytest.MonkeyPatch, key: tuple[str, int] | None
+    table: lakelib.Table,
+    monkeypatch: pytest.MonkeyPatch,
+    connection: psycopg.Connection[Any],
+    key: tuple[str, int] | None,
 ) -> None:
     """The first try's transaction is still on its way to its end when the second begins."""
     stage, entered = commits.stage, threading.Event()
@@ -351,7 +355,7 @@ def test_staging_again_waits_for_a_first_try_whose_reply_was_lost(
     def hold(db: Any, proposal: Any) -> None:
         db.execute(query("stage"), {"proposal": commits._proposal_json(proposal), "publishing": None})
         entered.set()
-        time.sleep(0.3)
+        wait_until(lambda: connection.execute(WAITING).fetchone() == (1,))
 
     def stage_twice(catalog: Catalog, proposal: Any) -> object:
         first = threading.Thread(target=lambda: catalog.run(lambda db: hold(db, proposal)))

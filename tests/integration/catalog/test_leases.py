@@ -1,7 +1,6 @@
 """A reader holds its snapshot for as long as it reads, and no longer."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,13 +14,13 @@ from lakelib.catalog import leases
 from lakelib.ops.inspect import reload
 from lakelib.storage import split_reader
 from tests.integration.faults.jobs import SCHEMA, rows
+from tests.waiting import wait_until
 
 LEASES = "select snapshot_id, holder, expires_at > clock_timestamp() + interval '10 minutes' from lake.lease"
 
 
 COUNT = "select count(*) from lake.lease"
 _SHORT = timedelta(seconds=0.6)
-_PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
@@ -110,13 +109,6 @@ def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_DURATION", _SHORT)
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not happened():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
     """Lets something happen in the middle of each read, before the first split gives a row."""
@@ -134,7 +126,7 @@ def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
 
         once, done = threading.Lock(), list[bool]()
         monkeypatch.setattr("lakelib.ops.read.read_splits", slowed(split_reader.read_splits))
-        monkeypatch.setattr("lakelib.ops.rewrite.read_split", slowed(split_reader.read_split))
+        monkeypatch.setattr("lakelib.ops.delete_files.read_split", slowed(split_reader.read_split))
 
     return arrange
 

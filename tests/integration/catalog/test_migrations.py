@@ -12,6 +12,7 @@ from psycopg import sql
 from lakelib.catalog import migrate as migrating
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import load_migrations, make_ready, migrate
+from lakelib.catalog.queries import reading_functions
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
 from lakelib.model.upgrade import Phase, Step
 from tests.integration.faults.jobs import migrate_once, migrate_shared
@@ -307,3 +308,13 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(catalog_url: str) 
     with psycopg.connect(catalog_url) as connection:
         found = connection.execute("select relname from pg_class where relnamespace = 'lake'::regnamespace")
         assert found.fetchall() == [("verdict",)]
+
+
+def test_functions_that_only_read_are_those_that_the_database_takes_for_such(
+    catalog: Catalog, catalog_url: str
+) -> None:
+    with psycopg.connect(catalog_url) as connection:
+        told = connection.execute("select proname, provolatile from pg_proc where pronamespace = 'lake'::regnamespace")
+        kinds = dict(told.fetchall())
+    assert {name for name, kind in kinds.items() if kind != "v"} == reading_functions()
+    assert kinds["publish_v1"] == "v"

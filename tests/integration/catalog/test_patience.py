@@ -20,6 +20,7 @@ from lakelib.ops import patience
 from lakelib.ops.turn import Turn
 from tests.integration.faults.jobs import SCHEMA, gate, read, rows
 from tests.staging_hooks import before_staging
+from tests.waiting import wait_until
 
 HOLD = """select from lake."table" where name = 'a' for no key update"""
 """As whoever publishes does."""
@@ -39,8 +40,8 @@ def table(lake: lakelib.Lake) -> lakelib.Table:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Callers are patient for two seconds only."""
-    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (2.0,))
+    """Callers are patient for a second only."""
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (1.0,))
 
 
 @contextmanager
@@ -54,13 +55,6 @@ def held_for(seconds: float, url: str) -> Iterator[None]:
         yield
     finally:
         end.join()
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def slowly(seconds: float, content: dict[int, tuple[str, int]]) -> pa.RecordBatchReader:
@@ -78,10 +72,10 @@ def test_what_the_work_itself_takes_uses_up_nobodys_patience(
     table: lakelib.Table, catalog_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as held:
-        holds = iter([held_for(1.3, catalog_url)])
+        holds = iter([held_for(0.3, catalog_url)])
         before_staging(monkeypatch, lambda *_: [held.enter_context(hold) for hold in holds] and None)
 
-        table.upsert(slowly(2.5, {2: ("mon", 2)}))
+        table.upsert(slowly(1.2, {2: ("mon", 2)}))
 
     assert read(table) == {1: ("mon", 1), 2: ("mon", 2)}
 
@@ -171,14 +165,17 @@ def test_who_has_to_wait_anyway_judges_once_others_have_published(
 ) -> None:
     catalog, other = table._runtime.catalog, uuid4()
     verdicts: list[object] = []
+    polls: list[object] = []
+    poll = patience.Patience.poll
+    monkeypatch.setattr(patience.Patience, "poll", lambda *given: polls.append(given) or poll(*given))
     judge = committing.judge
     monkeypatch.setattr(committing, "judge", lambda *given: verdicts.append(given) or judge(*given))
     commits.take_turn(catalog, table._info.id, other)
     writing = threading.Thread(target=lambda: table.upsert(rows({2: ("mon", 2)}), gate=gate()))
 
     writing.start()
-    wait_until(lambda: bool(commits.list_commits(catalog, table._info.id, ["staged"], 10)))
-    time.sleep(0.2)
+    wait_until(lambda: len(polls) >= 3)
+    assert commits.list_commits(catalog, table._info.id, ["staged"], 10)
     assert verdicts == []
     before = table.stage_upsert(rows({3: ("mon", 3)}))
     commits.publish(catalog, [before.id], epoch=1, turn=other)

@@ -3,8 +3,7 @@
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from lakelib import Lake
 from lakelib.specs.suite import parse_suite
 from tests.releases.client import OldLake, running
 from tests.releases.released import ROOT, Release, environment_of, releases
+from tests.waiting import wait_until
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("value", pa.int64())])
 EMBEDDED = """
@@ -168,13 +168,6 @@ def head_of(place: dict[str, str], name: str) -> int:
     with psycopg.connect(place["catalog"]) as connection:
         found = connection.execute('select head_id from lake."table" where name = %s', (name,)).fetchone()
         return int(found[0]) if found else 0
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_the_older_version_is_shut_out_of_a_lake_that_this_one_has_made(

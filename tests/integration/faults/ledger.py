@@ -1,6 +1,5 @@
 """A lake under test, seen from outside: by SQL, and by its files."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 import lakelib
-
-_SETTLE_SECONDS = 10
+from tests.waiting import wait_until
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +47,15 @@ class Ledger:
 
     def wait_until_come(self, known: set[int]) -> None:
         """Returns once there is a connection beside the known ones."""
-        deadline = time.monotonic() + _SETTLE_SECONDS
-        while not self.backends() - known:
-            assert time.monotonic() < deadline, "no writer connects"
-            time.sleep(0.005)
+        wait_until(lambda: bool(self.backends() - known))
 
     def wait_until_gone(self, known: set[int]) -> None:
         """Returns once PostgreSQL has noticed the end of every connection but the known ones."""
-        deadline = time.monotonic() + _SETTLE_SECONDS
-        while self.backends() - known:
-            assert time.monotonic() < deadline, "a dead writer's connection stays"
-            time.sleep(0.005)
+        wait_until(lambda: not self.backends() - known)
+
+    def wait_until_published(self, commits: int) -> None:
+        """Returns once there are at least so many published commits."""
+        wait_until(lambda: len(self.commits("published")) >= commits)
 
     def check_table(self, name: str) -> None:
         """History, head and files agree with each other."""

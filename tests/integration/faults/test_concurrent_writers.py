@@ -1,6 +1,5 @@
 """Many writer processes at once: no lost update, no error for a caller, results as if one came after the other."""
 
-import time
 from collections import Counter
 
 import pyarrow as pa
@@ -58,8 +57,8 @@ def test_threads_that_share_a_lake_get_over_the_loss_of_its_connections(ledger: 
     worker = Worker(upsert_in_threads, (*ledger.place, 4, 25))
     ledger.wait_until_come(known)
     ended: set[int] = set()
-    for _ in range(3):
-        time.sleep(0.3)
+    for commits in (5, 25, 45):
+        ledger.wait_until_published(commits)
         for pid in ledger.backends() - known:
             ledger.query("select pg_terminate_backend(%s)", pid)
             ended.add(pid)

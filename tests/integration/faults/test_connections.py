@@ -16,6 +16,7 @@ from lakelib.catalog import connections
 from lakelib.catalog.connect import Catalog
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.integration.faults.server import Server, own_server
+from tests.waiting import wait_until
 
 _MOST = 20
 _LAKES = 100
@@ -50,6 +51,22 @@ def all_that_there_are(server: Server) -> list[psycopg.Connection[Any]]:
     return taken
 
 
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Error]:
+    """What the server says from now on to those of lakelib whom it does not let in."""
+    said: list[psycopg.Error] = []
+    connect = connections.Session.connect
+
+    def listen(*given: Any, **options: Any) -> connections.Session:
+        try:
+            return connect(*given, **options)
+        except psycopg.Error as error:
+            said.append(error)
+            raise
+
+    monkeypatch.setattr(connections.Session, "connect", listen)
+    return said
+
+
 def test_a_hundred_open_lakes_share_a_server_of_few_connections(server: Server, tmp_path: Path) -> None:
     with lakelib.connect(warehouse=tmp_path, catalog=server.url) as lake:
         lake.create_namespace("shop")
@@ -61,10 +78,7 @@ def test_a_hundred_open_lakes_share_a_server_of_few_connections(server: Server, 
 
         assert found == [{1: ("mon", 1)}] * _LAKES
         assert held(server) <= _MOST
-        deadline = time.monotonic() + 10 * connections._IDLE_SECONDS
-        while held(server) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert held(server) == 0
+        wait_until(lambda: held(server) == 0, 10 * connections._IDLE_SECONDS)
         for each in opened:
             each.close()
 
@@ -85,12 +99,15 @@ def test_a_server_without_a_connection_to_give_is_full_and_not_out_of_reach(serv
     catalog.close()
 
 
-def test_a_connection_that_becomes_free_within_the_patience_is_taken(server: Server) -> None:
+def test_a_connection_that_becomes_free_within_the_patience_is_taken(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     others = all_that_there_are(server)
+    refused = refusals(monkeypatch)
     catalog = Catalog(server.url)
     with ThreadPoolExecutor(1) as threads:
         asking = threads.submit(catalog.one, _ONE)
-        time.sleep(0.3)
+        wait_until(lambda: len(refused) >= 2)
         assert not asking.done()
         for each in others:
             each.close()

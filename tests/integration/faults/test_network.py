@@ -25,6 +25,7 @@ from tests.integration.faults.jobs import APPLICATION, SCHEMA, read, rows
 from tests.integration.faults.ledger import Ledger
 from tests.integration.faults.network import Network, network
 from tests.integration.faults.processes import Worker
+from tests.waiting import wait_until
 
 _PATIENCE_SECONDS = 1.0
 _BOUND_SECONDS = _PATIENCE_SECONDS + 14
@@ -32,6 +33,7 @@ _BOUND_SECONDS = _PATIENCE_SECONDS + 14
 _SOON_OVER = "&options=-c%20idle_in_transaction_session_timeout%3D1s"
 """In a URL: the server waits for less long than usually for a client that has fallen silent."""
 _ONE = sql.SQL("select 1 as one")
+_SESSIONS = sql.SQL("select count(*) from pg_stat_activity where pid = %(pid)s")
 
 
 @pytest.fixture
@@ -66,13 +68,6 @@ def failure(act: Callable[[], Any]) -> lakelib.RetryableError:
         act()
     assert time.monotonic() - began < _BOUND_SECONDS
     return caught.value
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def names(db: psycopg.Connection[Any]) -> None:
@@ -323,18 +318,20 @@ def test_a_pooler_that_knows_no_settings_of_sessions_is_used_without_them(lossy:
 
 
 def test_work_that_thinks_for_too_long_in_a_transaction_loses_it_and_begins_again(url: str) -> None:
-    catalog = Catalog(url + _SOON_OVER.replace("1s", "100ms"))
+    catalog, other = Catalog(url + _SOON_OVER.replace("1s", "100ms")), Catalog(url)
     tries: list[int] = []
 
     def work(db: psycopg.Connection[Any]) -> int:
         db.execute("select 1")
-        tries.append(1)
-        time.sleep(1.0 if len(tries) == 1 else 0)
+        tries.append(db.info.backend_pid)
+        if len(tries) == 1:
+            wait_until(lambda: not other.one(_SESSIONS, {"pid": tries[0]})["count"])
         db.execute("select 1")
         return len(tries)
 
     assert catalog.run(work) == 2
     catalog.close()
+    other.close()
 
 
 def test_a_statement_that_takes_too_long_is_ended_by_the_server_and_said_so(url: str) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ from tests.integration.faults.jobs import APPLICATION, SCHEMA, read, rows, upser
 from tests.integration.faults.ledger import Ledger
 from tests.integration.faults.processes import Worker, results
 from tests.integration.faults.server import Server, own_server
+from tests.waiting import wait_until
 
 _PATIENCE_SECONDS = 1.0
 
@@ -86,14 +88,20 @@ def test_a_listing_that_loses_its_server_says_so_and_the_next_one_works(server: 
     assert len(list(table.files())) == 2
 
 
+def has_published(server: Server, commits: int) -> bool:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        found = connection.execute("select count(*) from lake.commit where state = 'published'").fetchone()
+    return found is not None and found[0] >= commits
+
+
 @pytest.mark.parametrize("how", ["immediate", "fast"])
 def test_writers_get_over_restarts_of_the_server_in_the_middle_of_their_commits(
     how: str, server: Server, lake: lakelib.Lake
 ) -> None:
     place = (lake.warehouse, server.url)
     writers = [Worker(upsert_often, (*place, writer, 60)) for writer in (1, 2, 3)]
-    for _ in range(2):
-        time.sleep(0.5)
+    for commits in (10, 60):
+        wait_until(partial(has_published, server, commits))
         server.restart(how)
     results([writer.outcome(60) for writer in writers])
 

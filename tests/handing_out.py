@@ -1,0 +1,76 @@
+"""Who of several test processes gets which file of tests, and when.
+
+A file is one piece of work. The longest come first: none of them is to be the last, when nothing is left for the other
+processes to do. Whoever has a Spark session or a Spark Connect server goes on with files that need one, and others keep
+away from those as long as there is something else: a session takes as much as a hundred tests on it.
+"""
+
+from collections.abc import Iterable
+
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+LONGEST_FIRST = (
+    "dags/test_runs.py",
+    "dags/test_flow.py",
+    "dags/test_recovery.py",
+    "integration/spark/test_standalone.py",
+    "integration/faults/test_crash_matrix.py",
+    "connect/test_processes.py",
+    "connect/test_source_paths.py",
+    "acceptance/test_compaction.py",
+    "acceptance/test_reading.py",
+    "integration/gates/test_engines.py",
+    "dags/test_operator.py",
+    "integration/catalog/test_one_folder.py",
+    "dags/test_files.py",
+    "property/test_lake_machine.py",
+    "integration/faults/test_network.py",
+    "integration/faults/test_embedded_folder.py",
+    "integration/faults/test_lost_replies.py",
+    "acceptance/test_buckets.py",
+    "property/test_two_versions.py",
+    "integration/faults/test_crowds.py",
+    "integration/faults/test_stuck_publishers.py",
+    "jobs/test_ingest_killed.py",
+    "jobs/test_examples.py",
+    "acceptance/test_long_predicates.py",
+    "acceptance/test_values.py",
+    "property/test_lake_machine_on_spark.py",
+    "integration/spark/test_event_log.py",
+)
+"""Those that take half a minute and more."""
+
+_CONNECT = ("connect/", "dags/test_runs.py", "integration/spark/test_connect.py")
+_SPARK = (
+    "acceptance/",
+    "cli/test_check.py",
+    "integration/gates/test_engines.py",
+    "integration/local/test_same_values.py",
+    "integration/spark/",
+    "jobs/",
+    "property/test_lake_machine_on_spark.py",
+    "spark/",
+)
+_SPARK_PROCESSES = 2
+"""So many have a Spark session while others have something else to do; the next one has the server."""
+
+
+class HandingOut(LoadFileScheduling):
+    """File after file, each to the process that it suits best."""
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(choose(self.workqueue, self.nodes.index(node)), last=False)
+        super()._assign_work_unit(node)
+
+
+def choose(files: Iterable[str], process: int) -> str:
+    """Of files in the order in which they are to be begun, the one that this process is to begin."""
+    wanted = "spark" if process < _SPARK_PROCESSES else "connect" if process == _SPARK_PROCESSES else ""
+    return min(files, key=lambda file: (need(file) != wanted, need(file) != ""))
+
+
+def need(file: str) -> str:
+    """What a file of tests needs that takes long to start."""
+    name = file.removeprefix("tests/")
+    return "connect" if name.startswith(_CONNECT) else "spark" if name.startswith(_SPARK) else ""
