@@ -15,7 +15,8 @@ lint: setup  ## ruff, mypy and the layers
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	.venv/bin/lint-imports
+	MYPYPATH=dags $(PYTHON) -m mypy --cache-dir .mypy_cache/dags dags
+	PYTHONPATH=dags .venv/bin/lint-imports
 
 test: lint  ## set-up, lint and all tests
 	$(PYTHON) -m tests.spark_classes

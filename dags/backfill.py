@@ -1,6 +1,7 @@
 """## Backfill: partitions of one table or of several, made anew
 
 Each partition is staged and judged as in an ingest run; then they are published, all in one transaction or one by one.
+In one transaction each is judged on top of those before it, and what is made from them is made anew with them.
 
 ### Parameters
 
@@ -11,23 +12,30 @@ Each partition is staged and judged as in an ingest run; then they are published
   key, such as `2026-11-18T05` or `2026-11`. All tables have keys of that step then.
 - `atomic`: all partitions of all tables become visible in one instant, or none: none is published if one failed or was
   rejected. Without it each is published as soon as all are judged, and those that were rejected stay in quarantine.
+- `downstream` (the default): with `atomic`, the tables that come after these (`schedule.after`) and are made by a query
+  over tables alone are made anew in the same transaction, from the rows as they would be then, each behind its gate:
+  the partitions that have changed, also by late corrections. All others that come after are woken afterwards, as by an
+  ingest run; without `atomic` all are. Without `downstream` nothing is made from them and nobody is woken.
 - `dry_run` (the default): **plan** says what would be done, and nothing is done.
 
 The task **plan** has the plan as a page (*Plan*, beside its log), dry run or not.
 
 ### What follows
 
-Tags and done marks are set as in an ingest run (**follow_up**). Tables that are made from others are **not** woken:
-list them too, in a backfill of their own after this one. Airflow's own backfill (*Trigger → Backfill* on an ingest
-DAG) runs the whole ingest DAG for each partition and does wake them.
+Tags and done marks are set as in an ingest run (**follow_up**), and asset events tell of what has changed
+(**announce**). **conclude** fails if something was not published. Airflow's own backfill (*Trigger → Backfill* on an
+ingest DAG) runs the whole ingest DAG for each partition.
 
 ### Recovery
 
 | what you see | what to do |
 | --- | --- |
-| one of **stage_and_judge** failed | read its log, correct the cause, clear that one and what comes after it |
-| **decide** failed: a gate rejected a commit | read the reports; correct the source, clear those tasks and the rest |
+| **plan** failed | it says what cannot be in one transaction; trigger the DAG anew |
+| one of **stage_and_judge** failed | its message names the partition: correct the cause, clear it and all after it |
+| **decide** failed: a rejection | it says which, and why; correct the source, clear stage_and_judge and all after it |
 | **publish** failed | clear it: what is published stays published, nothing is published twice |
+| **publish** failed: a conflict | others have changed what is replaced: clear stage_and_judge and all after it |
+| **follow_up** or **announce** failed | correct the cause and clear it |
 
 A task that is cleared makes a new commit; the one before stays in quarantine until it expires.
 """
@@ -61,6 +69,13 @@ with DAG(
             title="All in one transaction",
             description_md="All partitions of all tables become visible in one instant, or none does. Without it, those"
             " that their gates accept are published one by one.",
+        ),
+        "downstream": Param(
+            True,
+            type="boolean",
+            title="And what is made from them",
+            description_md="In the same transaction, where it is one and a query makes it from tables alone; else its"
+            " runs are started afterwards. Without it, it stays as it is.",
         ),
         "dry_run": Param(
             True,

@@ -14,8 +14,8 @@ tables with `full: true` wholly.
 
 ### Recovery
 
-Nothing is lost by a failed run, and nothing is left half done: clear it, or leave it to the next one. If runs stay
-queued, the pool `lake_maintenance` is missing (`airflow pools set lake_maintenance 1 "compact and maintain"`).
+Nothing is lost by a failed run, and nothing is left half done: clear it, or leave it to the next one. If tasks stay
+scheduled, somebody has taken the pool `lake_maintenance` away: start the scheduler again, which makes it.
 """
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param, get_current_context, task
@@ -25,7 +25,7 @@ from lake_dags.catalogue import all_specs
 from lake_dags.forms import namespace_param, tables_param
 from lake_dags.maintenance import batch_arguments, compact_batches, existing_tables
 from lake_dags.operator import LakeJobOperator
-from lake_dags.places import MAINTENANCE_POOL
+from lake_dags.pools import MAINTENANCE
 
 
 @task(task_id="plan")
@@ -57,5 +57,5 @@ with DAG(
         job="compact",
         runner="python",
         arguments=batch_arguments,
-        pool=MAINTENANCE_POOL,
+        pool=MAINTENANCE,
     ).expand(item=plan())

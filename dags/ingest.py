@@ -3,7 +3,8 @@
 There is one such DAG for each table spec, `dags/tables/*.yaml`; nobody writes them by hand. One run is about one
 partition:
 
-1. **wait_for_source** looks for the files, or for their marker. It gives up after `source.arrival.timeout`.
+1. **wait_for_source** looks for the files, or for their marker; while it waits it is deferred, and the triggerer looks.
+   It gives up after `source.arrival.timeout`.
 2. **stage_and_judge** is one Spark application: it reads, transforms and stages the rows, and lets the gate judge
    them as their readers would see them. Nobody sees them yet. Its extra link is the gate's report.
 3. **review** is skipped, unless the gate rejected the commit: then it waits for a person.
@@ -31,6 +32,7 @@ fail: the commit stays in quarantine, other runs go on. Clear **review** to be a
 | --- | --- |
 | a task failed and is tried again | nothing: a try goes on with the work of the one before, even if that was killed |
 | wait_for_source failed | deliver the files, clear the task |
+| stage_and_judge stays scheduled | all slots of the pool `lake_spark` are taken: it waits for its turn |
 | stage_and_judge failed, exit code 3 | the rows or the spec are wrong: correct them, clear the task |
 | review failed: nobody answered, or without a reason | clear **review** to be asked again |
 | publish failed: somebody discarded the commit | correct the source, clear **stage_and_judge** for a new commit |
@@ -52,5 +54,4 @@ from lake_dags.catalogue import make_dags
 
 # A task needs its own DAG only; who looks for DAGs gets all. What is wrong with a spec is told by table_specs.py: an
 # error here would keep the other DAGs from being scheduled.
-_asked_for = get_parsing_context().dag_id
-globals().update(make_dags(__doc__, lambda dag_id: _asked_for in (None, dag_id)).dags)
+globals().update(make_dags(__doc__, get_parsing_context().dag_id).dags)

@@ -16,8 +16,7 @@ A scheduled run only says what it would do, unless the environment of Airflow sa
 ### Recovery
 
 A failed run is cleared, or left to the next one. What was deleted cannot be brought back: what has to stay needs a tag.
-If runs stay queued, the pool `lake_maintenance` is missing (`airflow pools set lake_maintenance 1 "compact and
-maintain"`).
+If tasks stay scheduled, somebody has taken the pool `lake_maintenance` away: start the scheduler again, which makes it.
 """
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param, get_current_context, task
@@ -27,7 +26,7 @@ from lake_dags.catalogue import all_specs
 from lake_dags.forms import namespace_param, tables_param
 from lake_dags.maintenance import batch_arguments, existing_tables, maintain_batches
 from lake_dags.operator import LakeJobOperator
-from lake_dags.places import MAINTENANCE_POOL
+from lake_dags.pools import MAINTENANCE
 
 
 @task(task_id="plan")
@@ -61,6 +60,6 @@ with DAG(
         job="maintain",
         runner="python",
         arguments=batch_arguments,
-        pool=MAINTENANCE_POOL,
+        pool=MAINTENANCE,
         max_active_tis_per_dagrun=1,
     ).expand(item=plan())

@@ -22,7 +22,7 @@ _HEAD = """# The API
 Made from the docstrings by `make reference`; a test holds it current, so a change of what is public shows here.
 Names that are not listed are not public. Moments are of UTC, or have a zone.
 """
-_FUNCTIONS = (lakelib.connect, lakelib.restore, lakelib.migrate)
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (lakelib.connect, lakelib.restore, lakelib.migrate)
 _CLASSES = (lakelib.Lake, lakelib.Table, lakelib.Scan, lakelib.StagedCommit, lakelib.Transaction)
 
 

@@ -89,7 +89,13 @@ EXIT_CODES: dict[type[LakeError], int] = {
     CorruptionError: 8,
 }
 """How programs of lakelib's end: the code says who has to act."""
+_FAMILIES = {*EXIT_CODES, OutcomeUnknownError, LakeError}
 
 
 def exit_code_of(error: BaseException) -> int:
     return next((code for family, code in EXIT_CODES.items() if isinstance(error, family)), OTHER_EXIT_CODE)
+
+
+def family_of(error: LakeError) -> str:
+    """The name, for programs, of the public class that the error belongs to."""
+    return next(each for each in type(error).__mro__ if each in _FAMILIES).__name__

@@ -15,13 +15,13 @@ from lakelib.catalog.connect import Catalog, check_url
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
-from lakelib.catalog.rights import load_rights
+from lakelib.catalog.roles import load_rights
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
-from lakelib.model.identity import Identity, Standing
+from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.maintenance import VacuumResult
 from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
@@ -305,7 +305,7 @@ class Lake:
         return Transaction(self._runtime)
 
     @property
-    def identity(self) -> Standing:
+    def identity(self) -> WarehouseStanding:
         """Which lake this is, and what speaks against changing it from here. Changes nothing."""
         return self._runtime.ownership.look()
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.errors import InvalidInputError
 from lakelib.model.compaction import CompactionResult
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
@@ -18,7 +19,6 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
-    alter,
     compact,
     delete,
     evolve,
@@ -242,7 +242,7 @@ class Table:
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A
         gate that is required stays so: `release_gate` takes it away."""
-        alter.set_options(self._runtime, self._info, options)
+        evolve.set_options(self._runtime, self._info, options)
 
     @property
     def required_gate(self) -> GateRequirement | None:
@@ -353,25 +353,49 @@ class StagedCommit:
         return publish.find_state(self._runtime, self._commit_id)
 
     def scan(
-        self, columns: Sequence[str] | None = None, where: str | Predicate | None = None, scope: str = "merged"
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+        scope: str = "merged",
+        *,
+        on_top_of: Sequence["StagedCommit"] = (),
     ) -> Scan:
-        """The table as publishing now would leave it ("merged"), or the commit's own rows ("staged")."""
-        view = read.staged_view(self._commit_id, scope)
+        """The table as publishing now would leave it ("merged"), or the commit's own rows ("staged"). Commits of the
+        same table that it is `on_top_of` are taken for published, in this order: so the table would be after a
+        transaction of them all."""
+        view = read.staged_view(self._commit_id, scope, self._beneath(on_top_of))
         request = read.ScanRequest(columns=_names(columns), where=where, staged=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, inspect.reload(self._runtime, self._info), request))
 
-    def judge(self, gate: str | PathLike[str] | Suite | None = None, session: Any = None) -> Verdict:
+    def judge(
+        self,
+        gate: str | PathLike[str] | Suite | None = None,
+        session: Any = None,
+        *,
+        on_top_of: Sequence["StagedCommit"] = (),
+    ) -> Verdict:
         """Has a gate look at the commit: the path of a suite, or a suite; without one the suite that the table
-        requires. On Spark with a session, else in process.
+        requires. On Spark with a session, else in process. Commits of the same table that it is `on_top_of` are taken
+        for published, in this order: the verdict counts once they are, as in a transaction of them all.
 
         The verdict is kept with the commit; one that rejects also rejects the commit. A commit that is rejected stays
         so, whatever later verdicts say.
         """
         suite = gates.required_of(self._runtime, self._commit_id) if gate is None else judge.open_gate(gate)
         judging = Judging(suite=suite, session=session)
-        verdict = judge.judge(self._runtime, self._commit_id, judging)
+        verdict = judge.judge(self._runtime, self._commit_id, judging, self._beneath(on_top_of))
         self._judgings[judging.suite.name] = judging
         return verdict
+
+    def _beneath(self, on_top_of: Sequence["StagedCommit"]) -> list[UUID]:
+        for other in on_top_of:
+            if not isinstance(other, StagedCommit) or other._info.id != self._info.id or other.id == self.id:
+                raise InvalidInputError(
+                    f"on_top_of has {other!r}.",
+                    kind="invalid_on_top_of",
+                    remedy=f"Give other staged commits of {self.table_name}.",
+                )
+        return [other.id for other in on_top_of]
 
     @property
     def judgings(self) -> Sequence[Judging]:

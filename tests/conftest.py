@@ -139,7 +139,11 @@ def s3_client(s3_settings: StorageSettings) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def make_database() -> Iterator[Callable[[], str]]:
-    """Makes empty databases on an embedded PostgreSQL and returns their URLs; they live until `drop_database`."""
+    """Makes empty databases on an embedded PostgreSQL and returns their URLs; they live until `drop_database`. Where
+    LAKE_TEST_SERVER is the URL of a superuser's database `postgres`, `…/postgres?…`, they are on that server."""
+    if given := os.environ.get("LAKE_TEST_SERVER"):
+        yield lambda: _create_database(given)
+        return
     folder = tempfile.mkdtemp(prefix="lakelib-pg-", dir="/tmp")
     server = _start_postgresql(Path(folder))
     try:

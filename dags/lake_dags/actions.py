@@ -73,6 +73,17 @@ def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Call
     return sorted(key for key in keys if key is not None)
 
 
+def stale_keys(spec: TableSpec) -> set[str]:
+    """The partitions that have fallen behind what they were made from."""
+    import lakelib
+    from lakelib.model.status import Standing
+    from lakelib.ops.status import look_at_table
+
+    with final_errors(), lakelib.connect() as lake:
+        detail = look_at_table(lake.runtime, spec.table, [spec])
+    return {each.partition for each in detail.partitions if each.standing is Standing.STALE}
+
+
 def done_actions(spec: TableSpec) -> list[str | dict[str, Any]]:
     """The spec's ways to mark a partition done, as `Table.mark_done` takes them."""
     return [_done_action(spec, each) for each in spec.publish.mark_done]

@@ -7,6 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
+from lakelib.specs.chain import check_count, check_together, find_followers, keys_after, split_followers
 from lakelib.specs.partition_keys import WHOLE, format_partition
 from lakelib.specs.table_spec import TableSpec, partition_range
 
@@ -16,6 +17,7 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8886; }
 """
+_MORE = "<p>And those that late corrections among the rows turn out to touch.</p>"
 _MOST_SHOWN = 400
 """Keys of a table."""
 
@@ -71,26 +73,111 @@ def plan_items(specs: Iterable[TableSpec], tables: Sequence[str], wanted: Range)
     ]
 
 
-def plan_html(items: Sequence[Mapping[str, str]], *, atomic: bool, dry_run: bool) -> str:
-    """The page. `items` have a table and a partition each, by table."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a backfill is to do."""
+
+    items: Sequence[Mapping[str, str]]
+    """A table and a partition each, by table."""
+    follows: Sequence[Mapping[str, str]] = ()
+    """What is made from them in the same transaction, as far as their own partitions tell."""
+    woken: Sequence[str] = ()
+    """Tables whose runs are started afterwards."""
+    atomic: bool
+    dry_run: bool
+    downstream: bool
+
+    def batches(self) -> list[dict[str, Any]]:
+        """What one job each does, for it is published together."""
+        if not self.items:
+            return []
+        parts = [self.items] if self.atomic else [[item] for item in self.items]
+        return [
+            {
+                "items": [dict(item) for item in part],
+                "tables": list(dict.fromkeys(item["table"] for item in (*part, *self.follows))),
+                "downstream": self.downstream and self.atomic,
+                "name": _name(part),
+            }
+            for part in parts
+        ]
+
+
+def make_plan(
+    specs: Iterable[TableSpec], items: Sequence[Mapping[str, str]], *, atomic: bool, dry_run: bool, downstream: bool
+) -> Plan:
+    """Raises InvalidInputError for what one transaction cannot hold."""
+    known = {spec.table: spec for spec in specs}
+    keys: dict[str, list[str]] = {}
+    for item in items:
+        keys.setdefault(item["table"], []).append(item["partition"])
+    how = {"atomic": atomic, "dry_run": dry_run, "downstream": downstream}
+    if not downstream:
+        made: tuple[TableSpec, ...] = ()
+        woken: tuple[TableSpec, ...] = ()
+    elif atomic:
+        made, woken = split_followers(tuple(known.values()), keys)
+    else:
+        made, woken = (), find_followers(tuple(known.values()), keys)
+    follows = []
+    for spec in made:
+        keys[spec.table] = sorted(keys_after(spec, keys, known))
+        follows += [{"table": spec.table, "partition": key} for key in keys[spec.table]]
+    if atomic:
+        check_count(len(items) + len(follows), "are to be made")
+        for table, each in keys.items():
+            check_together(known[table], each)
+    return Plan(items=items, follows=follows, woken=[spec.table for spec in woken], **how)
+
+
+def _name(items: Sequence[Mapping[str, str]]) -> str:
+    first, more = items[0], len(items) - 1
+    return f"{first['table']} {first['partition']}" + (f" and {more:,} more" if more else "")
+
+
+def plan_html(plan: Plan) -> str:
+    """The page."""
     return "\n".join(
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Plan of a backfill</title>',
             f"<style>{_STYLE}</style></head><body>",
-            f"<h1>{'What would be done' if dry_run else 'What is to be done'}</h1>",
-            f"<p>{escape(describe_plan(items, atomic=atomic, dry_run=dry_run))}</p>",
-            "<table><thead><tr><th>Table</th><th>Partitions</th><th>Which</th></tr></thead><tbody>",
-            *_rows(items),
-            "</tbody></table></body></html>",
+            f"<h1>{'What would be done' if plan.dry_run else 'What is to be done'}</h1>",
+            f"<p>{escape(describe_plan(plan))}</p>",
+            *_listing(plan.items),
+            *(("<h2>Made from them, in the same transaction</h2>", _MORE) if plan.follows else ()),
+            *(_listing(plan.follows) if plan.follows else ()),
+            *(_woken(plan.woken) if plan.woken else ()),
+            "</body></html>",
         )
     )
 
 
-def describe_plan(items: Sequence[Mapping[str, str]], *, atomic: bool, dry_run: bool) -> str:
-    many = "1 partition" if len(items) == 1 else f"{len(items):,} partitions"
-    how = "in one transaction: all become visible in one instant, or none does" if atomic else "one by one"
+def describe_plan(plan: Plan) -> str:
+    many = _many(len(plan.items))
+    how = "in one transaction: all become visible in one instant, or none does" if plan.atomic else "one by one"
     said = f"{many} to be staged, judged and published {how}."
-    return f"{said} This is a dry run: nothing is done. Trigger the DAG again without dry_run." if dry_run else said
+    if plan.follows:
+        said += f" With them {_many(len(plan.follows))} of tables that are made from theirs."
+    if plan.woken:
+        said += f" Afterwards runs are started of {', '.join(plan.woken)}."
+    if not plan.dry_run:
+        return said
+    return f"{said} This is a dry run: nothing is done. Trigger the DAG again without dry_run."
+
+
+def _many(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count:,} partitions"
+
+
+def _woken(tables: Sequence[str]) -> Iterator[str]:
+    yield "<h2>Started afterwards</h2>"
+    yield f"<p>Runs of their own, which the changes wake: {escape(', '.join(tables))}.</p>"
+
+
+def _listing(items: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    yield "<table><thead><tr><th>Table</th><th>Partitions</th><th>Which</th></tr></thead><tbody>"
+    yield from _rows(items)
+    yield "</tbody></table>"
 
 
 def _rows(items: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -25,8 +25,9 @@ from pendulum import datetime
 from lake_dags import actions, events, partition_maps
 from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator, Runner
+from lake_dags.pools import pool_of
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
-from lake_dags.runs import clear_number_of, idempotency_key, partition_of, snapshots_of_events
+from lake_dags.runs import clear_number_of, idempotency_key, is_made_already, partition_of, snapshots_of_events
 from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
@@ -37,6 +38,9 @@ from lakelib.specs.table_spec import TableSpec
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
 _LONGEST_TAG = 100
 _ENDED = ("success", "failed", "skipped", "upstream_failed")
+_STAGE_PRIORITY = 2
+"""What is staged is published before more is staged: whoever waits for the pool has the higher priority. Maintenance
+has the lowest."""
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
 
@@ -74,6 +78,8 @@ def _wire(spec: TableSpec) -> None:
         report=True,
         returns=STAGED_FIELDS,
         runner=runner_of(spec),
+        priority_weight=_STAGE_PRIORITY,
+        weight_rule="absolute",
         **job_settings(spec),
     )
     review = review_task(spec.table, spec.review.timeout)
@@ -103,6 +109,8 @@ def _wire(spec: TableSpec) -> None:
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
     _check_followed(context)
+    if is_made_already(context, spec.table):
+        raise AirflowSkipException("The transaction that has changed its inputs has made this partition, too.")
     try:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:
@@ -143,7 +151,7 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
-    return {"spark": spark_choice(spec), "execution_timeout": spec.spark.timeout}
+    return {"spark": spark_choice(spec), "pool": pool_of(spec), "execution_timeout": spec.spark.timeout}
 
 
 def runner_of(spec: TableSpec) -> Runner:
@@ -214,7 +222,8 @@ def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:
 def _announced(context: Context, asset: Asset) -> set[int]:
     """The snapshots of the table that its newest events tell of: at least those of the last announce."""
     newest = context["inlet_events"][asset].ascending(False).limit(2 * events.MOST_EVENTS)
-    return {each.extra["snapshot"] for each in newest if "snapshot" in (each.extra or {})}
+    told: list[Any] = [each.extra["snapshot"] for each in newest if each.extra and "snapshot" in each.extra]
+    return set(told)
 
 
 # When runs start
@@ -228,15 +237,18 @@ def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
         return None
     if schedule.after is not None:
         return _woken_by(spec, schedule.after, specs)
+    assert schedule.cron is not None, "a schedule has either, says lakelib.specs"
     if every == "none":
         return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
-    return CalendarTimetable(every=every, cron=schedule.cron, timezone=schedule.timezone)
+    return CalendarTimetable(  # type: ignore[abstract]  # of the two next_dagrun_info Airflow wants one
+        every=every, cron=schedule.cron, timezone=schedule.timezone
+    )
 
 
 def _woken_by(spec: TableSpec, tables: Sequence[str], specs: Mapping[str, TableSpec]) -> PartitionedAssetTimetable:
     assets = {table: asset_of(table) for table in tables}
-    maps = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
-    condition = next(iter(assets.values()))
+    maps: dict[Any, Any] = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
+    condition: Any = next(iter(assets.values()))
     for asset in list(assets.values())[1:]:
         condition = condition | asset
     return PartitionedAssetTimetable(assets=condition, partition_mapper_config=maps)

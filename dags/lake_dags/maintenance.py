@@ -34,9 +34,9 @@ def compact_batches(
     """A scheduled run goes by the specs, another one by its form."""
     if not scheduled:
         return [_batch([*(["--full"] if params["full"] else []), *_chosen(params)])]
-    wanted = [spec for spec in specs if spec.maintenance.compact is not None and spec.table in existing]
-    due = [spec.table for spec in wanted if not spec.maintenance.compact.full]
-    full = [spec.table for spec in wanted if spec.maintenance.compact.full]
+    wanted = [(spec.table, spec.maintenance.compact) for spec in specs if spec.table in existing]
+    due = [table for table, compact in wanted if compact is not None and not compact.full]
+    full = [table for table, compact in wanted if compact is not None and compact.full]
     return [_batch([*how, *_named(tables)]) for how, tables in (([], due), (["--full"], full)) if tables]
 
 

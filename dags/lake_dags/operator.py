@@ -73,8 +73,8 @@ class ReportLink(BaseOperatorLink):
         map_index = -1 if ti_key.map_index is None else ti_key.map_index
         if not newest_report(task_folder(ti_key.dag_id, ti_key.run_id, ti_key.task_id, map_index)):
             return ""
-        names = [quote(name, safe="") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id)]
-        return report_address(*names, map_index)
+        dag_id, run_id, task_id = (quote(name, safe="") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id))
+        return report_address(dag_id, run_id, task_id, map_index)
 
 
 def report_address(dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> str:

@@ -9,8 +9,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 PROJECT = Path(__file__).resolve().parents[2]
-MAINTENANCE_POOL = "lake_maintenance"
-"""A pool of one slot: compaction and clean-up never run side by side, and leave the workers to those who write."""
 REPORTS_URL = "/lake"
 """Where the API server serves the reports of verdicts (plugins/lake_reports.py)."""
 REPORT_FILE = "report.html"

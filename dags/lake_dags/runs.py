@@ -52,6 +52,15 @@ def snapshots_of_events(context: Context) -> dict[str, int]:
     return snapshots
 
 
+def is_made_already(context: Context, table: str) -> bool:
+    """Whether all events that woke this run say that the table was made in the transaction that they tell of. Who
+    clears the run wants it made again."""
+    events = _events(context)
+    return (
+        bool(events) and not clear_number_of(context) and all(table in event.extra.get("made", ()) for event in events)
+    )
+
+
 def _event_key(context: Context) -> str | None:
     newest = max(_events(context), key=lambda event: int(event.extra["snapshot"]), default=None)
     return None if newest is None else newest.partition_key

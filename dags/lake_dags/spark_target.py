@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,32 @@ class SparkChoice:
     connection: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
+
+
+def shared_choice(choices: Mapping[str, SparkChoice], *, alone: bool) -> SparkChoice:
+    """For one job that works for several tables: where those say that say something. Each table's settings of a session
+    are the job's to make, unless it works for one `alone`. Raises ValueError where two want different things."""
+    if alone:
+        return next(iter(choices.values()))
+    place: dict[str, tuple[str, SparkChoice]] = {}
+    conf: dict[str, tuple[str, str]] = {}
+    for table, choice in choices.items():
+        if choice.master or choice.remote or choice.connection:
+            other, chosen = place.setdefault("place", (table, choice))
+            if (chosen.master, chosen.remote, chosen.connection) != (choice.master, choice.remote, choice.connection):
+                raise _apart(other, table, "where Spark runs")
+        for name, value in choice.conf.items():
+            if not name.startswith(_OF_A_SESSION) and conf.setdefault(name, (table, value))[1] != value:
+                raise _apart(conf[name][0], table, f"conf, {name}")
+    found = place["place"][1] if place else SparkChoice()
+    return replace(found, conf={name: value for name, (_, value) in conf.items()})
+
+
+def _apart(first: str, second: str, what: str) -> ValueError:
+    return ValueError(
+        f"{first} and {second} cannot be made in one transaction: their specs differ in spark ({what}), and one job"
+        " makes both. Make the specs alike, leave one of the tables out, or do without `atomic`, or `downstream`."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

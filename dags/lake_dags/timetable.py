@@ -73,7 +73,7 @@ class CalendarTimetable(Timetable):
         self, *, run_type: Any, run_after: pendulum.DateTime, data_interval: DataInterval | None, **extra: Any
     ) -> str:
         """Several partitions may be due at one tick, and one may be made again."""
-        said = [run_after.isoformat(), extra.get("partition_key"), get_random_string()]
+        said = [run_after.isoformat(), extra.get("partition_key"), get_random_string()]  # type: ignore[no-untyped-call]
         return str(run_type.generate_run_id(suffix="__".join(each for each in said if each)))
 
     def _info(self, key: str) -> DagRunInfo:

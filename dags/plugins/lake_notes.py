@@ -51,4 +51,4 @@ class Notes:
 
 class LakeNotesPlugin(AirflowPlugin):
     name = "lake_notes"
-    listeners: ClassVar = [Notes()]
+    listeners: ClassVar = [Notes()]  # type: ignore[misc]

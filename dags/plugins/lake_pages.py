@@ -17,8 +17,8 @@ from lake_dags.pages.app import PAGES_URL, app
 
 class LakePagesPlugin(AirflowPlugin):
     name = "lake_pages"
-    fastapi_apps: ClassVar = [{"app": app, "url_prefix": PAGES_URL, "name": "The lake"}]
-    external_views: ClassVar = [
+    fastapi_apps: ClassVar = [{"app": app, "url_prefix": PAGES_URL, "name": "The lake"}]  # type: ignore[misc]
+    external_views: ClassVar = [  # type: ignore[misc]
         {
             "name": "Lake",
             "href": f"{PAGES_URL}/",

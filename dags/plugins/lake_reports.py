@@ -38,4 +38,4 @@ def show_report(dag_id: str, run_id: str, task_id: str, map_index: int) -> FileR
 
 class LakeReportsPlugin(AirflowPlugin):
     name = "lake_reports"
-    fastapi_apps: ClassVar = [{"app": app, "url_prefix": REPORTS_URL, "name": "Reports of gates"}]
+    fastapi_apps: ClassVar = [{"app": app, "url_prefix": REPORTS_URL, "name": "Reports of gates"}]  # type: ignore[misc]

@@ -17,4 +17,4 @@ from lake_dags.timetable import CalendarTimetable
 
 class LakeTimetablesPlugin(AirflowPlugin):
     name = "lake_timetables"
-    timetables: ClassVar = [CalendarTimetable]
+    timetables: ClassVar = [CalendarTimetable]  # type: ignore[misc]

@@ -13,13 +13,12 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 
 from dags.lake_dags.detached import end_job
-from dags.lake_dags.places import MAINTENANCE_POOL, job_environment
-from infra.airflow.api import ApiError, health, log_in
+from dags.lake_dags.places import job_environment
+from infra.airflow.api import health
 from infra.airflow.instance import (
     PROJECT,
     USUAL_PORT,
@@ -29,7 +28,6 @@ from infra.airflow.instance import (
     choose_port,
     ensure_secrets,
     read_environment,
-    read_passwords,
     read_state,
     write_environment,
     write_state,
@@ -208,7 +206,6 @@ def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, st
             state = replace(running, parts={**running.parts, **{part.name: part for part in begun}})
             write_state(home, state)
         _wait_until_healthy(home, state)
-        _ensure_pool(home, state)
     except BaseException:
         end(begun, seconds=_END_SECONDS)
         write_state(home, running)
@@ -253,18 +250,6 @@ def _spark_health(state: State) -> dict[str, str]:
     if state.spark_port is None:
         return {}
     return {SPARK: "healthy" if is_open(state.spark_port) else "not listening yet"}
-
-
-def _ensure_pool(home: Home, state: State) -> None:
-    """The pool of one in which maintenance runs."""
-    api = log_in(state.url, "admin", read_passwords(home)["admin"])
-    try:
-        api.post(
-            "/api/v2/pools", {"name": MAINTENANCE_POOL, "slots": 1, "description": "One maintenance job at a time."}
-        )
-    except ApiError as error:
-        if error.status != HTTPStatus.CONFLICT:
-            raise
 
 
 def _end_jobs(home: Home) -> None:

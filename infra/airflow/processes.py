@@ -149,6 +149,6 @@ def _is_alive(member: psutil.Process) -> bool:
     with suppress(ChildProcessError):
         os.waitpid(member.pid, os.WNOHANG)
     try:
-        return member.is_running() and member.status() != psutil.STATUS_ZOMBIE
+        return bool(member.is_running() and member.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

@@ -129,7 +129,8 @@ def _correct(story: Story, day: date) -> None:
 
 def _backfill(story: Story, first: date, last: date) -> None:
     headline(
-        f"Backfill of orders and payments from {first} to {last}: four partitions of two tables in one transaction"
+        f"Backfill of orders and payments from {first} to {last}: four partitions of two tables, and the revenue of"
+        " both days, in one transaction"
     )
     for day in (first, last):
         write_day(story.home.landing, day)

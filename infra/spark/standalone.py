@@ -115,7 +115,8 @@ def _worker_host(number: int) -> str:
 
 def _start(name: str, *arguments: str, log: Path, host: str = _HOST, port: int = 0) -> subprocess.Popen[bytes]:
     """A process group of its own: its executors belong to it, and a Ctrl-C at the terminal does not reach it."""
-    command = [spark_home() / "bin" / "spark-class", name, "--host", host, "--port", str(port), "--webui-port", "0"]
+    program = str(spark_home() / "bin" / "spark-class")
+    command = [program, name, "--host", host, "--port", str(port), "--webui-port", "0"]
     with log.open("wb") as output:
         return subprocess.Popen(
             [*command, *arguments],

@@ -7,9 +7,10 @@ where it is this process that does the work, not at all.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,8 +19,8 @@ import lakelib
 from jobs.common.ingest_arguments import IngestArguments
 from jobs.common.local_rows import opened_locally
 from jobs.common.outcome import Outcome
-from jobs.common.partitions import Making, PartitionRows, PinnedRead, pin_reads
-from jobs.common.sessions import opened_session, told_progress
+from jobs.common.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
+from jobs.common.sessions import watched_session
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import DecidedError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
@@ -35,11 +36,11 @@ from lakelib.ops.ingest import (
     is_overtaken,
     stage_partition,
 )
-from lakelib.ops.judge import check_suite, require_passed
-from lakelib.ops.look import PARTITION_BY, partition_by_text
+from lakelib.ops.judge import Judging, check_suite, judge, require_passed
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
+from lakelib.ops.status_look import PARTITION_BY, partition_by_text
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+OpenSpark = Callable[[], AbstractContextManager["SparkSession"]]
+READS_STAGED = "reads_staged."
+"""Begins the property that says from which commits of its own transaction a commit was made, by table."""
 _MOST_FILES_NAMED = 10
 
 
@@ -103,7 +107,9 @@ class Ingested:
 
 
 def _engine_facts(engine: Engine | None) -> dict[str, str | None]:
-    return {"engine": engine and engine.name, "engine_why": engine and engine.why}
+    if engine is None:
+        return {"engine": None, "engine_why": None}
+    return {"engine": engine.name, "engine_why": engine.why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +140,13 @@ class Work:
     spec: TableSpec
     suite: Suite | None
     table: TableInfo
+    transaction: Transaction | None = None
+    """What is published together with the commit, if anything is."""
+
+    @property
+    def beneath(self) -> tuple[UUID, ...]:
+        """The commits that the commit is judged on top of."""
+        return () if self.transaction is None else self.transaction.of(self.spec.table)
 
     @property
     def key(self) -> IdempotencyKey:
@@ -146,20 +159,40 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     RetryableError for a gate that errored and for a table that an owner has to make or change first, ConflictError if
     another run of the same work took over."""
     spec = load_spec(job.spec)
+    around = job.surroundings
+    spark = partial(watched_session, f"ingest {spec.table} {job.partition}", around, given_session)
     spec.check_key(job.partition)
+    warn(spec)
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        return ingest_partition(lake, job, spec, spark)
+
+
+def warn(spec: TableSpec) -> None:
     for warning in spec.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    around = job.surroundings
-    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
-        provided = _provided(lake, spec)
-        work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table)
-        found = find_attempt(lake.runtime, work.table, work.key)
-        if found is not None:
-            check_same_work(work.table, spec, job.partition, work.key, found)
-            found = None if is_overtaken(lake.runtime, found) else found
-        if found is not None and _is_settled(lake, work, found):
-            return _told(lake, work, found.commit_id, adopted=True, engine=None)
-        return _carried_out(lake, work, found, given_session)
+
+
+def ingest_partition(
+    lake: Lake, job: IngestArguments, spec: TableSpec, spark: OpenSpark, transaction: Transaction | None = None
+) -> "Ingested | NothingToCommit":
+    """As `ingest`, with the spec of the job, and a Spark that is opened if it is needed; as a part of a transaction."""
+    provided = _provided(lake, spec)
+    work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table, transaction=transaction)
+    found = find_attempt(lake.runtime, work.table, work.key)
+    if found is not None:
+        check_same_work(work.table, spec, job.partition, work.key, found)
+        found = None if is_overtaken(lake.runtime, found) or _is_made_from_others(lake, work, found) else found
+    if found is not None and _is_settled(lake, work, found):
+        return _told(lake, work, found.commit_id, adopted=True, engine=None)
+    return _carried_out(lake, work, found, spark)
+
+
+def _is_made_from_others(lake: Lake, work: Work, found: Attempt) -> bool:
+    """Whether what was staged was made from commits that others of the transaction have taken the place of since."""
+    if work.transaction is None or found.state is not CommitState.STAGED:
+        return False
+    reads = pin_reads(lake, work.spec, work.job.at, work.transaction)
+    return any(found.properties.get(f"{READS_STAGED}{read.table}") != read.staged_text for read in reads if read.staged)
 
 
 def _provided(lake: Lake, spec: TableSpec) -> Provided:
@@ -184,10 +217,10 @@ def _is_settled(lake: Lake, work: Work, found: Attempt) -> bool:
     verdict = lake.staged(found.commit_id).verdict
     if verdict is None or verdict.outcome is judged.Outcome.ERRORED:
         return False
-    return (verdict.gate, verdict.suite_hash) == (work.suite.name, work.suite.hash)
+    return (verdict.gate, verdict.suite_hash, verdict.beneath) == (work.suite.name, work.suite.hash, work.beneath)
 
 
-def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "SparkSession | None") -> Outcome:
+def _carried_out(lake: Lake, work: Work, found: Attempt | None, spark: OpenSpark) -> "Ingested | NothingToCommit":
     if found is None:
         check_not_appended(lake.runtime, work.table, work.spec, work.job.partition, work.key)
         check_not_older(lake.runtime, work.table, work.spec, work.job.partition)
@@ -196,7 +229,7 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
         return _without_rows(work, None, is_transformed=False)
     if found is None:
         _check_gate(work)
-    reads = pin_reads(lake, work.spec, work.job.at) if found is None else ()
+    reads = pin_reads(lake, work.spec, work.job.at, work.transaction) if found is None else ()
     engine = choose_engine(work.spec, _size_bytes(found, arrival), makes_rows=found is None)
     if engine.is_local:
         _say(engine)
@@ -205,11 +238,7 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, given_session: "
         except OnlySparkError as reason:
             engine = engine_instead(work.spec, reason)
     _say(engine)
-    around = work.job.surroundings
-    with (
-        opened_session(f"ingest {work.spec.table} {work.job.partition}", around, given_session) as session,
-        told_progress(session, around.progress),
-    ):
+    with spark() as session:
         return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads, session=session))
 
 
@@ -236,19 +265,20 @@ def _say(engine: Engine) -> None:
     print(f"engine {engine.name}: {engine.why}", file=sys.stderr, flush=True)
 
 
-def _done_by(lake: Lake, work: Work, doing: Doing) -> Outcome:
+def _done_by(lake: Lake, work: Work, doing: Doing) -> "Ingested | NothingToCommit":
     staged = _stage(lake, work, doing) if doing.found is None else doing.found.commit_id
     if isinstance(staged, NothingToCommit):
         return staged
     if work.suite is not None:
-        _judge(lake, staged, work.suite, doing.session)
+        _judge(lake, work, staged, doing.session)
     return _told(lake, work, staged, adopted=doing.found is not None, engine=doing.engine)
 
 
-def _judge(lake: Lake, commit_id: UUID, suite: Suite, session: "SparkSession | None") -> None:
+def _judge(lake: Lake, work: Work, commit_id: UUID, session: "SparkSession | None") -> None:
     """Another run of the same work may have come further meanwhile: then its word counts."""
+    assert work.suite is not None
     with suppress(DecidedError):
-        lake.staged(commit_id).judge(suite, session)
+        judge(lake.runtime, commit_id, Judging(suite=work.suite, session=session), work.beneath)
 
 
 def _check_gate(work: Work) -> None:
@@ -333,6 +363,7 @@ def _request(work: Work, doing: Doing) -> WriteRequest:
         "engine": f"{doing.engine.name}: {doing.engine.why}",
         **({} if doing.arrival is None else {"source": doing.arrival.path, "source_files": _named(doing.arrival)}),
         **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reads},
+        **{f"{READS_STAGED}{read.table}": read.staged_text for read in doing.reads if read.staged},
     }
     request = parse_request(
         idempotency_key=work.job.key,
@@ -365,10 +396,10 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool, engine: Eng
             remedy="Leave the work to the other run.",
         )
     verdict = lake.staged(commit_id).verdict
-    finding = None if verdict is None else find_out(lake.runtime, verdict)
+    background = None if verdict is None else find_out(lake.runtime, verdict)
     report = None
     if verdict is not None and work.job.report is not None:
-        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), finding)
+        report = write_report(lake.runtime, commit_id, work.job.report.absolute(), background)
     if verdict is not None and _is_undecided(found, verdict):
         require_passed(verdict)
     return Ingested(
@@ -383,7 +414,7 @@ def _told(lake: Lake, work: Work, commit_id: UUID, *, adopted: bool, engine: Eng
         snapshot=found.snapshot_id,
         engine=engine,
         report=report,
-        failures=() if verdict is None or finding is None else tell_failures(verdict, finding),
+        failures=() if verdict is None or background is None else tell_failures(verdict, background),
     )
 
 
@@ -398,4 +429,4 @@ def _outcome(found: Attempt, verdict: Verdict | None) -> str:
         return judged.Outcome.REJECT.value
     if verdict is None:
         return judged.Outcome.ACCEPT.value
-    return (judged.Outcome.WARN if verdict.outcome is judged.Outcome.ERRORED else verdict.outcome).value
+    return judged.Outcome.WARN.value if verdict.outcome is judged.Outcome.ERRORED else verdict.outcome.value

@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from jobs.common.partitions import Making, PartitionRows, PinnedRead
+from jobs.common.partitions import Making, PartitionRows, PinnedRead, plan_read
 from lakelib import Lake
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import Database, QueryRows, opened_database
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
-from lakelib.ops.create import find_table
 from lakelib.ops.engine import check_size, query_of
 from lakelib.ops.overwrite import parse_target
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
+from lakelib.ops.read import ScanPlan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.source import target_columns
 from lakelib.plan.declare import declare_schema
@@ -78,7 +77,7 @@ def _queried(
     rows: FileRows | None,
     reads: Sequence[PinnedRead],
 ) -> QueryRows:
-    tables = {read.view: _plan(lake, read) for read in reads}
+    tables = {read.view: plan_read(lake, read) for read in reads}
     views = [_View(name=view, columns=plan.schema.columns) for view, plan in tables.items()]
     if rows is not None:
         views.append(_View(name=SOURCE_VIEW, columns=uniform_columns(rows.schema)))
@@ -89,7 +88,7 @@ def _queried(
         database.load(view.name, view.those_of(query), ())
     database.rows(query)  # binds it, before a row is read
     plans = {
-        read.view: _plan(lake, read, [column.name for column in view.those_of(query)], query.where.get(read.view))
+        read.view: plan_read(lake, read, [column.name for column in view.those_of(query)], query.where.get(read.view))
         for read in reads
         for view in used
         if view.name == read.view
@@ -104,12 +103,6 @@ def _queried(
             names = [column.name for column in chosen]
             database.load(view.name, chosen, (batch.select(names) for batch in rows.batches()))
     return database.rows(query)
-
-
-def _plan(lake: Lake, read: PinnedRead, columns: Sequence[str] | None = None, where: str | None = None) -> ScanPlan:
-    info = find_table(lake.runtime, read.table)
-    request = ScanRequest(columns=None if columns is None else tuple(columns), where=where, at=read.snapshot_id or None)
-    return plan_scan(lake.runtime, info, request)
 
 
 def _size_bytes(plan: ScanPlan) -> int:

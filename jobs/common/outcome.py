@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import lakelib
 from lakelib import LakeError, Snapshot
-from lakelib.errors import OTHER_EXIT_CODE, exit_code_of
+from lakelib.errors import OTHER_EXIT_CODE, exit_code_of, family_of
 
 _TOLD_BY_JAVA = re.compile(r"(\[(DATA_SOURCE_NOT_FOUND)\] .*)")
 """What is wrong with a request and comes without a class of PySpark's own."""
@@ -94,17 +94,23 @@ class Failed:
 
 
 def explain_failure(error: Exception) -> Failed:
-    """What a caller has to know of an error. Of one that nobody expects, the trace goes to stderr."""
+    """What a caller has to know of an error, and what was noted on it on the way. Of one that nobody expects, the trace
+    goes to stderr."""
     known = error if isinstance(error, LakeError) else _from_spark(error)
+    notes = getattr(error, "__notes__", ())
     if known is None:
         traceback.print_exception(error, file=sys.stderr)
         return Failed(
-            family=type(error).__name__, kind="other", message=str(error), remedy="", exit_code=OTHER_EXIT_CODE
+            family=type(error).__name__,
+            kind="other",
+            message=" ".join((str(error), *notes)),
+            remedy="",
+            exit_code=OTHER_EXIT_CODE,
         )
     return Failed(
-        family=type(known).__name__,
+        family=family_of(known),
         kind=known.kind,
-        message=known.message,
+        message=" ".join((known.message, *notes)),
         remedy=known.remedy,
         exit_code=exit_code_of(known),
     )

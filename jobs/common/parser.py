@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
     """Options are written in full. What is not known is told without its value, which may be a
     secret."""
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         given, unknown = self.parse_known_args(args, namespace)
         if unknown:
             options = [text.partition("=")[0] for text in unknown if text.startswith("-")]

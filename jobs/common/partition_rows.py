@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jobs.common.arguments import Files
-from jobs.common.partitions import Making, PartitionRows
+from jobs.common.partitions import Making, PartitionRows, plan_read
 from jobs.common.sources import open_rows_of_files
 from lakelib import Lake
 from lakelib.distribute.files import FileSource
@@ -15,6 +15,7 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import query_of
 from lakelib.ops.overwrite import parse_target
+from lakelib.ops.read import read_frame
 from lakelib.ops.request import WriteRequest
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 
@@ -36,8 +37,7 @@ def opened_partition(session: Any, making: Making) -> Iterator[PartitionRows]:
         if rows is not None:
             _frame_of(rows, table, spec.partition_value(making.key)).createOrReplaceTempView(SOURCE_VIEW)
         for read in making.reads:
-            scan = lake.table(read.table).scan(at=read.snapshot_id or None)
-            scan.to_spark(session).createOrReplaceTempView(read.view)
+            read_frame(lake.runtime, plan_read(lake, read), session).createOrReplaceTempView(read.view)
         with _taken_literally(session):
             frame = session.sql(query_of(spec), args={"partition": making.key})
             yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)

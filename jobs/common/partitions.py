@@ -1,28 +1,52 @@
 """What the rows of one partition are made from, whichever engine makes them: tables at snapshots."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 from lakelib import InvalidInputError, Lake
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table
-from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, resolve_snapshot, view_after
 from lakelib.ops.request import WriteRequest
 from lakelib.rows.types import plain_schema
 from lakelib.specs.table_spec import TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """Commits that are to be published together. Each is made and judged on top of those before it."""
+
+    staged: Mapping[str, tuple[UUID, ...]] = field(default_factory=dict)
+    """So far, by table, in order."""
+
+    def of(self, table: str) -> tuple[UUID, ...]:
+        return self.staged.get(table, ())
+
+    def extended(self, table: str, commit_id: UUID) -> "Transaction":
+        return replace(self, staged={**self.staged, table: (*self.of(table), commit_id)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedRead:
-    """A table that the transform reads, at one snapshot."""
+    """A table that the transform reads, at one snapshot, and as staged commits would leave it."""
 
     view: str
     table: str
     table_id: int
     snapshot_id: int
     """0 for a table without snapshots."""
+    staged: tuple[UUID, ...] = ()
+    """Commits of the same transaction that are taken for published."""
+
+    @property
+    def staged_text(self) -> str:
+        """What a commit that was made from these keeps of them."""
+        digest = sha256(" ".join(map(str, self.staged)).encode()).hexdigest()[:16]
+        return f"{len(self.staged)} {digest}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +79,12 @@ class PartitionRows:
     is_transformed: bool
 
 
-def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[PinnedRead, ...]:
-    """The tables that the spec reads: at the snapshots given by table, else as they are now. Raises NotFoundError for a
-    table or snapshot that is not there, InvalidInputError for a snapshot of a table that is not read."""
+def pin_reads(
+    lake: Lake, spec: TableSpec, at: Mapping[str, str], transaction: Transaction | None = None
+) -> tuple[PinnedRead, ...]:
+    """The tables that the spec reads: at the snapshots given by table, else as they are now; in a transaction, as its
+    commits would leave them. Raises NotFoundError for a table or snapshot that is not there, InvalidInputError for a
+    snapshot of a table that is not read."""
     awaited = spec.schedule.after or () if spec.schedule else ()
     unread = next((table for table in at if table not in (*spec.reads.values(), *awaited)), None)
     if unread is not None:
@@ -66,10 +93,21 @@ def pin_reads(lake: Lake, spec: TableSpec, at: Mapping[str, str]) -> tuple[Pinne
             kind="unread_table",
             remedy=f"Its spec, {spec.path}, reads: {', '.join(spec.reads.values()) or 'no table'}.",
         )
-    return tuple(_pin(lake, view, table, at.get(table)) for view, table in spec.reads.items())
+    staged = {} if transaction is None else transaction.staged
+    return tuple(_pin(lake, view, table, at.get(table), staged.get(table, ())) for view, table in spec.reads.items())
 
 
-def _pin(lake: Lake, view: str, name: str, at: str | None) -> PinnedRead:
+def _pin(lake: Lake, view: str, name: str, at: str | None, staged: tuple[UUID, ...]) -> PinnedRead:
     info = find_table(lake.runtime, name)
     snapshot = resolve_snapshot(lake.runtime, info, at)
-    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=0 if snapshot is None else snapshot.id)
+    snapshot_id = 0 if snapshot is None else snapshot.id
+    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=snapshot_id, staged=staged)
+
+
+def plan_read(lake: Lake, read: PinnedRead, columns: Sequence[str] | None = None, where: str | None = None) -> ScanPlan:
+    info = find_table(lake.runtime, read.table)
+    request = ScanRequest(columns=None if columns is None else tuple(columns), where=where)
+    if read.staged:
+        pinned = replace(info, head_id=read.snapshot_id)
+        return plan_scan(lake.runtime, pinned, replace(request, staged=view_after(read.staged)))
+    return plan_scan(lake.runtime, info, replace(request, at=read.snapshot_id or None))

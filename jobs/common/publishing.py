@@ -5,7 +5,7 @@ is made again: by the engine of the commit's spec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from uuid import UUID
 import lakelib
 from jobs.common.commits import add_commits, read_commits
 from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
-from jobs.common.sessions import opened_session, told_progress
+from jobs.common.sessions import watched_session
 from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging, publish_judged
@@ -131,7 +131,8 @@ def _publish_judged(
 ) -> list[Snapshot]:
     """Spark is started for those commits only that it has to judge."""
     on_spark = {commit.id for commit in commits if commit.table_name in specs and _is_judged_on_spark(commit, specs)}
-    with _opened_for(job, given_session) if on_spark else nullcontext() as session:
+    opened = watched_session("publish", job.surroundings, given_session) if on_spark else nullcontext()
+    with opened as session:
         judgings = {
             commit.id: (Judging(suite=suite, session=session if commit.id in on_spark else None),)
             for commit in commits
@@ -139,13 +140,6 @@ def _publish_judged(
             if (suite := specs[commit.table_name].suite()) is not None
         }
         return publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
-
-
-@contextmanager
-def _opened_for(job: PublishArguments, given_session: "SparkSession | None") -> Iterator["SparkSession"]:
-    around = job.surroundings
-    with opened_session("publish", around, given_session) as session, told_progress(session, around.progress):
-        yield session
 
 
 def _is_judged_on_spark(commit: StagedCommit, specs: Mapping[str, TableSpec]) -> bool:

@@ -83,8 +83,13 @@ def _patience() -> Any:
             self.last = now
             return now - self.first < _PATIENCE_SECONDS
 
-    waits = {"initial_backoff": 200, "max_backoff": 4000, "max_server_retry_delay": 4000}
-    return Patience(max_retries=None, backoff_multiplier=2.0, **waits)
+    return Patience(
+        max_retries=None,
+        backoff_multiplier=2.0,
+        initial_backoff=200,
+        max_backoff=4000,
+        max_server_retry_delay=4000,
+    )
 
 
 def _told(error: BaseException, remote: str) -> InvalidInputError | RetryableError | None:

@@ -42,6 +42,13 @@ def opened_session(name: str, around: Surroundings, given: "SparkSession | None"
         session.stop()
 
 
+@contextmanager
+def watched_session(name: str, around: Surroundings, given: "SparkSession | None") -> Iterator["SparkSession"]:
+    """As `opened_session`; how far its stages are is told meanwhile."""
+    with opened_session(name, around, given) as session, told_progress(session, around.progress):
+        yield session
+
+
 def _started(name: str, master: str | None) -> "SparkSession":
     """With a JVM of its own, or that of spark-submit."""
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.rows import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
+from lakelib.catalog.records import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,
@@ -96,6 +96,12 @@ def commit(
         case "unsettled":
             return publish(catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=turn)
     return _publish_outcome(answer)
+
+
+def find_schema_changed(catalog: Catalog, commit_ids: Sequence[UUID]) -> int | None:
+    """The schema of the last of commits, in their order, that changes it; None if none does."""
+    row = catalog.one("find_schema_changed", {"commit_ids": list(commit_ids)})
+    return None if row is None else int(row["schema_id"])
 
 
 def publish(

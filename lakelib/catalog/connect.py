@@ -17,11 +17,24 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from lakelib.catalog.address import check_address, login_of, place_of
-from lakelib.catalog.connections import STREAM_SECONDS, Address, NoneFreeError, Session, Stack
-from lakelib.catalog.denied import denied
+from lakelib.catalog.address import check_address
+from lakelib.catalog.connections import STREAM_SECONDS, Address, Session, Stack
+from lakelib.catalog.failures import (
+    BUSY,
+    LASTING_WORDS,
+    PASSING,
+    SERVER_SPOKE,
+    failed,
+    gave_up,
+    is_full,
+    is_lost,
+    never_reached,
+    outcome_unknown,
+    refused,
+    telling_misuse,
+)
 from lakelib.catalog.queries import changes_nothing, name_of, query
-from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
+from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.roles import Right
 
 Connection = psycopg.Connection[DictRow]
@@ -38,39 +51,7 @@ _FIRST_CONTACT_SECONDS = 3.0
 _AFTERMATH_SECONDS = 1.0
 """Who comes so soon after a call that waited in vain belongs to it, as who tidies up, and is to look no longer than for
 a first contact."""
-_SERVER_SPOKE = "FATAL:"
-"""What a server says that is there and does not take a connection, as while it starts."""
-_BUSY = (
-    NoneFreeError,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.QueryCanceled,
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.IdleInTransactionSessionTimeout,
-)
-_PASSING = (psycopg.OperationalError, psycopg.InterfaceError, *_BUSY)
-_FULL_WORDS = ("too many clients", "remaining connection slots", "too many connections", "no more connections allowed")
-_LASTING_WORDS = (
-    "password authentication failed",
-    "no password supplied",
-    "no pg_hba.conf entry",
-    '" does not exist',
-    "is not permitted to log in",
-    "permission denied for database",
-    "invalid sslmode value",
-    "server does not support SSL",
-    "certificate verify failed",
-)
-"""A refused connection carries no error code, only the server's words."""
-_TOO_MUCH = "54"
-"""The class of error codes for statements that are beyond a limit of the server."""
-
 _REVIVE_PAUSE_SECONDS = 0.2
-
-
-class CatalogBusyError(RetryableError):
-    """Others hold what a unit of work needs. Nothing was changed."""
-
-    default_kind = "catalog_busy"
 
 
 @dataclass(slots=True)
@@ -86,7 +67,7 @@ class _Effect:
         try:
             yield
         except psycopg.Error as error:
-            self.is_unknown |= changes and _is_lost(error)
+            self.is_unknown |= changes and is_lost(error)
             raise
 
 
@@ -105,7 +86,7 @@ class Catalog:
         """`revive` is called before a retry: it starts an embedded server that has died."""
         self.url = url
         self.rights: frozenset[Right] = frozenset()
-        """Those that the user was seen to have; `catalog.rights` looks."""
+        """Those that the user was seen to have; `catalog.roles` looks."""
         self.patience_seconds = patience_seconds
         """For how long a unit of work is tried. Whoever has people waiting sets a shorter time."""
         self._max_connections = max_connections
@@ -167,7 +148,7 @@ class Catalog:
             cursor = session.cursor("lakelib_stream", binary=True)
             cursor.itersize = rows_at_once
             try:
-                with _telling_misuse(self.url, session):
+                with telling_misuse(self.url, session):
                     cursor.execute(statement, parameters)
                     self._reached = True
                     yield iter(cursor)
@@ -181,9 +162,9 @@ class Catalog:
             with ExitStack() as stack:
                 yield self._patiently(lambda deadline: stack.enter_context(opened(deadline)), _Effect())
                 ended = True
-        except _PASSING as error:
+        except PASSING as error:
             if not ended:
-                raise _gave_up(self.url, error, 0.0) from error
+                raise gave_up(self.url, error, 0.0) from error
 
     def close(self) -> None:
         """Gives the connections back. The catalog cannot be used any more."""
@@ -256,13 +237,13 @@ class Catalog:
         self._reached = True
         try:
             session.listen_for(deadline - time.monotonic())
-            with _telling_misuse(self.url, session):
+            with telling_misuse(self.url, session):
                 yield session
         except BaseException as error:
             _roll_back(session)
-            if isinstance(error, _BUSY) and (name := name_of(session.asked)):
+            if isinstance(error, BUSY) and (name := name_of(session.asked)):
                 error.add_note(name)
-            if isinstance(error, psycopg.Error) and _is_lost(error):
+            if isinstance(error, psycopg.Error) and is_lost(error):
                 stack.drop_idle()
             raise
         finally:
@@ -285,8 +266,8 @@ class Catalog:
         while True:
             try:
                 return attempt(deadline)
-            except _PASSING as error:
-                if lock_patience_seconds is not None and isinstance(error, _BUSY):
+            except PASSING as error:
+                if lock_patience_seconds is not None and isinstance(error, BUSY):
                     deadline = min(deadline, began + lock_patience_seconds)
                 self._check_worth_waiting(error, effect, began, deadline)
             except psycopg.Error as error:
@@ -297,20 +278,20 @@ class Catalog:
 
     def _check_worth_waiting(self, error: psycopg.Error, effect: _Effect, began: float, deadline: float) -> None:
         """Raises what the caller should see, unless the failure may pass before the deadline."""
-        if any(word in str(error) for word in _LASTING_WORDS):
-            raise _refused(self.url, error) from error
-        if not self._reached and self._revive is None and _SERVER_SPOKE not in str(error):
+        if any(word in str(error) for word in LASTING_WORDS):
+            raise refused(self.url, error) from error
+        if not self._reached and self._revive is None and SERVER_SPOKE not in str(error):
             deadline = min(deadline, began + _FIRST_CONTACT_SECONDS)
         if time.monotonic() < deadline:
             _LOG.debug("catalog out of reach, trying again: %s", error)
             return
-        if _is_lost(error) and not isinstance(error, _BUSY):
+        if is_lost(error) and not isinstance(error, BUSY):
             self._gave_up_at = time.monotonic()
         if effect.is_unknown:
-            raise _outcome_unknown(self.url, error) from error
-        if self._reached or _is_full(error) or isinstance(error, _BUSY):
-            raise _gave_up(self.url, error, time.monotonic() - began) from error
-        raise _never_reached(self.url, error) from error
+            raise outcome_unknown(self.url, error) from error
+        if self._reached or is_full(error) or isinstance(error, BUSY):
+            raise gave_up(self.url, error, time.monotonic() - began) from error
+        raise never_reached(self.url, error) from error
 
     def _try_to_revive(self, deadline: float, effect: _Effect) -> None:
         if self._revive is None:
@@ -322,7 +303,7 @@ class Catalog:
             except RetryableError as error:
                 if time.monotonic() >= deadline:
                     if effect.is_unknown:
-                        raise _outcome_unknown(self.url, error) from error
+                        raise outcome_unknown(self.url, error) from error
                     raise
                 _LOG.debug("catalog not started, trying again: %s", error)
             time.sleep(_REVIVE_PAUSE_SECONDS)
@@ -331,31 +312,6 @@ class Catalog:
 def check_url(url: str) -> None:
     """Raises InvalidInputError when the text is no PostgreSQL connection string."""
     check_address(url)
-
-
-@contextmanager
-def _telling_misuse(url: str, connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Raises LakeError for what the driver or the server cannot do, however often it is asked: the driver gives no
-    code to its own refusals, as it gives none to a lost connection, but then the server still answers."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        is_own = error.sqlstate is None and _is_answered(connection)
-        if is_own or (error.sqlstate or "").startswith(_TOO_MUCH):
-            raise _misused(url, error) from error
-        raise
-
-
-def _is_answered(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server still answers. A connection that was cut off may look open until it is used, and one that was
-    cut off among statements sent together stays between them."""
-    if connection.closed or connection.pgconn.pipeline_status:
-        return False
-    try:
-        connection.execute(b"") if connection.autocommit else connection.rollback()
-    except psycopg.Error:
-        return False
-    return not connection.closed
 
 
 def _set_autocommit(session: Session, value: bool) -> None:
@@ -374,90 +330,6 @@ def _roll_back(session: Session) -> None:
         session.close()
 
 
-def _is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, or was never there, rather than that a statement failed."""
-    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P", "25P03"))
-
-
-def _is_full(error: psycopg.Error) -> bool:
-    """A refused connection carries no error code."""
-    return error.sqlstate is None and any(word in str(error) for word in _FULL_WORDS)
-
-
-def _refused(url: str, error: Exception) -> LakeError:
-    return InvalidInputError(
-        f"The catalog at {login_of(url)} refused the connection: {_said(error)}.",
-        kind="catalog_refused",
-        remedy="Check address, user, password and database in the setting catalog (LAKE_CATALOG, or lake.pg.url in the "
-        "properties file).",
-    )
-
-
-def _failed(url: str, error: psycopg.Error) -> LakeError:
-    """What is neither the connection's fault nor foreseen by the work itself."""
-    if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return denied(url, error)
-    return LakeError(
-        f"The catalog at {login_of(url)} refused a statement: {_said(error)}.",
-        kind="catalog_failed",
-        remedy="Nothing was changed. Find out whether its schema was changed by hand.",
-    )
-
-
-def _misused(url: str, error: psycopg.Error) -> LakeError:
-    return LakeError(
-        f"A statement cannot be sent to the catalog at {login_of(url)}: {_said(error)}.",
-        kind="catalog_failed",
-        remedy="Nothing was changed. Ask for less at once, such as a predicate of fewer values.",
-    )
-
-
-def _gave_up(url: str, error: psycopg.Error, waited_seconds: float) -> LakeError:
-    """What the patience was spent on; nothing was changed."""
-    place, said = login_of(url), _said(error)
-    if _is_full(error):
-        return RetryableError(
-            f"The catalog at {place} had no connection to give for {waited_seconds:.0f} s: {said}.",
-            kind="catalog_full",
-            remedy="Nothing was changed. Raise max_connections of the server, put a pooler before it, or run fewer"
-            " processes at once; a lake holds a connection only while it works, and for some seconds after.",
-        )
-    if isinstance(error, _BUSY):
-        asked = "".join(f" (in {name})" for name in getattr(error, "__notes__", ()))
-        return CatalogBusyError(
-            f"The catalog at {place} was busy for {waited_seconds:.0f} s: {said}{asked}.",
-            remedy="Nothing was changed. Try again; pg_stat_activity and pg_locks of the server show who holds what.",
-        )
-    return RetryableError(
-        f"The catalog at {place} stayed out of reach for {waited_seconds:.0f} s: {said}.",
-        kind="catalog_unreachable",
-        remedy="Nothing was changed. Repeat the call once the server is back, with the same idempotency key. If there"
-        " never was one, correct the setting catalog (LAKE_CATALOG).",
-    )
-
-
 def _ended_with(url: str, error: psycopg.Error, effect: _Effect) -> LakeError:
     """What the server refuses at last may be what an earlier try has done."""
-    return _outcome_unknown(url, error) if effect.is_unknown else _failed(url, error)
-
-
-def _outcome_unknown(url: str, error: BaseException) -> LakeError:
-    return OutcomeUnknownError(
-        f"The catalog at {login_of(url)} went out of reach before it confirmed a change: {_said(error)}.",
-        kind="outcome_unknown",
-        remedy="Whether the last request took effect is unknown: repeat it, with the same idempotency key, once the"
-        " server is back.",
-    )
-
-
-def _never_reached(url: str, error: BaseException) -> LakeError:
-    return RetryableError(
-        f"Cannot reach PostgreSQL at {place_of(url)}: {_said(error)}.",
-        kind="catalog_unreachable",
-        remedy="Start it, or correct the setting catalog (LAKE_CATALOG, or lake.pg.url in the properties file). "
-        "Nothing was changed.",
-    )
-
-
-def _said(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    return outcome_unknown(url, error) if effect.is_unknown else failed(url, error)

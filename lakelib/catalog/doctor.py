@@ -12,8 +12,8 @@ from typing import Any
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.denied import user_of
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row, file_from_row
-from lakelib.model.doctor import Finding, Repair, Severity
+from lakelib.catalog.records import Row, file_from_row
+from lakelib.model.doctor import Finding, Harm, Repair
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.roles import Right
 
@@ -62,38 +62,38 @@ class ExaminedFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Check:
     query: str
-    severity: Severity
+    severity: Harm
     kind: str
     remedy: str
 
 
 _CHECKS = (
-    _Check(query="check_heads", severity=Severity.DAMAGED, kind="wrong_head", remedy=_BY_HAND),
-    _Check(query="check_gaps", severity=Severity.DAMAGED, kind="missing_snapshot", remedy=_BY_HAND),
-    _Check(query="check_file_snapshots", severity=Severity.DAMAGED, kind="wrong_file_snapshot", remedy=_BY_HAND),
-    _Check(query="check_unstamped_files", severity=Severity.DAMAGED, kind="unpublished_file", remedy=_BY_HAND),
-    _Check(query="check_commits", severity=Severity.DAMAGED, kind="wrong_commit_state", remedy=_BY_HAND),
+    _Check(query="check_heads", severity=Harm.DAMAGED, kind="wrong_head", remedy=_BY_HAND),
+    _Check(query="check_gaps", severity=Harm.DAMAGED, kind="missing_snapshot", remedy=_BY_HAND),
+    _Check(query="check_file_snapshots", severity=Harm.DAMAGED, kind="wrong_file_snapshot", remedy=_BY_HAND),
+    _Check(query="check_unstamped_files", severity=Harm.DAMAGED, kind="unpublished_file", remedy=_BY_HAND),
+    _Check(query="check_commits", severity=Harm.DAMAGED, kind="wrong_commit_state", remedy=_BY_HAND),
     _Check(
         query="check_progress",
-        severity=Severity.DAMAGED,
+        severity=Harm.DAMAGED,
         kind="wrong_progress",
         remedy="An application's work counts once a version: compare what the two commits wrote, and take one back.",
     ),
     _Check(
         query="check_queue",
-        severity=Severity.AT_RISK,
+        severity=Harm.AT_RISK,
         kind="queued_live_file",
         remedy="Run no vacuum before `lake doctor --repair queue --yes` has taken it out of the deletion queue.",
     ),
     _Check(
         query="check_indexes",
-        severity=Severity.AT_RISK,
+        severity=Harm.AT_RISK,
         kind="invalid_index",
         remedy="REINDEX it in PostgreSQL, then look for what it did not prevent: run the doctor again.",
     ),
     _Check(
         query="check_future",
-        severity=Severity.NOTABLE,
+        severity=Harm.NOTABLE,
         kind="future_snapshot",
         remedy="The catalog's clock was ahead when it was committed. Keep the server's clock in step (NTP); what reads"
         " `at` a moment before it does not see the snapshot.",
@@ -140,7 +140,7 @@ def _lease_finding(row: Row) -> Finding:
     span = f"{row['first_id']} to {row['last_id']}" if row["leases"] > 1 else str(row["first_id"])
     spent = row["expires_at"] < row["now"]
     return Finding(
-        severity=Severity.NOTABLE,
+        severity=Harm.NOTABLE,
         kind="spent_lease" if spent else "long_lease",
         table=row["table_name"],
         place=f"lease of {row['holder']}",
@@ -153,7 +153,7 @@ def _lease_finding(row: Row) -> Finding:
 
 def _commit_finding(row: Row) -> Finding:
     return Finding(
-        severity=Severity.NOTABLE,
+        severity=Harm.NOTABLE,
         kind="waiting_commit",
         table=row["table_name"],
         place=f"commit {row['id']}",
@@ -172,7 +172,7 @@ def check_rights(catalog: Catalog) -> list[Finding]:
         return []
     return [
         Finding(
-            severity=Severity.NOTABLE,
+            severity=Harm.NOTABLE,
             kind="limited_rights",
             table=None,
             place=f"user {user_of(catalog.url) or 'of the catalog'}",

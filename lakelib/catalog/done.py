@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.catalog.tables import table_missing
 from lakelib.model.files import PartitionKey
 from lakelib.model.table import TableInfo

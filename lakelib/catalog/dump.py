@@ -15,7 +15,7 @@ from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.migrate import Ledger, check_ledger, load_migrations, migrate_within
 from lakelib.catalog.programs import TO_SERVER, find_program, run_program
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import ConflictError, InvalidInputError, RetryableError
 
 _TRIES = 5

@@ -11,7 +11,7 @@ from psycopg import sql
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.pruning import YES, Condition, file_condition, partition_condition, prefix_condition
 from lakelib.catalog.queries import query, query_text
-from lakelib.catalog.rows import Row, file_from_row, partition_from_row
+from lakelib.catalog.records import Row, file_from_row, partition_from_row
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.catalog.tables import table_missing
 from lakelib.model.gate import GateRequirement, RegisteredSuite
 from lakelib.model.table import TableInfo

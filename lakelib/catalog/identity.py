@@ -5,7 +5,7 @@ from uuid import UUID
 from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import InvalidInputError
 from lakelib.model.identity import Identity, Warehouse
 from lakelib.plan.identity import DIFFERS

@@ -4,6 +4,9 @@ What only adds (`pre`) is noted in `lake.upgrade`: clients of the version before
 one. What shuts them out (`post`) is noted in `lake.migration`, which every client reads when it connects. A client
 needs all additions that it knows, to the letter, and nothing in `lake.migration` that it does not know; additions of a
 later version are nothing to it.
+
+Functions are no part of a migration: they are brought up to date as a whole, after the additions, wherever the catalog
+has others than this version's and no addition of a later one.
 """
 
 import hashlib
@@ -20,8 +23,9 @@ from psycopg import sql
 
 from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.roles import become_owner, renew_privileges
-from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
+from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.upgrade import Phase, Step, Upgrade
 
 _LOCK_ID = 0x6C616B65
@@ -32,6 +36,16 @@ _PAUSE_SECONDS = 0.5
 _LEDGERS = ("migration", "upgrade")
 _LAST_IN_ONE = 3
 """Migrations up to this one have no phases: they shut older clients out at once."""
+_FUNCTIONS = 0
+"""The functions' row in `lake.upgrade`, which is no migration's."""
+_WITH_FUNCTIONS = {
+    6: "ffb80fa78068eeca71938991cc0184c3b7a501fb707a9bb4da41e8820ecfd5f2",
+    7: "51bc38f4512f66cb3ae3f348bc3fda6d57f37929c4cd19a29c3f38c0bf873dbd",
+    8: "dd2f335bd4f7ac8939b4b04f8196cda032c9b84d7a87a4d45892b401dca0c85d",
+    10: "57492740a9ed9fac14f160a245f059b6f5fb64635368b088eb468c57df62437a",
+    12: "ddeaeeb2520e8a4f70d22e3884bcf04dcad49b6b4619d41b36bc997e5a511d88",
+}
+"""Checksums of migrations that functions were a part of once: what else they bring is the same."""
 _FILE_NAME = re.compile(r"^(\d{4})_(\w+)\.sql$")
 _INCLUDE = re.compile(r"^-- include: (\S+)$", re.MULTILINE)
 
@@ -59,6 +73,8 @@ class Ledger:
 
     added: Mapping[int, str]
     closed: Mapping[int, str]
+    functions: str | None = None
+    """The checksum of those that are there, None for none or for those of migrations."""
 
     @property
     def is_empty(self) -> bool:
@@ -70,10 +86,16 @@ class Ledger:
     def due(self, known: Collection[Migration], phases: Collection[Phase]) -> tuple[Step, ...]:
         """The steps that are left, in the order in which they are taken."""
         pre = [each.step(Phase.PRE) for each in known if not self.has(each)]
+        if self.functions != functions_checksum() and not self._is_ahead_of(known):
+            pre.append(Step(version=None, name="functions", phase=Phase.PRE))
         post = [
             each.step(Phase.POST) for each in known if each.version not in self.closed and each.version > _LAST_IN_ONE
         ]
         return tuple(step for step in (*pre, *post) if step.phase in phases)
+
+    def _is_ahead_of(self, known: Collection[Migration]) -> bool:
+        """A later version has migrated it, and brought its own functions."""
+        return not (self.added.keys() | self.closed.keys()) <= {each.version for each in known}
 
 
 def make_ready(catalog: Catalog, *, is_own: bool) -> None:
@@ -108,8 +130,8 @@ def migrate(catalog: Catalog, *, post: bool = False, dry_run: bool = False) -> U
     while True:
         try:
             return catalog.run(lambda connection: _migrate(connection, phases))
-        except RetryableError as error:
-            if error.kind != "catalog_busy" or time.monotonic() >= deadline:
+        except CatalogBusyError:
+            if time.monotonic() >= deadline:
                 raise
         time.sleep(random.uniform(_PAUSE_SECONDS / 2, _PAUSE_SECONDS))
 
@@ -131,13 +153,15 @@ def _migrate(connection: Connection, phases: Collection[Phase]) -> Upgrade:
         known = {each.version: each for each in load_migrations()}
         steps = ledger.due(known.values(), phases)
         for step in steps:
-            _take(connection, known[step.version], step.phase)
+            if step.version is None:
+                _renew_functions(connection)
+            else:
+                _take(connection, known[step.version], step.phase)
         renew_privileges(connection)
         return Upgrade(done=steps, due=_read_ledger(connection).due(known.values(), list(Phase)), dry_run=False)
     except psycopg.errors.LockNotAvailable as error:
-        raise RetryableError(
+        raise CatalogBusyError(
             "The catalog cannot be migrated: its tables are in use, or another migration is under way.",
-            kind="catalog_busy",
             remedy="Nothing was changed. Try again; if it lasts, find out in pg_locks who holds them.",
         ) from error
 
@@ -146,6 +170,12 @@ def _set_up(connection: Connection) -> None:
     connection.execute(sql.SQL(load_schema()))
     for migration in load_migrations():
         _record(connection, "migration", migration)
+    _record_functions(connection)
+
+
+def _renew_functions(connection: Connection) -> None:
+    connection.execute(sql.SQL(_load_text("functions.sql")))
+    _record_functions(connection)
 
 
 def _take(connection: Connection, migration: Migration, phase: Phase) -> None:
@@ -177,7 +207,8 @@ def check_ledger(ledger: Ledger, known: Collection[Migration]) -> None:
         )
     for migration in known:
         for applied in (ledger.added, ledger.closed):
-            if applied.get(migration.version, migration.checksum) != migration.checksum:
+            checksums = (migration.checksum, _WITH_FUNCTIONS.get(migration.version))
+            if applied.get(migration.version, migration.checksum) not in checksums:
                 raise CorruptionError(
                     f"Migration {migration.version} ({migration.name}) was applied to the catalog with another text.",
                     kind="migration_changed",
@@ -194,8 +225,8 @@ def load_migrations() -> tuple[Migration, ...]:
         Migration(
             version=int(parts[1]),
             name=parts[2],
-            text=_with_included(text),
-            post_text=_with_included(texts.get(f"{parts[1]}_{parts[2]}.post.sql", "")),
+            text=text,
+            post_text=texts.get(f"{parts[1]}_{parts[2]}.post.sql", ""),
         )
         for name, text in texts.items()
         if (parts := _FILE_NAME.match(name))
@@ -208,15 +239,15 @@ def load_schema() -> str:
     return _load_text("schema.sql")
 
 
+@cache
+def functions_checksum() -> str:
+    return hashlib.sha256(_load_text("functions.sql").encode()).hexdigest()
+
+
 def _load_text(name: str) -> str:
-    return _with_included((resources.files("lakelib.catalog") / "sql" / name).read_text())
-
-
-def _with_included(text: str) -> str:
-    """The text with the files that it includes in their places. A migration's checksum covers them: a function that has
-    been part of one never changes, its successor has another version in its name."""
-    folder = resources.files("lakelib.catalog") / "sql"
-    return _INCLUDE.sub(lambda line: (folder / line[1]).read_text(), text)
+    """A file with those that it includes in their places."""
+    text = (resources.files("lakelib.catalog") / "sql" / name).read_text()
+    return _INCLUDE.sub(lambda line: _load_text(line[1]), text)
 
 
 def _read_checked(connection: Connection) -> Ledger:
@@ -234,7 +265,8 @@ def _read_ledger(connection: Connection) -> Ledger:
     )
     for row in connection.execute(rows) if present else ():
         applied[row["ledger"]][row["version"]] = row["checksum"]
-    return Ledger(added=applied["upgrade"], closed=applied["migration"])
+    functions = applied["upgrade"].pop(_FUNCTIONS, None)
+    return Ledger(added=applied["upgrade"], closed=applied["migration"], functions=functions)
 
 
 def _present(connection: Connection) -> list[str]:
@@ -253,5 +285,15 @@ def _record(connection: Connection, table: str, migration: Migration) -> None:
     connection.execute(statement.format(sql.Identifier(table)), (migration.version, migration.name, migration.checksum))
 
 
+def _record_functions(connection: Connection) -> None:
+    connection.execute(
+        "insert into lake.upgrade (version, name, checksum) values (%s, 'functions', %s) on conflict (version)"
+        " do update set checksum = excluded.checksum, applied_at = excluded.applied_at",
+        (_FUNCTIONS, functions_checksum()),
+    )
+
+
 def _named(steps: Collection[Step]) -> str:
-    return ", ".join(f"migration {step.version} ({step.name})" for step in steps)
+    return ", ".join(
+        "its functions" if step.version is None else f"migration {step.version} ({step.name})" for step in steps
+    )

@@ -7,15 +7,15 @@ from importlib import resources
 from psycopg import sql
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_READING = ("definition", "ended_tags", "holds_past")
-"""The functions of which it is known that they only read."""
-_CHANGES = re.compile(
-    r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b|"
-    + "".join(rf"(?<!lake\.{name})" for name in _READING)
-    + r"_v\d+\s*\(",
-    re.IGNORECASE,
+_CHANGES = re.compile(r"\b(insert|update|delete|merge|truncate|create|drop|alter|call|do)\b", re.IGNORECASE)
+"""What stands in a statement that may change something."""
+_CALL = re.compile(r"\b(\w+_v\d+)\s*\(")
+"""Of a function of the catalog's: their names have a version, and no others."""
+_DEFINITION = re.compile(
+    r"^create (?:or replace )?function lake\.(\w+)\(.*?\blanguage\b([^$]*)\$\$", re.MULTILINE | re.DOTALL
 )
-"""What stands in a statement that may change something; functions, whose names have a version, may."""
+_ONLY_READS = re.compile(r"\b(stable|immutable)\b")
+"""How a function is declared of which PostgreSQL may believe that it changes nothing."""
 
 
 def query(name: str) -> sql.SQL:
@@ -37,7 +37,16 @@ def name_of(statement: object) -> str | None:
 @cache
 def changes_nothing(text: str) -> bool:
     """Whether the statement certainly changes nothing; a row that it locks counts as changed."""
-    return _CHANGES.search(text) is None
+    return _CHANGES.search(text) is None and reading_functions().issuperset(_CALL.findall(text))
+
+
+@cache
+def reading_functions() -> frozenset[str]:
+    """Names of the catalog's functions that are declared to change nothing."""
+    folder = resources.files("lakelib.catalog") / "sql"
+    texts = [file.read_text() for file in (folder / "schema.sql", *(folder / "functions").iterdir())]
+    found = [each for text in texts for each in _DEFINITION.findall(text)]
+    return frozenset(name for name, declared in found if _ONLY_READS.search(declared))
 
 
 @cache

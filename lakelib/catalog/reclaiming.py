@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 
 _STREAM_ROWS = 5000
 _BATCH = 1000

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.model.maintenance import Hold, KeptSnapshot, OpenCommit
 
 _BATCH = 1000

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from lakelib.catalog.address import login_of
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.denied import user_of
+from lakelib.catalog.denied import right_missing, user_of
 from lakelib.catalog.queries import query
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.roles import Grant, Right, Role
@@ -196,3 +196,22 @@ def _telling(catalog: Catalog, role: Role, user: str, work: Callable[[], None]) 
             kind="invalid_user",
             remedy="Name a user who logs in.",
         ) from error
+
+
+# What the user of a connection may do: the grants decide; to ask before work is begun spares what would be refused
+
+
+def load_rights(catalog: Catalog) -> None:
+    """Looks which rights the user has, for `require_right` to know."""
+    row = catalog.one("load_rights")
+    assert row is not None
+    catalog.rights = frozenset(Right(name) for name in row["rights"])
+
+
+def require_right(catalog: Catalog, right: Right) -> None:
+    """Raises InvalidInputError for a user who lacks the right. One that was granted since is found."""
+    if right in catalog.rights:
+        return
+    load_rights(catalog)
+    if right not in catalog.rights:
+        raise right_missing(catalog.url, right)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row, snapshot_from_row
+from lakelib.catalog.records import Row, snapshot_from_row
 from lakelib.errors import ExpiredError, NotFoundError
 from lakelib.model.table import Snapshot, TableInfo
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row, table_from_row
+from lakelib.catalog.records import Row, table_from_row
 from lakelib.model.status import CommitAbout, HeldBack, JudgedCheck, JudgedCommit, WaitingCommit
 from lakelib.model.table import TableInfo
 

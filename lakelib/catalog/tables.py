@@ -1,5 +1,6 @@
 """Namespaces, tables and their schema versions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,12 +8,13 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import columns_to_json, schema_from_json, table_from_row
+from lakelib.catalog.records import columns_to_json, schema_from_json, table_from_row
 from lakelib.errors import NotFoundError
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import Buckets, TableInfo
+from lakelib.model.text import meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +137,11 @@ def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -
     return catalog.one("replace_options", parameters) is not None
 
 
-def table_missing(name: str) -> NotFoundError:
-    return NotFoundError(
-        f"There is no table {name}.",
-        kind="table_not_found",
-        remedy="lake.tables(namespace) lists the tables; a dropped and re-created table needs a new handle.",
-    )
+def table_missing(name: str, known: Iterable[str] = ()) -> NotFoundError:
+    """`known` are tables one of which may be meant."""
+    listed = "lake.tables() or `lake tables` lists the tables; a dropped and re-created table needs a new handle."
+    remedy = f"{meant(name, known)} {listed}".lstrip()
+    return NotFoundError(f"There is no table {name}.", kind="table_not_found", remedy=remedy)
 
 
 def _check_namespace(db: Connection, name: str) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.catalog.snapshots import missing_snapshot
 from lakelib.errors import ConflictError
 from lakelib.model.maintenance import Tag, TagEnd

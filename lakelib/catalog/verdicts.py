@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.commits import commit_missing
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import ConflictError, DecidedError
 from lakelib.model.table import CommitState
 from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Severity, Status, Verdict

@@ -60,11 +60,13 @@ def read_at(text: str | None) -> int | str | datetime | None:
 
 
 def read_columns(texts: Sequence[str] | None) -> list[str] | None:
-    if not texts:
-        return None
-    names = [name.strip() for text in texts for name in next(csv.reader([text], skipinitialspace=True), [])]
+    return read_names(texts, "--columns") if texts else None
+
+
+def read_names(texts: Sequence[str] | None, option: str) -> list[str]:
+    names = [name.strip() for text in texts or () for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not all(names):
-        wrong_usage(f"--columns {','.join(texts)!r} has an empty name.")
+        wrong_usage(f"{option} {','.join(texts or ())!r} has an empty name.")
     return names
 
 
@@ -99,6 +101,14 @@ def read_commit_id(text: str) -> UUID:
     if not re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text):
         wrong_usage(f"{text!r} is no commit's id; `lake commits` lists them.")
     return UUID(text)
+
+
+def read_key(text: str) -> tuple[str, int]:
+    """The application and the version of APP:VERSION."""
+    application, _, version = text.rpartition(":")
+    if not application or not (version.isascii() and version.isdecimal()):
+        wrong_usage(f"--idempotency-key {text!r} is not APP:VERSION with a whole number as its version.")
+    return application, int(version)
 
 
 def read_choice(text: Any, choices: Sequence[str], option: str) -> str:

@@ -62,7 +62,7 @@ def check(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Look at the source's files, and have Spark compile the transforms, too."),
+        typer.Option("--dry-run", help="Look at the source's files, and compile the transforms, too."),
     ] = False,
     partition: Annotated[
         str | None,

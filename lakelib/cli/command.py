@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from lakelib.errors import LakeError, NotFoundError, exit_code_of
+from lakelib.errors import LakeError, NotFoundError, exit_code_of, family_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,10 +95,14 @@ class Session:
     @property
     def lake(self) -> "Lake":
         """The lake, connected at first use. Raises NotFoundError where none is named and none is in this folder."""
+        return self.open()
+
+    def open(self, *, make: bool = False) -> "Lake":
+        """The lake, which is made where there is none if that is wanted."""
         if self._lake is None:
             if self.json:
                 logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
-            self._lake = _connect(self._common)
+            self._lake = _connect(self._common, make=make)
         return self._lake
 
     def table(self, name: str) -> "Table":
@@ -146,12 +150,11 @@ class Session:
         if self._common.debug:
             traceback.print_exception(error)
         code = exit_code_of(error)
-        known = isinstance(error, LakeError)
         kind = error.kind if isinstance(error, LakeError) else "other"
         message = error.message if isinstance(error, LakeError) else f"{type(error).__name__}: {error}"
         remedy = error.remedy if isinstance(error, LakeError) else "Run it again with --debug to see where it arose."
         if self.json:
-            family = type(error).__name__ if known else "other"
+            family = family_of(error) if isinstance(error, LakeError) else "other"
             print_failure(code, family, kind, message, remedy)
             return code
         self.err.print("error: ", style="bold red", end="", highlight=False)
@@ -219,10 +222,11 @@ def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> 
         raise typer.Exit(session.explain_failure(error)) from None
 
 
-def _connect(common: Common) -> "Lake":
+def _connect(common: Common, *, make: bool) -> "Lake":
     import lakelib
 
-    _check_there(common)
+    if not make:
+        _check_there(common)
     return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
 
 
@@ -238,7 +242,7 @@ def _check_there(common: Common) -> None:
             f"There is no lake in {place}, and no catalog is named.",
             kind="lake_not_found",
             remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
-            "LAKE_CATALOG, or --warehouse and --catalog.",
+            "LAKE_CATALOG, or --warehouse and --catalog. `lake create` makes a new one with --new-lake.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The command `lake`: looks into a lake, decides about commits, and looks after tables."""
+"""The command `lake`: looks into a lake, loads tables, decides about commits, and looks after tables."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from lakelib.cli import check, decide, done, health, look, maintain, migrate, roles, rows, status, tags
+from lakelib.cli import check, decide, done, health, look, maintain, migrate, read, roles, status, tags, write
 from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse, print_failure
 
 _EPILOG = (
@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, rows, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (status, look, read, write, decide, done, maintain, health, migrate, tags, roles, check):
     part.add_to(app)
 
 
@@ -72,5 +72,5 @@ def _lake(
         bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which lakelib this is.")
     ] = False,
 ) -> None:
-    """Looks into a lake of lakelib's, decides about commits, and looks after tables."""
+    """Looks into a lake of lakelib's, loads tables, decides about commits, and looks after tables."""
     context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, debug=debug)

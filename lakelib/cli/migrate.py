@@ -47,7 +47,7 @@ def migrate(
 
 
 def _row(step: "Step") -> tuple[str, str, str]:
-    return step.phase.value, str(step.version), step.name
+    return step.phase.value, "" if step.version is None else str(step.version), step.name
 
 
 def _facts(result: "Upgrade") -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from lakelib.gates.evidence import MOST_VALUES
 from lakelib.gates.expectations import column_arguments, parse_condition
 from lakelib.gates.masks import MASK
-from lakelib.model.finding import FailingRows, Finding
+from lakelib.model.background import Background, FailingRows
 from lakelib.model.verdict import CheckResult, Severity, Status, Verdict
 
 _MOST_TOLD = 10
@@ -145,12 +145,12 @@ def _is_list(value: Any) -> bool:
 # Told in lines
 
 
-def tell_failures(verdict: Verdict, finding: Finding) -> tuple[str, ...]:
+def tell_failures(verdict: Verdict, background: Background) -> tuple[str, ...]:
     """A line for each check that failed or errored, the most severe first: how many rows, their share, some keys."""
     severities = tuple(Severity)
     wrong = [check for check in verdict.checks if check.status is not Status.PASSED]
     wrong.sort(key=lambda check: severities.index(check.severity))
-    lines = tuple(_line(check, finding.failing.get(check.name)) for check in wrong[:_MOST_TOLD])
+    lines = tuple(_line(check, background.failing.get(check.name)) for check in wrong[:_MOST_TOLD])
     more = len(wrong) - len(lines)
     return (*lines, f"and {more:,} more checks") if more else lines
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lakelib.gates.failing import counted, key_text, percent
 from lakelib.gates.report_style import STYLE
-from lakelib.model.finding import Before, FailingRows, Finding
+from lakelib.model.background import Background, Before, FailingRows
 from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
 
 _HEADLINES = {
@@ -28,10 +28,10 @@ _SECTIONS = (
     (Status.PASSED, "Passed"),
 )
 _SEVERITIES = tuple(Severity)
-_NOTHING_FOUND = Finding()
+_NOTHING_KNOWN = Background()
 
 
-def report_html(verdict: Verdict, *, table: str = "", state: str = "", finding: Finding = _NOTHING_FOUND) -> str:
+def report_html(verdict: Verdict, *, table: str = "", state: str = "", background: Background = _NOTHING_KNOWN) -> str:
     """The page. Whatever the data holds is shown as text; `table` and the commit's `state` if they are known, and what
     else was found out."""
     title = f"{table or 'Commit'}: {_WORDS[verdict.outcome].lower()} by gate {verdict.gate}"
@@ -46,8 +46,8 @@ def report_html(verdict: Verdict, *, table: str = "", state: str = "", finding: 
             f"<style>{STYLE}</style></head>",
             f'<body class="{verdict.outcome.value}"><main>',
             *_header(verdict, table),
-            *_facts(verdict, state, finding),
-            *_sections(verdict, finding),
+            *_facts(verdict, state, background),
+            *_sections(verdict, background),
             "</main></body></html>",
             "",
         )
@@ -71,10 +71,10 @@ def _tally(checks: Sequence[CheckResult]) -> Iterator[str]:
     yield f"<div class='tally'><div class='bar' aria-hidden='true'>{parts}</div><p>{words}</p></div>"
 
 
-def _facts(verdict: Verdict, state: str, finding: Finding) -> Iterator[str]:
+def _facts(verdict: Verdict, state: str, background: Background) -> Iterator[str]:
     base = f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"
     facts = (
-        *_origin(finding),
+        *_origin(background),
         ("Gate", f"{_text(verdict.gate)} <small>suite {_text(verdict.suite_hash)}</small>"),
         ("Commit", f"<code>{verdict.commit_id}</code>" + (f" <small>{_text(state)} now</small>" if state else "")),
         ("Judged", f"{verdict.judged_at:%Y-%m-%d %H:%M:%S} UTC"),
@@ -86,26 +86,26 @@ def _facts(verdict: Verdict, state: str, finding: Finding) -> Iterator[str]:
     yield "</dl>"
 
 
-def _origin(finding: Finding) -> Iterator[tuple[str, str]]:
+def _origin(background: Background) -> Iterator[tuple[str, str]]:
     """Of what the rows are, and where they come from."""
-    if finding.partition is not None:
-        yield "Partition", _text(finding.partition)
-    if finding.rows is not None:
-        before = finding.before
+    if background.partition is not None:
+        yield "Partition", _text(background.partition)
+    if background.rows is not None:
+        before = background.before
         then = (
             f" <small>{_text(before.partition)}: {before.rows:,}</small>" if before and before.rows is not None else ""
         )
-        yield "Rows", f"{finding.rows:,}{then}"
-    if finding.source is not None:
-        files = f" <small>{_text(finding.source_files)}</small>" if finding.source_files else ""
-        yield "Source", f"<code>{_text(finding.source)}</code>{files}"
-    if finding.run is not None:
-        yield "Run", f"<code>{_text(finding.run)}</code>"
-    if finding.engine is not None:
-        yield "Rows made by", _text(finding.engine)
+        yield "Rows", f"{background.rows:,}{then}"
+    if background.source is not None:
+        files = f" <small>{_text(background.source_files)}</small>" if background.source_files else ""
+        yield "Source", f"<code>{_text(background.source)}</code>{files}"
+    if background.run is not None:
+        yield "Run", f"<code>{_text(background.run)}</code>"
+    if background.engine is not None:
+        yield "Rows made by", _text(background.engine)
 
 
-def _sections(verdict: Verdict, finding: Finding) -> Iterator[str]:
+def _sections(verdict: Verdict, background: Background) -> Iterator[str]:
     """What failed first, the most severe first."""
     for status, title in _SECTIONS:
         chosen = [check for check in verdict.checks if check.status is status]
@@ -113,12 +113,12 @@ def _sections(verdict: Verdict, finding: Finding) -> Iterator[str]:
         if chosen:
             yield f"<section class='{status.value}'><h2>{title} <span>{len(chosen)}</span></h2>"
             for check in chosen:
-                yield from _card(check, finding)
+                yield from _card(check, background)
             yield "</section>"
 
 
-def _card(check: CheckResult, finding: Finding) -> Iterator[str]:
-    rows = finding.failing.get(check.name)
+def _card(check: CheckResult, background: Background) -> Iterator[str]:
+    rows = background.failing.get(check.name)
     yield f"<article class='{check.status.value} {check.severity.value}'>"
     yield f"<h3>{_text(check.name)}</h3>"
     yield (
@@ -127,7 +127,7 @@ def _card(check: CheckResult, finding: Finding) -> Iterator[str]:
     )
     yield f"<p class='what'><code>{_text(check.expectation)}</code> {_arguments(check.arguments)}</p>"
     yield from _measures(check)
-    yield from _before(check, finding.before)
+    yield from _before(check, background.before)
     if rows is not None and rows.values:
         yield from _values(rows)
     elif check.sample:

@@ -111,6 +111,9 @@ class About:
     base_id: int
     head_id: int
     amendment: int
+    follows_others: bool = False
+    """Commits of the same transaction, to the same table, come before it. They were undone with it: `head_id` is what
+    everybody sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ from enum import Enum
 from lakelib.model.maintenance import readable_bytes
 
 
-class Severity(Enum):
+class Harm(Enum):
+    """What a finding may have cost, the gravest first."""
+
     DAMAGED = "damaged"
     """Rows are lost or wrong, or cannot be read."""
     AT_RISK = "at_risk"
@@ -25,7 +27,7 @@ that are damaged come back from a backup. None of them takes a row away."""
 class Finding:
     """One thing that is not as it should be."""
 
-    severity: Severity
+    severity: Harm
     kind: str
     """A stable word, such as "missing_file"."""
     table: str | None
@@ -66,15 +68,15 @@ class DoctorReport:
     seconds: float
 
     @property
-    def severity(self) -> Severity | None:
+    def severity(self) -> Harm | None:
         """The worst there is; None where nothing was found."""
         found = {finding.severity for finding in self.findings}
-        return next((severity for severity in Severity if severity in found), None)
+        return next((severity for severity in Harm if severity in found), None)
 
     @property
     def is_healthy(self) -> bool:
         """Whether nothing is damaged and nothing at risk."""
-        return self.severity in (None, Severity.NOTABLE)
+        return self.severity in (None, Harm.NOTABLE)
 
     def __repr__(self) -> str:
         looked = f"{len(self.tables):,} tables, {self.files:,} files, {readable_bytes(self.size_bytes)}"

@@ -59,7 +59,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class WarehouseStanding:
     """How catalog and warehouse stand to each other."""
 
     identity: Identity

@@ -15,9 +15,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One migration's part of a phase."""
+    """One migration's part of a phase, or the functions, which are brought up to date as a whole."""
 
-    version: int
+    version: int | None
+    """None of the functions."""
     name: str
     phase: Phase
 

@@ -18,10 +18,9 @@ from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
 from lakelib.model.table import Proposal, ReadScope, TableInfo
-from lakelib.ops.marks import mark_columns, write_marks
+from lakelib.ops.delete_files import mark_columns, rewrite_without, write_marks
 from lakelib.ops.patience import Patience
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
-from lakelib.ops.rewrite import rewrite_without
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
 from lakelib.plan.scan import arrange_splits

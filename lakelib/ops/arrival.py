@@ -38,7 +38,11 @@ class Arrival:
 def find_arrival(storage: Storage, spec: TableSpec, key: str, environ: Mapping[str, str]) -> Arrival:
     """What has arrived of a partition of the spec's source. Raises InvalidInputError for a key that is none of the
     table's, and for a variable that is not set."""
-    path, marker = spec.source_path(key, environ), spec.marker_path(key, environ)
+    return look_for(storage, spec.source_path(key, environ), spec.marker_path(key, environ))
+
+
+def look_for(storage: Storage, path: str, marker: str | None) -> Arrival:
+    """What has arrived there, for who knows where to look."""
     # The marker first: what was listed before it came may lack the files that came with it.
     has_marker = marker is not None and _exists(storage, marker)
     files = _find_files(storage, path, may_be_unfinished=marker is not None and not has_marker)

@@ -236,7 +236,7 @@ def _is_below(uri: str, root: str) -> bool:
 def _check_names(moment: Moment, names: Sequence[str] | None) -> None:
     for name in names or ():
         if name not in {table.name for table in moment.tables}:
-            raise tables.table_missing(name)
+            raise tables.table_missing(name, [table.name for table in moment.tables])
 
 
 def _write_list(moment: Moment, path: Path) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """Use case: what people write, specs and suites, is checked before anybody runs it. Nothing is written.
 
 Step by step: each file by itself; the specs of a folder beside each other; the suites that specs name, and whether they
-fit the columns. A dry run then looks at the files of a partition, has Spark compile the transform, and compares the
-columns that come out with those of the table.
+fit the columns; whether a spec's engine can do its work. A dry run then looks at the files of a partition, has the
+spec's engine compile the transform, and compares the columns that come out with those of the table.
 """
 
 import os
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
+from lakelib.ops.engine import check_without_spark, engine_instead, query_of
 from lakelib.ops.gates import check_requirable
 from lakelib.ops.judge import check_suite
 from lakelib.plan.declare import declare_schema
+from lakelib.plan.local_query import translate_query
 from lakelib.rows.align import merge_source_columns, plan_alignment
 from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.rows.unite import TargetColumns
@@ -28,6 +30,7 @@ from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
 from lakelib.specs.yaml_text import YamlText, load_yaml
+from lakelib.storage.file_rows import uniform_columns
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.source_reader import SourceReader, find_obstacle
 
@@ -97,6 +100,7 @@ def _checked_spec(file: Path, yaml: YamlText, folder: SpecFolder) -> CheckedFile
         *_wrong_types(yaml),
         *_wrong_query(yaml, spec),
     )
+    errors = errors or tuple(_wrong_engine(yaml, spec))
     if errors or spec is None:
         return CheckedFile(path=file, errors=errors)
     return CheckedFile(path=file, spec=spec, warnings=spec.warnings)
@@ -128,6 +132,19 @@ def _wrong_query(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:
             yield f"{where}: found an empty file; expected a query."
     except (OSError, UnicodeDecodeError) as error:
         yield f"{where}: {spec.transform_path} cannot be read: {error}."
+
+
+def _wrong_engine(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:
+    """What takes Spark whatever the files hold, of a spec that does without it and is right otherwise."""
+    if spec is None or spec.engine != "local":
+        return
+    try:
+        check_without_spark(spec)
+    except OnlySparkError as reason:
+        yield (
+            f"{yaml.where(('engine',))}, field engine: found local, and it takes Spark for {reason.message}; expected"
+            " spark or auto."
+        )
 
 
 def _gate_of(file: Path, values: Any) -> Path | None:
@@ -202,11 +219,27 @@ def try_spec(
     if spec.transform_path is not None:
         views = {} if source is None else {SOURCE_VIEW: source}
         views |= {view: find_columns(table) for view, table in spec.reads.items()}
-        query = spec.transform_path.read_text(encoding="utf-8").strip().removesuffix(";")
-        given = compiling()(query, views, partition)
+        given = _compile(spec, partition, views, compiling)
     assert given is not None, "a spec has a source or a transform"
     _check_columns(spec, columns, given)
     return replace(seen, columns=_types(given))
+
+
+def _compile(
+    spec: TableSpec, partition: str, views: Mapping[str, pa.Schema], compiling: "Callable[[], Compile]"
+) -> pa.Schema:
+    """The columns that the transform gives, by Spark only where the spec's engine is Spark, or takes it."""
+    if spec.engine != "spark":
+        known = {
+            view: [(column.name, column.type) for column in uniform_columns(schema)] for view, schema in views.items()
+        }
+        try:
+            check_without_spark(spec)
+            made = translate_query(query_of(spec), known, partition)
+            return pa.schema([pa.field(name, arrow_type(kind)) for name, kind in made.columns])
+        except OnlySparkError as reason:
+            engine_instead(spec, reason)
+    return compiling()(query_of(spec), views, partition)
 
 
 def _look_into(

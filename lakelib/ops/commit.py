@@ -12,7 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.roles import require_right
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError, RejectedError
 from lakelib.model.commit import (
     Busy,

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, files, reclaiming, tables
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.compaction import CompactionResult

@@ -14,6 +14,7 @@ from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
+from lakelib.model.text import choose_from
 from lakelib.ops.gates import check_requirable, find_registered
 from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
@@ -90,7 +91,7 @@ def find_table(runtime: Runtime, full_name: str) -> TableInfo:
     namespace, name = split_name(full_name)
     found = tables.find_table(runtime.catalog, namespace, name)
     if found is None:
-        raise tables.table_missing(full_name)
+        raise tables.table_missing(full_name, _names_near(runtime, namespace, name))
     return found
 
 
@@ -98,7 +99,15 @@ def drop_table(runtime: Runtime, full_name: str) -> None:
     """The name is free afterwards; the files stay until they are reclaimed. Raises NotFoundError."""
     namespace, name = split_name(full_name)
     if not tables.drop_table(runtime.catalog, namespace, name):
-        raise tables.table_missing(full_name)
+        raise tables.table_missing(full_name, _names_near(runtime, namespace, name))
+
+
+def _names_near(runtime: Runtime, namespace: str, name: str) -> list[str]:
+    """Of tables one of which may be meant."""
+    namespaces = tables.list_namespaces(runtime.catalog)
+    if namespace not in namespaces:
+        return [f"{each}.{name}" for each in namespaces]
+    return [f"{namespace}.{each}" for each in tables.list_tables(runtime.catalog, namespace)]
 
 
 def split_name(full_name: str) -> tuple[str, str]:
@@ -202,7 +211,7 @@ def _named(schema: TableSchema, names: Sequence[str], argument: str) -> tuple[Co
             raise InvalidInputError(
                 f"{argument} names the column {name!r}, which the schema does not have.",
                 kind="unknown_column",
-                remedy=f"Its columns: {', '.join(schema.names)}.",
+                remedy=choose_from("Its columns", name, schema.names),
             )
         if column in columns:
             raise InvalidInputError(

@@ -19,11 +19,10 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, publish_work, stage_work
+from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
 from lakelib.ops.keyed_rows import find_rows, gather_keys
-from lakelib.ops.marks import mark_columns, mark_target, write_marks
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
-from lakelib.ops.rewrite import rewrite_without
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose

@@ -19,7 +19,7 @@ from lakelib.catalog import doctor as catalog_doctor
 from lakelib.catalog import tables
 from lakelib.catalog.doctor import ExaminedTable
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.doctor import REPAIRS, DoctorReport, Finding, Repair, Severity
+from lakelib.model.doctor import REPAIRS, DoctorReport, Finding, Harm, Repair
 from lakelib.ops.backup import bring_back
 from lakelib.ops.create import split_name
 from lakelib.ops.doctor_files import DANGEROUS_LAG, Account, Tell, examine_table, open_visit
@@ -106,7 +106,7 @@ def _choose(runtime: Runtime, names: Sequence[str]) -> list[ExaminedTable]:
     for name in names:
         split_name(name)
         if name not in known:
-            raise tables.table_missing(name)
+            raise tables.table_missing(name, known)
     return [table for name, table in known.items() if not names or name in set(names)]
 
 
@@ -120,7 +120,7 @@ def _check_identity(runtime: Runtime) -> Iterator[Finding]:
     difference = runtime.ownership.look().difference
     if difference is not None:
         yield Finding(
-            severity=Severity.AT_RISK,
+            severity=Harm.AT_RISK,
             kind=difference.kind,
             table=None,
             place=runtime.warehouse,
@@ -146,7 +146,7 @@ def _lag(one: str, other: str, ahead: timedelta, blur: timedelta) -> Iterator[Fi
         return
     seconds = f"{abs(ahead).total_seconds():,.0f} s"
     yield Finding(
-        severity=Severity.AT_RISK if lag > DANGEROUS_LAG else Severity.NOTABLE,
+        severity=Harm.AT_RISK if lag > DANGEROUS_LAG else Harm.NOTABLE,
         kind="clocks_differ",
         table=None,
         place=f"{one} and {other}",

@@ -16,7 +16,7 @@ from lakelib.catalog import doctor as catalog_doctor
 from lakelib.catalog import tables
 from lakelib.catalog.doctor import ExaminedFile, ExaminedTable, FileSpan
 from lakelib.errors import CorruptionError
-from lakelib.model.doctor import Finding, Severity
+from lakelib.model.doctor import Finding, Harm
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.ops.runtime import Runtime
@@ -76,7 +76,7 @@ class Visit:
     account: Account
     pool: ThreadPoolExecutor
 
-    def tell(self, severity: Severity, kind: str, path: str, detail: str, remedy: str) -> None:
+    def tell(self, severity: Harm, kind: str, path: str, detail: str, remedy: str) -> None:
         place = self.storage.uri_of(path)
         self.account.add(
             Finding(severity=severity, kind=kind, table=self.table.name, place=place, detail=detail, remedy=remedy)
@@ -161,7 +161,7 @@ def _tell_orphans(visit: Visit, entries: Sequence[FileEntry]) -> None:
         if entry.path not in known:
             hours = (visit.now - entry.modified_at) / timedelta(hours=1)
             visit.tell(
-                Severity.NOTABLE,
+                Harm.NOTABLE,
                 "orphaned_file",
                 entry.path,
                 f"no commit names it; it has {entry.size_bytes:,} bytes and is {hours:,.1f} hours old",
@@ -172,7 +172,7 @@ def _tell_orphans(visit: Visit, entries: Sequence[FileEntry]) -> None:
 def _tell_future(visit: Visit, entries: Sequence[FileEntry]) -> None:
     for entry in entries:
         visit.tell(
-            Severity.AT_RISK,
+            Harm.AT_RISK,
             "future_file",
             entry.path,
             f"the storage says that it was written at {entry.modified_at.isoformat(sep=' ', timespec='seconds')},"
@@ -221,7 +221,7 @@ def _still_named(visit: Visit, files: Sequence[ExaminedFile]) -> list[ExaminedFi
 def _tell_damage(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
     if breach.kind in _REMEDIES:
         visit.account.damaged.append((visit.table, one.file.path, one.file.size_bytes))
-    visit.tell(Severity.DAMAGED, breach.kind, one.file.path, breach.detail, _REMEDIES.get(breach.kind, _REWRITE))
+    visit.tell(Harm.DAMAGED, breach.kind, one.file.path, breach.detail, _REMEDIES.get(breach.kind, _REWRITE))
 
 
 def _whose(one: ExaminedFile) -> str:

@@ -1,20 +1,23 @@
-"""Use case: a table's schema evolves. Files stay as they are: readers map columns by id."""
+"""Use cases: a table's columns and its options change. Files stay as they are: readers map columns by id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lakelib.catalog import tables
-from lakelib.errors import InvalidInputError
-from lakelib.model.options import sensitive_names
+from lakelib.errors import InvalidInputError, RetryableError
+from lakelib.model.options import parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
 from lakelib.ops.commit import Work, publish_work, schema_again
+from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.evolve import evolve_schema
+
+_MOST_TRIES = 10
 
 
 def evolve(
@@ -84,3 +87,22 @@ def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:
                 kind="sensitive_column",
                 remedy="Add its new name to the option sensitive_columns first, and take the old one out afterwards.",
             )
+
+
+def set_options(runtime: Runtime, handle: TableInfo, given: Mapping[str, Any]) -> TableInfo:
+    """The table with these options, for whoever opens it from then on; those that are not named stay. To name a gate
+    is to require it. Raises InvalidInputError for an unknown name or a bad value, and for what would take away the gate
+    that is required."""
+    for _ in range(_MOST_TRIES):
+        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        wanted = parse_options({**table.options.as_mapping(), **given})
+        if wanted.required_gate != table.options.required_gate:
+            require_by_option(runtime, table, wanted.required_gate)
+            continue
+        if wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):
+            return replace(table, options=wanted)
+    raise RetryableError(
+        f"The options of {handle.full_name} are being changed by others all the time.",
+        kind="options_changed",
+        remedy="Try again.",
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 
 from lakelib.catalog import retention
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
 from lakelib.model.maintenance import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
 from lakelib.model.roles import Right

@@ -15,7 +15,7 @@ from uuid import uuid4
 from lakelib.catalog import identity as catalog_identity
 from lakelib.catalog.connect import Catalog
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
-from lakelib.model.identity import Difference, Identity, Marker, Standing, Warehouse
+from lakelib.model.identity import Difference, Identity, Marker, Warehouse, WarehouseStanding
 from lakelib.model.text import is_storable
 from lakelib.plan.identity import (
     DIFFERS,
@@ -72,7 +72,7 @@ class Ownership:
         self._seen = None
         return self._settle(*self._look())
 
-    def _settle(self, note: bytes | None, standing: Standing) -> int:
+    def _settle(self, note: bytes | None, standing: WarehouseStanding) -> int:
         """Binds what is unbound."""
         _check(standing)
         if _is_unbound(standing, self.storage.uri):
@@ -90,7 +90,7 @@ class Ownership:
                 raise
             return work(epoch=self.confirm_now())
 
-    def look(self) -> Standing:
+    def look(self) -> WarehouseStanding:
         """How things stand. Changes nothing."""
         return self._look()[1]
 
@@ -145,14 +145,14 @@ class Ownership:
         except LakeError:
             return None
 
-    def _look(self, identity: Identity | None = None) -> tuple[bytes | None, Standing]:
+    def _look(self, identity: Identity | None = None) -> tuple[bytes | None, WarehouseStanding]:
         note = read_note(self.storage)
         marker = parse_note(self.storage, note)
         identity = identity or catalog_identity.load_identity(self.catalog)
         difference = find_difference(identity, marker, self.storage.uri, folder_number(self.storage))
-        return note, Standing(identity=identity, marker=marker, difference=difference)
+        return note, WarehouseStanding(identity=identity, marker=marker, difference=difference)
 
-    def _bind(self, standing: Standing) -> tuple[bytes | None, Standing]:
+    def _bind(self, standing: WarehouseStanding) -> tuple[bytes | None, WarehouseStanding]:
         """Warehouse and catalog belong together from now on. Whoever is first has it; processes with one catalog may do
         it at once, for all of them write the same."""
         if standing.marker is None:
@@ -186,11 +186,11 @@ class Ownership:
         )
 
 
-def _is_unbound(standing: Standing, uri: str) -> bool:
+def _is_unbound(standing: WarehouseStanding, uri: str) -> bool:
     return standing.marker is None or find_warehouse(standing.identity, standing.marker, uri) is None
 
 
-def _check(standing: Standing) -> None:
+def _check(standing: WarehouseStanding) -> None:
     if standing.difference is not None:
         raise _refused(standing.difference)
 

@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
-from lakelib.catalog.rights import require_right
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
+from lakelib.catalog.roles import require_right
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite
@@ -75,7 +75,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
     table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
-    columns = schema_of_staged(runtime, table, commit).columns
+    columns = schema_of_staged(runtime, table, commit, beneath).columns
     check_suite(judging.suite, columns)
     checks = _run_checks(runtime, table, commit, columns, judging, tuple(beneath))
     verdict = Verdict(
@@ -152,8 +152,7 @@ def _scope_request(runtime: Runtime, commit: Row, scope: Scope, beneath: tuple[U
     if scope is Scope.STAGED:
         return ScanRequest(staged=staged_view(commit["id"], "staged"))
     touched = files.find_touched_partitions(runtime.catalog, commit["id"]) if scope is Scope.MERGED else None
-    view = replace(staged_view(commit["id"], "merged"), beneath=beneath)
-    return ScanRequest(staged=view, partition_ids=touched)
+    return ScanRequest(staged=staged_view(commit["id"], "merged", beneath), partition_ids=touched)
 
 
 def _run_scope(

@@ -14,10 +14,9 @@ from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
-from lakelib.ops.alter import set_options
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
 from lakelib.ops.engine import check_engine
-from lakelib.ops.evolve import evolve
+from lakelib.ops.evolve import evolve, set_options
 from lakelib.ops.gates import changed_all_the_time, check_requirable, register
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime

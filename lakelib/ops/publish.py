@@ -6,13 +6,15 @@ never deleted here: while a commit's outcome is unknown they may be live. This i
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
-from lakelib.catalog.connect import CatalogBusyError
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.failures import CatalogBusyError
+from lakelib.catalog.roles import require_right
 from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
 from lakelib.model.commit import (
+    About,
     Busy,
     CommitMissing,
     Conflict,
@@ -61,9 +63,19 @@ def try_publish(
     """What comes of it, once the tables are not busy."""
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
-    return turn.attempt(
+    outcome = turn.attempt(
         lambda epoch: commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id)
     )
+    if isinstance(outcome, Conflict | Stale) and len(commit_ids) > 1:
+        return replace(outcome, about=_as_all_see_it(runtime, outcome.about))
+    return outcome
+
+
+def _as_all_see_it(runtime: Runtime, about: About) -> About:
+    """The heads that a transaction gives its tables are gone with it."""
+    commit = commits.load_commit(runtime.catalog, about.commit_id)
+    head_id = tables.load_table(runtime.catalog, commit["table_id"], about.table_name).head_id
+    return replace(about, head_id=min(head_id, about.head_id), follows_others=about.head_id > head_id)
 
 
 def patience_to_publish(commit_ids: Sequence[UUID]) -> Patience:
@@ -167,6 +179,13 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
     match outcome:
         case Conflict():
             return _conflict_error(outcome)
+        case Stale(about=about, gate=gate, judged_at=judged_at) if about.follows_others and about.head_id <= judged_at:
+            return ConflictError(
+                f"Commit {about.commit_id} of {about.table_name} cannot be published: commits before it in the same"
+                f" transaction change rows that gate {gate!r} has judged with it, not on top of them.",
+                kind="verdict_stale",
+                remedy="Judge the commit on top of them: judge(on_top_of=…), jobs/publish.py with its --spec.",
+            )
         case Stale(about=about, gate=gate, judged_at=judged_at):
             return ConflictError(
                 f"Commit {about.commit_id} of {about.table_name} cannot be published: rows that gate {gate!r} has"
@@ -226,6 +245,13 @@ _WHY = {
 
 def _conflict_error(conflict: Conflict) -> ConflictError:
     about = conflict.about
+    if about.follows_others and about.head_id <= about.base_id:
+        return ConflictError(
+            f"Commit {about.commit_id} of {about.table_name} cannot be published: commits that come before it in the"
+            " same transaction change what it was made from, or replaces.",
+            kind=conflict.reasons[0].value,
+            remedy="Publish those before it, and stage it again; or have one commit do the work of both.",
+        )
     why = "; ".join(_WHY[reason].format(**conflict.facts) for reason in conflict.reasons)
     return ConflictError(
         f"Commit {about.commit_id} of {about.table_name} cannot be published: {why}.",

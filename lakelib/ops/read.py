@@ -15,13 +15,13 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
-from lakelib.model.text import is_storable
+from lakelib.model.text import choose_from, is_storable
 from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
@@ -256,11 +256,22 @@ def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | N
             return _numbered(runtime, table, other)
 
 
-def staged_view(commit_id: UUID, scope: str) -> StagedView:
-    """Raises InvalidInputError for an unknown scope."""
+def staged_view(commit_id: UUID, scope: str, beneath: Sequence[UUID] = ()) -> StagedView:
+    """Raises InvalidInputError for an unknown scope, and for commits beneath rows that are looked at alone."""
     if scope not in ("merged", "staged"):
         raise InvalidInputError(f"scope is {scope!r}.", kind="invalid_scope", remedy='Give "merged" or "staged".')
-    return StagedView(commit_id=commit_id, scope=scope)
+    if beneath and scope == "staged":
+        raise InvalidInputError(
+            "on_top_of names commits, and scope is 'staged': the commit's own rows.",
+            kind="invalid_scope",
+            remedy='Give scope "merged", or no on_top_of.',
+        )
+    return StagedView(commit_id=commit_id, scope=scope, beneath=tuple(beneath))
+
+
+def view_after(commit_ids: Sequence[UUID]) -> StagedView | None:
+    """The table as publishing these commits of it in one transaction would leave it; None for no commits."""
+    return staged_view(commit_ids[-1], "merged", commit_ids[:-1]) if commit_ids else None
 
 
 def _numbered(runtime: Runtime, table: TableInfo, at: object) -> Snapshot:
@@ -298,7 +309,7 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
     if request.staged is not None:
         commit = commits.load_commit(runtime.catalog, request.staged.commit_id)
         _check_readable(runtime, table, commit, request.staged.scope)
-        return table.head_id, schema_of_staged(runtime, table, commit)
+        return table.head_id, schema_of_staged(runtime, table, commit, request.staged.beneath)
     if request.at is None:
         return table.head_id, table.schema
     snapshot = resolve_snapshot(runtime, table, request.at)
@@ -306,10 +317,10 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
     return snapshot.id, _schema(runtime, table, snapshot.schema_id)
 
 
-def schema_of_staged(runtime: Runtime, table: TableInfo, commit: Row) -> TableSchema:
-    """That of the table as publishing a staged commit would leave it."""
-    changes_schema = commit["schema_id"] != commit["base_schema_id"]
-    return _schema(runtime, table, commit["schema_id"] if changes_schema else table.schema.id)
+def schema_of_staged(runtime: Runtime, table: TableInfo, commit: Row, beneath: Sequence[UUID] = ()) -> TableSchema:
+    """That of the table as publishing a staged commit, on top of those beneath, would leave it."""
+    changed = commits.find_schema_changed(runtime.catalog, [*beneath, commit["id"]])
+    return _schema(runtime, table, table.schema.id if changed is None else changed)
 
 
 def _check_readable(runtime: Runtime, table: TableInfo, commit: Row, scope: str) -> None:
@@ -352,7 +363,7 @@ def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[C
             raise InvalidInputError(
                 f"There is no column {name!r}.",
                 kind="unknown_column",
-                remedy=f"Columns: {', '.join((*schema.names, COMMIT_COLUMN))}.",
+                remedy=choose_from("Columns", name, (*schema.names, COMMIT_COLUMN)),
             )
         if column in chosen:
             raise InvalidInputError(f"Column {name!r} is named twice.", kind="invalid_columns", remedy="Name it once.")

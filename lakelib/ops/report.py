@@ -16,13 +16,13 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, tables, verdicts
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import LakeError, NotFoundError
 from lakelib.gates.evidence import as_json
 from lakelib.gates.failing import failing_columns, failing_where
 from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
-from lakelib.model.finding import Before, FailingRows, Finding
+from lakelib.model.background import Background, Before, FailingRows
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
 from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
@@ -41,7 +41,9 @@ _MOST_SECONDS = 20.0
 """So long the rows of all checks are looked for. People wait for the page."""
 
 
-def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str], finding: Finding | None = None) -> Path:
+def write_report(
+    runtime: Runtime, commit_id: UUID, path: str | PathLike[str], background: Background | None = None
+) -> Path:
     """The newest verdict on a commit as one file of HTML; its absolute path. Raises NotFoundError if there is none."""
     commit = commits.load_commit(runtime.catalog, commit_id)
     verdict = verdicts.find_verdict(runtime.catalog, commit_id)
@@ -51,17 +53,17 @@ def write_report(runtime: Runtime, commit_id: UUID, path: str | PathLike[str], f
             kind="verdict_not_found",
             remedy="Judge it with staged.judge(gate).",
         )
-    found = find_out(runtime, verdict) if finding is None else finding
-    page = report_html(verdict, table=commit["table_name"], state=commit["state"], finding=found)
+    found = find_out(runtime, verdict) if background is None else background
+    page = report_html(verdict, table=commit["table_name"], state=commit["state"], background=found)
     return write_local_file(path, page)
 
 
-def find_out(runtime: Runtime, verdict: Verdict) -> Finding:
+def find_out(runtime: Runtime, verdict: Verdict) -> Background:
     """What people ask of a judged commit. Rows that cannot be read any more are left out."""
     commit = commits.load_commit(runtime.catalog, verdict.commit_id)
     table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
     told: Mapping[str, str] = commit["properties"]
-    return Finding(
+    return Background(
         partition=told.get("partition"),
         source=told.get("source"),
         source_files=told.get("source_files"),

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey
-from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.specs.suite import Suite
 
@@ -83,10 +82,8 @@ def parse_request(
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:
-    near = get_close_matches(name, known)
-    meant = f"Do you mean {' or '.join(near)}? " if near else ""
     return InvalidInputError(
-        f"Unknown option {name!r}.", kind="unknown_option", remedy=f"{meant}Known: {', '.join(known)}."
+        f"Unknown option {name!r}.", kind="unknown_option", remedy=choose_from("Known", name, known)
     )
 
 

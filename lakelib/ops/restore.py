@@ -19,7 +19,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.dump import RestoredTable
 from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.backup import BackedTable, BackupNote
-from lakelib.model.doctor import DoctorReport, Finding, Severity
+from lakelib.model.doctor import DoctorReport, Finding, Harm
 from lakelib.ops import doctor
 from lakelib.ops.backup import DUMP_FILE, data_path, listed_files, load_note
 from lakelib.ops.runtime import Runtime
@@ -80,7 +80,7 @@ def _difference(table: BackedTable, found: tuple[int, int, int] | None) -> Findi
     if found == expected:
         return None
     return Finding(
-        severity=Severity.DAMAGED,
+        severity=Harm.DAMAGED,
         kind="not_restored",
         table=table.name,
         place=f"snapshot {table.head_id}",

@@ -1,7 +1,7 @@
 """Use cases: a user of the database gets a role of the catalog, and loses it."""
 
 from lakelib.catalog import roles
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
 from lakelib.model.roles import Grant, Right, Role
 from lakelib.model.text import is_said

@@ -1,7 +1,7 @@
 """Use case: how the tables of a lake are doing.
 
-A look (ops.look) is a few statements, whatever the number of tables. From it and from the specs follows how partitions
-stand (ops.standing): nothing of it is kept, so it is as true as the catalog.
+A look (status_look) is a few statements, whatever the number of tables. From it and from the specs follows how
+partitions stand (status_partitions): nothing of it is kept, so it is as true as the catalog.
 """
 
 from collections import Counter
@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
-from lakelib.catalog import status
+from lakelib.catalog import status, tables
 from lakelib.catalog.status import PublishedPartition
-from lakelib.errors import NotFoundError
 from lakelib.model.status import (
     TROUBLES,
     CommitAbout,
@@ -26,10 +25,10 @@ from lakelib.model.status import (
 )
 from lakelib.model.table import TableInfo
 from lakelib.ops.expire import DEFAULT_KEEP_LAST, DEFAULT_OLDER_THAN
-from lakelib.ops.look import Look, Memory, look_around
 from lakelib.ops.publish import find_staged
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.standing import Stand, stands_of, waits
+from lakelib.ops.status_look import Look, Memory, look_around
+from lakelib.ops.status_partitions import Stand, stands_of, waits
 from lakelib.plan import due
 from lakelib.specs.table_spec import TableSpec
 
@@ -49,9 +48,7 @@ def look_at_table(
     """A table, partition by partition. Raises NotFoundError for one that neither the lake nor a spec has."""
     seen = look_around(runtime, specs, memory or Memory())
     if name not in seen.names:
-        raise NotFoundError(
-            f"There is no table {name}.", kind="table_not_found", remedy="`lake tables` lists those that are there."
-        )
+        raise tables.table_missing(name, seen.names)
     head, keying = seen.heads.get(name), seen.keyings.get(name)
     held = status.load_held_back(runtime.catalog, _rules(seen, name))
     published = {} if head is None else status.load_published(runtime.catalog, head.info.id)

@@ -6,9 +6,10 @@ that were there: of such a partition both sides are read and compared, unless th
 
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from lakelib.catalog import files
-from lakelib.catalog.rows import Row
+from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops.inspect import partition_values
@@ -73,3 +74,9 @@ def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_i
     except NotFoundError:
         return False
     return holds_same_rows(old, new, [column.name for column in table.primary_key])
+
+
+def list_touched_by(runtime: Runtime, table: TableInfo, commit_id: UUID) -> list[dict[str, Any]]:
+    """The values of the partitions that publishing a commit changes, or has changed."""
+    found = files.load_partitions(runtime.catalog, files.find_touched_partitions(runtime.catalog, commit_id))
+    return [partition_values(table, partition.key) for partition in found.values()]

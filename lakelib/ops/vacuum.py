@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
 from lakelib.catalog import reclaiming
-from lakelib.catalog.connect import CatalogBusyError
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
-from lakelib.catalog.rights import require_right
+from lakelib.catalog.roles import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
 from lakelib.model.maintenance import FailedFile, VacuumResult

@@ -17,6 +17,7 @@ from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, publish_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -237,7 +238,7 @@ def _auxiliary_columns(
             raise InvalidInputError(
                 f"aux_order names the column {name!r}, which the data does not have.",
                 kind="unknown_column",
-                remedy=f"Its columns: {', '.join(source.names)}.",
+                remedy=choose_from("Its columns", name, source.names),
             )
         if schema.find(name) is None:
             text = type_text(source.field(place).type)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
+from lakelib.model.text import choose_from
 from lakelib.plan.declare import Declared, check_names, declare_columns, declare_field, declare_type
 from lakelib.rows.convert import RefusedError
 from lakelib.rows.types import arrow_type
@@ -66,7 +67,7 @@ def _existing(schema: TableSchema, name: str, change: str) -> Column:
         raise InvalidInputError(
             f"Column {name!r}, to {change}, does not exist.",
             kind="unknown_column",
-            remedy=f"The columns are {', '.join(schema.names)}.",
+            remedy=choose_from("The columns", name, schema.names),
         )
     return column
 

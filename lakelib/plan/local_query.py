@@ -4,7 +4,6 @@ The text is parsed as Spark's; every name is looked up and every expression gets
 DuckDB is given has no name, literal or function that it could understand in its own way.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,23 +14,20 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakelib.errors import OnlySparkError
-from lakelib.plan.local_functions import ordered
-from lakelib.plan.local_scalars import COMPARISONS
-from lakelib.plan.local_translator import Translator, check_arguments, check_comparable
-from lakelib.plan.local_types import INTEGERS, VOID, Value, all_typed, common_type, duck_type, literal
-from lakelib.plan.local_values import TRANSLATED
+from lakelib.plan.local_functions import FUNCTIONS
+from lakelib.plan.local_scalars import SCALARS
+from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type
+from lakelib.plan.local_translator import Known, Translator, check_arguments, check_comparable
+from lakelib.plan.local_types import VOID, Value, all_typed, common_type
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
 Columns = Sequence[tuple[str, str]]
 """Names and types."""
+TRANSLATED: Known = {**SCALARS, **FUNCTIONS}
+"""All that is translated of Spark SQL's expressions. Each of it was tried against Spark, value by value; all else takes
+Spark."""
 
 _LONGEST = 1 << 22
-_PLACE = "rowid"
-"""What DuckDB calls the place of a row in its table."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_INNER = ("", "INNER", "CROSS")
-_OUTER = ("LEFT", "RIGHT", "FULL")
-_FILTERING = ("SEMI", "ANTI")
 _STRUCTURE = (
     exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Distinct, exp.With,
     exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Star, exp.Identifier, exp.Union, exp.Except, exp.Intersect,
@@ -61,9 +57,10 @@ def check_query(text: str) -> None:
 def translate_query(text: str, views: Mapping[str, Columns], partition: str) -> LocalQuery:
     """The query over views of these columns. Raises OnlySparkError, which says for what it takes Spark."""
     known = {
-        name.casefold(): _Known(sql=_name(name), columns=tuple(columns), view=name) for name, columns in views.items()
+        name.casefold(): _Known(sql=in_quotes(name), columns=tuple(columns), view=name)
+        for name, columns in views.items()
     }
-    query = _Query(known, partition)
+    query = Query(known, partition)
     try:
         made = query.made(_parsed(text), is_outermost=True)
     except RecursionError:
@@ -100,10 +97,6 @@ def _check_texts(tokens: Sequence[Token]) -> None:
             raise OnlySparkError("texts beside each other")
 
 
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     """A view, or a query of the WITH clause."""
@@ -113,47 +106,7 @@ class _Known:
     view: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Relation:
-    """What a FROM clause or a join brings."""
-
-    alias: str
-    """DuckDB's."""
-    name: str | None
-    """The query's, casefolded."""
-    columns: tuple[tuple[str, str], ...]
-    hidden: frozenset[str] = frozenset()
-    """Columns, casefolded, that the other side of a join by USING has, too."""
-    view: str | None = None
-    """The view that it is."""
-
-    def find(self, name: str) -> list[tuple[str, Value]]:
-        """The columns that the name means, by their own names."""
-        folded = name.casefold()
-        return [
-            (each, Value(sql=f"{self.alias}.{_name(each)}", type=kind))
-            for each, kind in self.columns
-            if each.casefold() == folded
-        ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
-    sql: str
-    columns: tuple[tuple[str | None, str], ...]
-    """Without a name where only Spark knows which it would be."""
-
-    def named(self) -> tuple[tuple[str, str], ...]:
-        names = [name for name, _ in self.columns]
-        if None in names:
-            raise OnlySparkError("a column without AS")
-        folded = {str(name).casefold() for name in names}
-        if len(folded) < len(names):
-            raise OnlySparkError("two columns of one name")
-        return tuple((str(name), kind) for name, kind in self.columns)
-
-
-class _Query:
+class Query:
     """A query and those within it. Aliases are its own: none of the query's names can be mistaken for another."""
 
     def __init__(self, known: Mapping[str, _Known], partition: str) -> None:
@@ -171,27 +124,27 @@ class _Query:
         """Of views that the query names once: what else it does with one may need the other rows."""
         return {view: " AND ".join(found) for view, found in self._where.items() if self._views.count(view) == 1}
 
-    def note_use(self, relation: "_Relation", name: str) -> None:
+    def note_use(self, relation: Relation, name: str) -> None:
         if relation.view is not None:
             self._uses.setdefault(relation.view, {})[name] = None
 
-    def note_condition(self, relation: "_Relation", condition: str) -> None:
+    def note_condition(self, relation: Relation, condition: str) -> None:
         if relation.view is not None:
             self._where.setdefault(relation.view, []).append(condition)
 
-    def made(self, node: exp.Expr, *, is_outermost: bool = False) -> _Made:
+    def made(self, node: exp.Expr, *, is_outermost: bool = False) -> Made:
         match node:
             case exp.Subquery():
                 check_arguments(node, "this")
                 return self.made(node.this, is_outermost=is_outermost)
             case exp.Select():
-                return self._with_before(node, lambda: _Select(self, node).made(is_outermost=is_outermost))
+                return self._with_before(node, lambda: Select(self, node).made(is_outermost=is_outermost))
             case exp.Union() | exp.Except() | exp.Intersect():
                 return self._with_before(node, lambda: self._combined(node))
             case _:
                 raise OnlySparkError(quoted(node))
 
-    def _with_before(self, node: exp.Expr, make: Callable[[], _Made]) -> _Made:
+    def _with_before(self, node: exp.Expr, make: Callable[[], Made]) -> Made:
         clause = node.args.get("with_")
         if clause is None:
             return make()
@@ -206,7 +159,7 @@ class _Query:
         self._known = before
         return made
 
-    def _combined(self, node: exp.Expr) -> _Made:
+    def _combined(self, node: exp.Expr) -> Made:
         check_arguments(node, "this", "expression", "distinct", "with_")
         one, other = self.made(node.this), self.made(node.expression)
         if len(one.columns) != len(other.columns):
@@ -215,7 +168,7 @@ class _Query:
         if not is_distinct and not isinstance(node, exp.Union):
             raise OnlySparkError(f"{node.key.upper()} ALL")
         kinds = [
-            _kept(common_type((Value(sql="", type=first), Value(sql="", type=second)), node.key.upper()))
+            kept_type(common_type((Value(sql="", type=first), Value(sql="", type=second)), node.key.upper()))
             for (_, first), (_, second) in zip(one.columns, other.columns, strict=True)
         ]
         if is_distinct:
@@ -224,16 +177,16 @@ class _Query:
         columns = tuple((name, kind) for (name, _), kind in zip(one.named(), kinds, strict=True))
         word = node.key.upper() if is_distinct else "UNION ALL"
         sql = f"{self._retyped(one, columns)} {word} {self._retyped(other, columns)}"
-        return _Made(sql=f"SELECT * FROM ({sql})", columns=columns)
+        return Made(sql=f"SELECT * FROM ({sql})", columns=columns)
 
-    def _retyped(self, made: _Made, columns: Columns) -> str:
+    def _retyped(self, made: Made, columns: Columns) -> str:
         alias = self.alias()
         places = [f"c{place}" for place in range(len(columns))]
         values = [
             Value(sql=f"{alias}.{place}", type=kind) for place, (_, kind) in zip(places, made.columns, strict=True)
         ]
         chosen = (
-            f"{all_typed([value], kind)[0]} AS {_name(name)}"
+            f"{all_typed([value], kind)[0]} AS {in_quotes(name)}"
             for value, (name, kind) in zip(values, columns, strict=True)
         )
         return f"(SELECT {', '.join(chosen)} FROM ({made.sql}) AS {alias}({', '.join(places)}))"
@@ -242,7 +195,7 @@ class _Query:
         self._count += 1
         return f"r{self._count}"
 
-    def relation(self, node: exp.Expr) -> tuple[str, _Relation]:
+    def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """The text of a FROM clause, and what it brings."""
         alias = self.alias()
         named = node.args.get("alias")
@@ -255,7 +208,7 @@ class _Query:
                 found = self._known.get(node.name.casefold())
                 if found is None:
                     raise OnlySparkError(f"the table {quoted(node)}")
-                relation = _Relation(
+                relation = Relation(
                     alias=alias, name=(name or node.name).casefold(), columns=found.columns, view=found.view
                 )
                 self._views += [] if found.view is None else [found.view]
@@ -263,263 +216,10 @@ class _Query:
             case exp.Subquery():
                 check_arguments(node, "this", "alias")
                 made = self.made(node.this)
-                relation = _Relation(alias=alias, name=name.casefold() if name else None, columns=made.named())
+                relation = Relation(alias=alias, name=name.casefold() if name else None, columns=made.named())
                 return f"({made.sql}) AS {alias}", relation
             case _:
                 raise OnlySparkError(quoted(node))
 
-    def translator(self, scope: "_Select") -> Translator:
+    def translator(self, scope: Select) -> Translator:
         return Translator(scope=scope, partition=self.partition, known=TRANSLATED)
-
-
-class _Select:
-    """One SELECT: the scope of its expressions."""
-
-    def __init__(self, query: _Query, node: exp.Select) -> None:
-        self._query = query
-        self._node = node
-        self._relations: list[_Relation] = []
-        self._conjuncts: list[exp.Expr] = []
-        self._translate = query.translator(self)
-
-    def column(self, node: exp.Column) -> Value:
-        check_arguments(node, "this", "table")
-        if isinstance(node.this, exp.Star):
-            raise OnlySparkError(quoted(node))
-        relation, name, value = self._found(node)
-        self._query.note_use(relation, name)
-        return value
-
-    def _found(self, node: exp.Column) -> tuple[_Relation, str, Value]:
-        table = node.table.casefold()
-        found = [
-            (relation, name, value)
-            for relation in self._relations
-            if (relation.name == table if table else node.name.casefold() not in relation.hidden)
-            for name, value in relation.find(node.name)
-        ]
-        if len(found) == 1:
-            return found[0]
-        raise OnlySparkError(f"the column {quoted(node)}, of which there is {'more than one' if found else 'none'}")
-
-    def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
-        made = self._query.made(node)
-        return made.sql, tuple(kind for _, kind in made.columns)
-
-    def is_conjunct(self, node: exp.Expr) -> bool:
-        return any(node is each for each in self._conjuncts)
-
-    def made(self, *, is_outermost: bool) -> _Made:
-        node = self._node
-        check_arguments(
-            node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "with_", "hint"
-        )
-        source = self._source()
-        where = self._filtered()
-        chosen = self._chosen()
-        group = self._grouped(chosen)
-        having = f" HAVING {self._translate.condition(node.args['having'].this)}" if node.args.get("having") else ""
-        distinct = self._distinct(chosen)
-        order = self._ordered(chosen, is_outermost=is_outermost)
-        made = _Made(sql="", columns=tuple((name, value.type) for name, value in chosen))
-        names = [name for name, _ in made.named()] if is_outermost else [name for name, _ in made.columns]
-        listed = ", ".join(
-            value.sql if name is None else f"{value.sql} AS {_name(name)}"
-            for name, (_, value) in zip(names, chosen, strict=True)
-        )
-        return _Made(sql=f"SELECT {distinct}{listed}{source}{where}{group}{having}{order}", columns=made.columns)
-
-    def _source(self) -> str:
-        clause = self._node.args.get("from_")
-        if clause is None:
-            return ""
-        sql, relation = self._query.relation(clause.this)
-        self._relations.append(relation)
-        return f" FROM {sql}" + "".join(self._joined(each) for each in self._node.args.get("joins") or ())
-
-    def _joined(self, node: exp.Expr) -> str:
-        check_arguments(node, "this", "side", "kind", "on", "using")
-        side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-        sql, relation = self._query.relation(node.this)
-        left = tuple(self._relations)
-        if node.args.get("using"):
-            relation, condition = self._using(node, left, relation)
-        else:
-            self._relations.append(relation)
-            condition = self._translate.condition(node.args["on"]) if node.args.get("on") is not None else ""
-        self._relations = [*left, relation]
-        if kind in _FILTERING and side in ("", "LEFT") and condition:
-            self._relations = [*left]
-            return f" {kind} JOIN {sql} ON {condition}"
-        if side in _OUTER and kind in ("", "OUTER") and condition and not (side != "LEFT" and node.args.get("using")):
-            return f" {side} JOIN {sql} ON {condition}"
-        if not side and kind in _INNER:
-            return f" JOIN {sql} ON {condition}" if condition else f" CROSS JOIN {sql}"
-        raise OnlySparkError(quoted(node))
-
-    def _using(self, node: exp.Expr, left: Sequence[_Relation], right: _Relation) -> tuple[_Relation, str]:
-        conditions = []
-        for each in node.args["using"]:
-            column = exp.column(each.name)
-            one = self.column(column)
-            others = right.find(each.name)
-            if [other.type for _, other in others] != [one.type]:
-                raise OnlySparkError(f"USING of {each.name} in unlike types")
-            check_comparable(one, "USING")
-            self._query.note_use(right, others[0][0])
-            conditions.append(f"({one.sql} = {others[0][1].sql})")
-        hidden = frozenset(each.name.casefold() for each in node.args["using"])
-        relation = _Relation(alias=right.alias, name=right.name, columns=right.columns, hidden=hidden, view=right.view)
-        return relation, " AND ".join(conditions)
-
-    def _filtered(self) -> str:
-        where = self._node.args.get("where")
-        if where is None:
-            return ""
-        for each in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            self._note_condition(each)
-            self._conjuncts.append(each.this if isinstance(each, exp.Not) else each)
-        return f" WHERE {self._translate.condition(where.this)}"
-
-    def _note_condition(self, node: exp.Expr) -> None:
-        """A column that is compared with a constant need not be read where that is false: a row for which it is NULL,
-        as the other side of a join may make it, is left out as well."""
-        if type(node) not in COMPARISONS or not isinstance(node.this, exp.Column):
-            return
-        relation, name, value = self._found(node.this)
-        constant = self._constant(node.expression, value.type)
-        if constant is not None:
-            quoted_name = name.replace("`", "``")
-            self._query.note_condition(relation, f"`{quoted_name}` {COMPARISONS[type(node)]} {constant}")
-
-    def _constant(self, node: exp.Expr, kind: str) -> str | None:
-        """A day, a text or a whole number as SQL, where a column of that type is compared with it; else None."""
-        match node:
-            case exp.Cast(this=inner) | exp.TryCast(this=inner) if kind == node.args["to"].sql().lower() == "date":
-                return self._constant(inner, kind)
-            case exp.Literal(is_string=False) if kind in INTEGERS and str(node.this).isdecimal():
-                return str(node.this)
-        text = self._query.partition if isinstance(node, exp.Placeholder) else node.name
-        if kind not in ("string", "date") or not isinstance(node, exp.Placeholder | exp.Literal) or node.is_number:
-            return None
-        if kind == "date" and not _DAY.fullmatch(text):
-            return None
-        return ("DATE " if kind == "date" else "") + literal(text)
-
-    def _chosen(self) -> list[tuple[str | None, Value]]:
-        chosen: list[tuple[str | None, Value]] = []
-        for node in self._node.expressions:
-            match node:
-                case exp.Star():
-                    check_arguments(node)
-                    chosen += self._all(self._relations, with_hidden=False)
-                case exp.Column(this=exp.Star()):
-                    check_arguments(node, "this", "table")
-                    check_arguments(node.this)
-                    named = [each for each in self._relations if each.name == node.table.casefold()]
-                    if len(named) != 1:
-                        raise OnlySparkError(quoted(node))
-                    chosen += self._all(named, with_hidden=True)
-                case exp.Alias():
-                    check_arguments(node, "this", "alias")
-                    chosen.append((node.alias, self._translate.value(node.this)))
-                case exp.Column():
-                    chosen.append((node.name, self._translate.value(node)))
-                case _:
-                    chosen.append((None, self._translate.value(node)))
-        if not chosen:
-            raise OnlySparkError("a query of no columns")
-        return chosen
-
-    def _all(self, relations: Sequence[_Relation], *, with_hidden: bool) -> list[tuple[str | None, Value]]:
-        if not relations:
-            raise OnlySparkError(quoted(self._node))
-        chosen: list[tuple[str | None, Value]] = []
-        for relation in relations:
-            for name, kind in relation.columns:
-                if with_hidden or name.casefold() not in relation.hidden:
-                    self._query.note_use(relation, name)
-                    chosen.append((name, Value(sql=f"{relation.alias}.{_name(name)}", type=kind)))
-        return chosen
-
-    def _grouped(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
-        group = self._node.args.get("group")
-        if group is None:
-            return ""
-        check_arguments(group, "expressions")
-        terms = [check_comparable(self._group_term(each, chosen), "GROUP BY").sql for each in group.expressions]
-        return f" GROUP BY {', '.join(terms)}"
-
-    def _group_term(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> Value:
-        """A number is a place among what is chosen; a name is a column, else what is chosen under it."""
-        if isinstance(node, exp.Literal):
-            return _at_place(node, chosen)
-        is_known = any(relation.find(node.name) for relation in self._relations)
-        if isinstance(node, exp.Column) and not node.table and not is_known:
-            return _of_name(node, chosen)
-        return self._translate.value(node)
-
-    def _distinct(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
-        distinct = self._node.args.get("distinct")
-        if distinct is None:
-            return ""
-        check_arguments(distinct)
-        for _, value in chosen:
-            check_comparable(value, "DISTINCT")
-        return "DISTINCT "
-
-    def _ordered(self, chosen: Sequence[tuple[str | None, Value]], *, is_outermost: bool) -> str:
-        order = self._node.args.get("order")
-        if order is None:
-            return self._source_order() if is_outermost else ""
-        if not is_outermost:
-            raise OnlySparkError("ORDER BY in an inner query")
-        check_arguments(order, "expressions")
-        terms = [ordered(self._translate, each, self._order_term(each.this, chosen)) for each in order.expressions]
-        return f" ORDER BY {', '.join(terms)}"
-
-    def _source_order(self) -> str:
-        """DuckDB keeps the order of rows where it filters and computes. Joins, inner queries and windows lose it: there
-        it is said to be that of the first view."""
-        first = self._relations[0] if self._relations else None
-        if first is None or first.view is None or any(name.casefold() == _PLACE for name, _ in first.columns):
-            return ""
-        node = self._node
-        is_lost = node.args.get("joins") or node.find(exp.Window, exp.Subquery, exp.Exists)
-        is_gathered = node.args.get("group") or node.args.get("distinct") or _aggregates(node)
-        return f" ORDER BY {first.alias}.{_PLACE}" if is_lost and not is_gathered else ""
-
-    def _order_term(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> Value:
-        """A name is what is chosen under it, else a column."""
-        if isinstance(node, exp.Literal):
-            return _at_place(node, chosen)
-        is_chosen = any(name is not None and name.casefold() == node.name.casefold() for name, _ in chosen)
-        if isinstance(node, exp.Column) and not node.table and is_chosen:
-            return _of_name(node, chosen)
-        return self._translate.value(node)
-
-
-def _aggregates(node: exp.Select) -> bool:
-    """Whether all rows become one."""
-    found = (each for chosen in node.expressions for each in chosen.find_all(exp.AggFunc))
-    return any(each.find_ancestor(exp.Window, exp.Subquery, exp.Exists) is None for each in found)
-
-
-def _at_place(node: exp.Literal, chosen: Sequence[tuple[str | None, Value]]) -> Value:
-    text = str(node.this)
-    if node.is_string or not text.isdecimal() or not 0 < int(text) <= len(chosen):
-        raise OnlySparkError(quoted(node))
-    return chosen[int(text) - 1][1]
-
-
-def _of_name(node: exp.Column, chosen: Sequence[tuple[str | None, Value]]) -> Value:
-    found = [value for name, value in chosen if name is not None and name.casefold() == node.name.casefold()]
-    if len(found) != 1:
-        raise OnlySparkError(f"the column {quoted(node)}")
-    return found[0]
-
-
-def _kept(kind: str) -> str:
-    if kind != VOID:
-        duck_type(kind)
-    return kind

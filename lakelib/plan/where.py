@@ -22,6 +22,7 @@ from lakelib.model.predicate import (
     columns_of,
 )
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
+from lakelib.model.text import choose_from
 from lakelib.plan.describe import describe_predicate
 from lakelib.plan.literals import Value, all_of, any_of, compare_value, member_of
 from lakelib.plan.sqltext import SUPPORTED, parse_condition, quoted, shortened
@@ -241,7 +242,7 @@ class _Binder:
             raise InvalidInputError(
                 f"The table has no column {name!r}, which the predicate {shortened(self._text)!r} names.",
                 kind="unknown_column",
-                remedy=f"The columns are {', '.join(self._schema.names)}.",
+                remedy=choose_from("The columns", name, self._schema.names),
             )
         return column
 

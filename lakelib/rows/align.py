@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import HIDDEN_COLUMNS, Column, TableSchema
+from lakelib.model.text import meant
 from lakelib.rows.convert import (
     Convert,
     RefusedError,
@@ -158,7 +159,8 @@ def _check_all_known(source: pa.Schema, target: TableSchema, carried: Mapping[st
         raise InvalidInputError(
             f"The table has no column {', '.join(map(repr, unknown))}; its columns are {', '.join(target.names)}.",
             kind="unknown_column",
-            remedy="Drop the column from the data, or give merge_schema=True to add it to the table.",
+            remedy=f"{meant(unknown[0], target.names)} Drop the column from the data, or give merge_schema=True to add"
+            " it to the table.".lstrip(),
         )
 
 

@@ -15,14 +15,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
 from itertools import count
 from os import PathLike
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable
+from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable, meant
 from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
@@ -318,8 +317,8 @@ def _duplicate_names(yaml: YamlText, entries: Sequence[Any]) -> Iterator[tuple[i
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The end of a sentence that names what is not known."""
-    near = get_close_matches(name, known)
-    return f". Do you mean {' or '.join(near)}?" if near else "."
+    near = meant(name, known)
+    return f". {near}" if near else "."
 
 
 # What a suite means

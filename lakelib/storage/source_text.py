@@ -31,7 +31,7 @@ _HEAD_BYTES = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 200
 _EXPLICIT = Rules(explicit=True)
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def _open_text(storage: Storage, file: SourceFile, stack: ExitStack) -> pa.Nativ
 
 
 def _compression(file: SourceFile) -> str | None:
-    return next((each for ending, each in _COMPRESSIONS.items() if file.uri.lower().endswith(ending)), None)
+    return next((each for ending, each in COMPRESSIONS.items() if file.uri.lower().endswith(ending)), None)
 
 
 def text_bytes(file: SourceFile) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from lakelib import InvalidInputError, Lake, NotFoundError, Table
 from lakelib.catalog import doctor as catalog_doctor
-from lakelib.model.doctor import DoctorReport, Severity
+from lakelib.model.doctor import DoctorReport, Harm
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 from tests.acceptance.support import NewTable, data
@@ -123,7 +123,7 @@ def test_a_missing_file_is_told_with_what_is_lost(lake: Lake, table: Table, stor
     stored.delete_files([path])
     report = lake.doctor(table.name)
     (finding,) = report.findings
-    assert (finding.kind, finding.severity, finding.table) == ("missing_file", Severity.DAMAGED, table.name)
+    assert (finding.kind, finding.severity, finding.table) == ("missing_file", Harm.DAMAGED, table.name)
     assert finding.place == stored.uri_of(path)
     assert "rows of the snapshots from" in finding.detail
     assert finding.remedy
@@ -173,7 +173,7 @@ def test_rows_that_are_not_what_the_catalog_says_are_found_by_a_deep_look(
     assert kinds(lake.doctor(table.name)) == {}
     report = lake.doctor(table.name, deep=True)
     assert kind in kinds(report)
-    assert {finding.severity for finding in report.findings} == {Severity.DAMAGED}
+    assert {finding.severity for finding in report.findings} == {Harm.DAMAGED}
 
 
 def broken_text(many: int) -> pa.Array:
@@ -197,7 +197,7 @@ def test_an_orphan_is_told_with_its_age_once_it_is_old_enough(lake: Lake, table:
     assert (kinds(young), young.unstaged) == ({}, 1)
     report = lake.doctor(table.name, grace=NOW)
     (finding,) = report.findings
-    assert (finding.kind, finding.severity) == ("orphaned_file", Severity.NOTABLE)
+    assert (finding.kind, finding.severity) == ("orphaned_file", Harm.NOTABLE)
     assert "11 bytes" in finding.detail
     assert "hours old" in finding.detail
     assert report.is_healthy
@@ -222,7 +222,7 @@ def test_a_live_file_in_the_deletion_queue_is_told_and_taken_out(
     )
     report = lake.doctor(table.name, repair=["queue"], dry_run=True)
     assert kinds(report) == {"queued_live_file": 1}
-    assert report.severity is Severity.AT_RISK
+    assert report.severity is Harm.AT_RISK
     assert [(repair.kind, repair.place) for repair in report.repairs] == [("queue", path)]
     assert kinds(lake.doctor(table.name)) == {"queued_live_file": 1}
     assert len(lake.doctor(table.name, repair=["queue"]).repairs) == 1
@@ -345,7 +345,7 @@ def test_every_finding_is_told_and_the_report_keeps_the_first(
 
 
 def test_a_catalog_whose_clock_differs_is_told(lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    for ahead, severity in ((timedelta(seconds=-20), Severity.NOTABLE), (timedelta(hours=1), Severity.AT_RISK)):
+    for ahead, severity in ((timedelta(seconds=-20), Harm.NOTABLE), (timedelta(hours=1), Harm.AT_RISK)):
         monkeypatch.setattr(catalog_doctor, "measure_clock", lambda catalog, ahead=ahead: (ahead, timedelta(0)))
         told = {finding.severity for finding in lake.doctor(table.name).findings if finding.kind == "clocks_differ"}
         assert told == {severity}

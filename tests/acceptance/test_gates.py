@@ -1,5 +1,6 @@
 """Promises of gates: nothing is seen that its gate has not passed, and what a verdict rests on is what is published."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -534,6 +535,49 @@ def test_commits_of_one_transaction_are_judged_on_top_of_each_other(lake: Lake, 
     assert ids(table) == [1, 2]
     assert second.verdict is not None
     assert second.verdict.beneath == (first.id,)
+
+
+def test_what_was_judged_on_top_of_others_is_not_judged_again(lake: Lake, table: Table) -> None:
+    """A day whose check holds only with the day before."""
+    other_writer(table, (1, "2026-11-18", 1))
+    three = "{type: expect_table_row_count_to_equal, kwargs: {value: 3}, scope: merged}"
+    first, second = (table.stage_append(rows((number, "2026-11-18", number)), **CAST) for number in (2, 3))
+    verdict = second.judge(suite(three), on_top_of=[first])
+    assert (verdict.outcome, verdict.beneath) == (Outcome.ACCEPT, (first.id,))
+    assert sorted(second.scan(["id"], on_top_of=[first]).to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    assert sorted(second.scan(["id"]).to_arrow()["id"].to_pylist()) == [1, 3]
+    with lake.transaction() as tx:
+        tx.add(lake.staged(first.id))
+        tx.add(lake.staged(second.id))
+    assert second.verdict is not None
+    assert second.verdict.judged_at == verdict.judged_at
+
+
+def test_no_message_names_a_snapshot_that_nobody_can_see(lake: Lake, table: Table) -> None:
+    other_writer(table, (1, "2026-11-18", 1))
+    first, second = (table.stage_append(rows((number, "2026-11-18", number)), **CAST) for number in (2, 3))
+    second.judge(suite(ONE_OF_A_KEY))
+    with raised(ConflictError, "verdict_stale") as stale, lake.transaction() as tx:
+        tx.add(first)
+        tx.add(lake.staged(second.id))
+    assert "same transaction" in str(stale.value)
+    assert not re.search("snapshot [2-9]", str(stale.value))
+    third, fourth = (table.stage_overwrite(rows((number, "2026-11-19", 4)), "dynamic", **CAST) for number in (4, 5))
+    with raised(ConflictError, "rows_added") as conflict, lake.transaction() as tx:
+        tx.add(third)
+        tx.add(fourth)
+    assert "same transaction" in str(conflict.value)
+    assert not re.search("snapshot [2-9]", str(conflict.value))
+    assert ids(table) == [1]
+
+
+def test_rows_of_others_are_none_to_be_judged_on_top_of(lake: Lake, table: Table, gated: Table) -> None:
+    first, other = (each.stage_append(rows((2, "2026-11-18", 2)), **CAST) for each in (table, gated))
+    for wrong in (other, first, first.id):
+        with raised(InvalidInputError, "invalid_on_top_of"):
+            first.judge(suite(ONE_OF_A_KEY), on_top_of=[wrong])  # type: ignore[list-item]
+    with raised(InvalidInputError, "invalid_scope"):
+        first.scan(scope="staged", on_top_of=[table.stage_append(rows((3, "2026-11-18", 2)), **CAST)])
 
 
 def test_what_two_commits_of_one_transaction_break_together_is_rejected(lake: Lake, table: Table) -> None:

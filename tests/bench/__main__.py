@@ -17,7 +17,7 @@ from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
 from tests.bench.long_lines import measure_long_lines
 from tests.bench.many_files import measure_many_files
-from tests.bench.orchestration import measure_airflow
+from tests.bench.orchestration import measure_airflow, measure_demo
 from tests.bench.orders import Orders
 from tests.bench.pages import measure_pages
 from tests.bench.report import Line, print_header, print_line, print_summary
@@ -44,6 +44,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "long-lines": measure_long_lines,
     "gate": measure_gate,
     "airflow": measure_airflow,
+    "demo": measure_demo,
     "compaction": measure_compaction,
     "compaction-memory": measure_compaction_memory,
     "pages": measure_pages,

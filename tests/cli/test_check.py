@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.cli.conftest import Run
+from lakelib.cli import check
+from tests.cli.conftest import Ran, Run
 
 SPEC = """\
 table: shop.orders
@@ -160,6 +161,38 @@ def test_a_dry_run_has_spark_compile_the_transform(run: Run, folder: Path, spark
     assert "Spark does not take the query: " in tried(joined.format(", c.nam"))
     assert "'name'" in tried(joined.format(", c.name"))
     assert "Spark does not take the query: " in tried("SELEC 1")
+
+
+def test_what_is_to_do_without_spark_and_takes_it_is_wrong(run: Run, folder: Path) -> None:
+    """The run would say so, the files might be there by then."""
+    spec = folder / "orders.yaml"
+    with spec.open("a") as file:
+        file.write("transform: orders.sql\nengine: local\n")
+    (folder / "orders.sql").write_text("SELECT order_id, rlike(dt, '2026.*') AS dt, amount FROM source")
+    told = run("check", spec)
+    assert (told.code, "line 10, field engine: found local, and it takes Spark for " in told.out) == (3, True)
+    change(spec, "engine: local", "engine: auto")
+    assert run("check", spec).code == 0
+
+
+@pytest.mark.parametrize("engine", ["local", "auto"])
+def test_a_dry_run_of_what_does_without_spark_starts_none(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    spec = folder / "orders.yaml"
+    with spec.open("a") as file:
+        file.write(f"transform: orders.sql\nengine: {engine}\n")
+
+    def tried(text: str) -> Ran:
+        (folder / "orders.sql").write_text(text)
+        return run("check", spec, "--dry-run", "--partition", "2026-11-18")
+
+    monkeypatch.setattr(check, "_compiler", lambda stack: pytest.fail("Spark was asked for"))
+    told = tried("SELECT order_id, amount + 1 AS amount FROM source")
+    assert (told.code, "rows of order_id int64, amount decimal128(" in told.out) == (0, True)
+    if engine == "local":
+        wrong = tried("SELECT order_id, amonut AS amount FROM source")
+        assert (wrong.code, "it takes Spark for" in wrong.out, "amonut" in wrong.out) == (3, True, True)
 
 
 # A folder for one's own tables

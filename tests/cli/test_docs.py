@@ -8,8 +8,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from typer.main import get_command
 
 from lakelib import Lake
+from lakelib.cli.main import app
+from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE, USAGE_EXIT_CODE
 from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
 from tests.conftest import drop_database
 
@@ -23,6 +26,12 @@ def write_spec(folder: Path) -> Path:
     path = folder / "table.yaml"
     source = "{format: csv, path: /spare}"
     path.write_text(f"table: shop.spare\ncolumns: id BIGINT\nsource: {source}\nwrite: {{mode: append}}\n")
+    return path
+
+
+def write_orders(folder: Path) -> Path:
+    path = folder / "orders.csv"
+    path.write_text("order_id,dt,customer,amount\n1,2026-11-18,eve,9.50\n2,2026-11-18,bob,20.00\n")
     return path
 
 
@@ -56,6 +65,10 @@ def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) ->
     write_suite(tmp_path)
     write_spec(tmp_path)
     (tmp_path / "specs").mkdir()
+    (tmp_path / "landing").mkdir()
+    write_orders(tmp_path / "landing")
+    check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
+    (tmp_path / "amounts.yaml").write_text(f"name: amounts\nexpectations: [{check}]\n")
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
@@ -86,6 +99,9 @@ def test_the_fields_in_json_are_those_that_are_named(
         "files": ["files", orders, "--limit", "1"],
         "scan --count": ["scan", orders, "--count"],
         "explain": ["explain", orders],
+        "create": ["create", "shop.fields", "--columns", "order_id BIGINT, dt DATE, customer STRING, amount DOUBLE"],
+        "load": ["load", "shop.fields", str(write_orders(tmp_path))],
+        "delete": ["delete", orders, "--where", "order_id = 999"],
         "commits": ["commits", "--state", "staged", "--state", "rejected", "--state", "published"],
         "publish": ["publish", names["STAGED"]],
         "reject": ["reject", names["OTHER"], "--reason", "x"],
@@ -131,6 +147,26 @@ def test_the_fields_in_json_are_those_that_are_named(
         told = run(*words, "--json")
         assert told.code == 0, f"{command}: {told.err}"
         assert list(_first(told.document)) == documented[command], command
+
+
+def test_the_fields_of_every_command_are_named() -> None:
+    """Of `scan` they are those of the table; the other commands that are walked here are groups."""
+    without = {name for name in _commands(get_command(app)) if not any(_begins(each, name) for each in _documented())}
+    assert without == set()
+
+
+def _commands(command: Any, name: str = "") -> Iterator[str]:
+    for own, each in getattr(command, "commands", {}).items():
+        yield from _commands(each, f"{name} {own}".strip()) if hasattr(each, "commands") else [f"{name} {own}".strip()]
+
+
+def _begins(documented: str, name: str) -> bool:
+    return f"{documented} ".startswith(f"{name} ")
+
+
+def test_exit_codes_are_those_of_the_errors() -> None:
+    told = {int(code) for code in re.findall(r"^\| (\d) \|", _TEXT, re.MULTILINE)}
+    assert told == {0, OTHER_EXIT_CODE, USAGE_EXIT_CODE, *EXIT_CODES.values()}
 
 
 def _documented() -> dict[str, list[str]]:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,21 @@ import pyarrow as pa
 import pytest
 
 import lakelib
+from jobs.common.outcome import explain_failure
 from lakelib import Lake, Table
+from lakelib.catalog.failures import CatalogBusyError
 from lakelib.cli import look
 from lakelib.cli.main import main
-from lakelib.errors import EXIT_CODES, LakeError
+from lakelib.errors import (
+    EXIT_CODES,
+    DecidedError,
+    ExpiredError,
+    LakeError,
+    OnlySparkError,
+    OutcomeUnknownError,
+    family_of,
+)
+from lakelib.ops.patience import GaveUpError
 from tests.cli.conftest import Run
 
 
@@ -51,6 +64,25 @@ def test_an_error_is_a_sentence_a_remedy_and_an_exit_code(
     assert named in error["error"]["message"]
     assert error["error"]["remedy"]
     assert error["error"]["kind"]
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_catalog_that_is_away_is_said_soon_and_nothing_is_made(
+    run_process: Any, tmp_path: Path, answers: bool
+) -> None:
+    """Nobody listens at its port; or somebody does, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if not answers:
+            server.close()
+        away = {"LAKE_CATALOG": f"postgresql://nobody@127.0.0.1:{port}/none", "LAKE_WAREHOUSE": str(tmp_path / "none")}
+        began = time.monotonic()
+        ran = run_process("status", "--json", **away)
+        assert time.monotonic() - began < 30
+    error = json.loads(ran.stderr)
+    assert (ran.returncode, ran.stdout, error["exit_code"], error["error"]["kind"]) == (7, "", 7, "catalog_unreachable")
+    assert f"127.0.0.1:{port}" in error["error"]["message"]
+    assert not (tmp_path / "none").exists()
 
 
 def test_wrong_usage_tells_programs_no_password(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,3 +202,21 @@ def test_a_shell_is_told_how_to_complete(run_process: Any) -> None:
     assert "complete" in told.stdout
     words = run_process(_LAKE_COMPLETE="complete_bash", COMP_WORDS="lake hist", COMP_CWORD="1")
     assert "history" in words.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "family"),
+    [
+        (ExpiredError, "NotFoundError"),
+        (DecidedError, "ConflictError"),
+        (OnlySparkError, "InvalidInputError"),
+        (GaveUpError, "RetryableError"),
+        (CatalogBusyError, "RetryableError"),
+        (OutcomeUnknownError, "OutcomeUnknownError"),
+        (LakeError, "LakeError"),
+    ],
+)
+def test_programs_are_told_a_family_that_is_public(error: type[LakeError], family: str) -> None:
+    assert family_of(error("It broke.")) == family
+    assert hasattr(lakelib, family)
+    assert explain_failure(error("It broke.")).family == family

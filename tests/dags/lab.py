@@ -8,6 +8,7 @@ Beyond `DAG.test()` it starts runs that have a partition key, answers review tas
 does the scheduler's part when asset events wake other DAGs.
 """
 
+import asyncio
 import gc
 import json
 import os
@@ -34,23 +35,29 @@ from airflow.models.dag import DagModel
 from airflow.models.dagbag import DBDagBag
 from airflow.models.dagrun import DagRun
 from airflow.models.hitl import HITLDetail
+from airflow.models.pool import Pool
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.sdk import timezone
+from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.definitions.dag import _run_task
+from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.timetables.base import TimeRestriction
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from fastapi.testclient import TestClient
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from lake_dags import detached
 
 _BUNDLE = "dags-folder"
 _DAGS_FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 _ACTIVE = (DagRunState.QUEUED, DagRunState.RUNNING)
+_ENDED = (TaskInstanceState.SUCCESS, TaskInstanceState.FAILED)
 _TESTS = os.getppid()
 _parsed = {}
+_triggerer = {"runs": True, "knows lakelib": True}
 
 
 def parse(tables: str | None = None) -> dict:
@@ -99,22 +106,23 @@ def start(dag_id: str, conf: dict | None = None, partition_key: str | None = Non
     return run_id
 
 
-def go(dag_id: str, run_id: str, answer: dict | None = None) -> dict:
-    """Runs what can run. Returns when the run has ended, or waits for a person and there is no answer."""
+def go(dag_id: str, run_id: str, answer: dict | None = None, until: str | None = None) -> dict:
+    """Runs what can run. Returns when the run has ended, or the task `until`, or the run waits for a person and there
+    is no answer."""
     _read_files()
     while os.getppid() == _TESTS:
         with _session() as session:
             run = _load_run(dag_id, run_id, session)
-            if run.state not in _ACTIVE:
+            tasks = run.get_task_instances(session=session)
+            if run.state not in _ACTIVE or any(task.task_id == until and task.state in _ENDED for task in tasks):
                 break
             run.state = DagRunState.RUNNING
-            for task in run.get_task_instances(session=session):
+            for task in tasks:
                 if task.state == TaskInstanceState.UP_FOR_RETRY:
                     task.state = None  # nobody here has the time to wait for retry_delay
             ready, _ = run.update_state(session=session)
             for task in ready:
-                if task.state != TaskInstanceState.UP_FOR_RESCHEDULE:
-                    task.try_number += 1
+                task.try_number += 1
                 task.state = TaskInstanceState.SCHEDULED
         if not _run_scheduled(dag_id, run_id):
             waiting = _tasks_in(dag_id, run_id, TaskInstanceState.AWAITING_INPUT)
@@ -122,6 +130,8 @@ def go(dag_id: str, run_id: str, answer: dict | None = None) -> dict:
                 break
             if waiting:
                 _answer(waiting[0], answer)
+            elif _run_triggers(dag_id, run_id):
+                pass
             elif not ready:
                 time.sleep(0.05)
     return show(dag_id, run_id)
@@ -211,6 +221,31 @@ def events(asset: str) -> list:
         return [{"partition_key": one.partition_key, **one.extra} for one in found if one.asset.name == asset]
 
 
+def pools() -> dict:
+    """Those that are there once a scheduler has started."""
+    Job()
+    with _session() as session:
+        return {pool.pool: pool.slots for pool in session.scalars(select(Pool))}
+
+
+def set_pool(name: str, slots: int | None) -> None:
+    """As a person does it; None takes it away."""
+    with _session() as session:
+        session.execute(delete(Pool).where(Pool.pool == name))
+        if slots is not None:
+            session.add(Pool(pool=name, slots=slots, include_deferred=False))
+
+
+def pools_of(dag_id: str) -> dict:
+    """The pool that each task takes a slot of."""
+    return {task.task_id: task.pool for task in _parsed[dag_id].tasks}
+
+
+def triggerer(**how: bool) -> None:
+    """From now on it runs or does not, knows lakelib or does not."""
+    _triggerer.update(how)
+
+
 def put(module: str, name: str, value: object) -> None:
     """Gives a constant of the DAGs' modules another value."""
     setattr(sys.modules[module], name, value)
@@ -273,6 +308,28 @@ def _run_scheduled(dag_id: str, run_id: str) -> bool:
         except Exception:
             traceback.print_exc()
     return bool(scheduled)
+
+
+def _run_triggers(dag_id: str, run_id: str) -> bool:
+    """What the triggerer does, and where the time of a wait is over the scheduler."""
+    deferred = _tasks_in(dag_id, run_id, TaskInstanceState.DEFERRED)
+    for task in deferred if _triggerer["runs"] else []:
+        with _session() as session:
+            row = session.get(Trigger, task.trigger_id)
+            classpath, told = row.classpath, smart_decode_trigger_kwargs(row.kwargs)
+        try:
+            left = (task.trigger_timeout - timezone.utcnow()).total_seconds()
+            if classpath.startswith("lake_dags.") and not _triggerer["knows lakelib"]:
+                raise ImportError(classpath)
+            event = asyncio.run(asyncio.wait_for(anext(import_string(classpath)(**told).run()), left))
+            Trigger.submit_event(task.trigger_id, event)
+        except TimeoutError:
+            pass
+        except Exception as error:
+            Trigger.submit_failure(task.trigger_id, error)
+    if deferred:
+        SchedulerJobRunner(job=Job()).check_trigger_timeouts()
+    return bool(deferred)
 
 
 def _tasks_in(dag_id: str, run_id: str, state: TaskInstanceState) -> list:

@@ -313,6 +313,38 @@ def test_an_atomic_backfill_publishes_all_partitions_of_all_tables_at_once(shop:
         (f"airflow/backfill/{ran['run_id']}/{day}", 1) for day in ("2026-11-10", "2026-11-11")
     }
     assert len({UUID(commit) for commit in published["commits"]}) == 4
+    assert _succeeded(ran) == {
+        *("plan", "stage_and_judge[0]", "decide", "publish[0]", "follow_up", "announce", "conclude")
+    }
+
+
+def test_a_backfill_wakes_what_was_not_made_in_its_transaction(shop: Shop) -> None:
+    shop.answer(d10=["accept"])
+    (shop.place.landing / "whole").mkdir(exist_ok=True)
+    (shop.place.landing / "whole" / "a.parquet").touch()
+    shop.lab("wake")
+    ran = _backfill(shop, to="2026-11-10", tables=["a.days", "a.after"])
+    assert ran["state"] == "success"
+    woken = {dag_id: run_id for dag_id, run_id, key in shop.lab("wake")}
+    event = shop.lab("events", asset="a.days")[-1]
+    assert (event["partition_key"], event["made"]) == ("2026-11-10", ["a.after"])
+    assert set(woken) == {AFTER, WHOLE}
+    shop.answer(d10=["accept"], all=["accept"])
+    after = shop.lab("go", dag_id=AFTER, run_id=woken[AFTER])
+    assert (after["state"], set(after["tasks"].values())) == ("success", {"skipped"})
+    assert shop.calls("ingest") == []
+    assert shop.lab("go", dag_id=WHOLE, run_id=woken[WHOLE])["state"] == "success"
+    shop.lab("clear", dag_id=AFTER, run_id=woken[AFTER])
+    assert "publish" in _succeeded(shop.lab("go", dag_id=AFTER, run_id=woken[AFTER]))
+
+
+def test_a_backfill_without_downstream_wakes_nobody(shop: Shop) -> None:
+    shop.answer(d10=["accept"])
+    shop.lab("wake")
+    ran = _backfill(shop, to="2026-11-10", tables=["a.days"], downstream=False)
+    assert (ran["state"], ran["tasks"]["announce"]) == ("success", "skipped")
+    assert shop.calls("ingest")[0]["downstream"] is False
+    assert shop.lab("wake") == []
 
 
 def test_an_atomic_backfill_publishes_nothing_if_one_commit_is_rejected(shop: Shop) -> None:
@@ -337,6 +369,7 @@ def test_a_backfill_one_by_one_publishes_what_it_can_and_says_what_it_cannot(sho
     (published,) = shop.calls("publish")
     assert (ran["state"], len(published["commits"])) == ("failed", 1)
     assert "Not published: a.days 2026-11-10 was rejected" in shop.lab.log()
+    assert "amount is there (critical): 3 of 400 rows" in shop.lab.log()
     assert "a.days 2026-11-12 was not staged" in shop.lab.log()
 
 

@@ -57,7 +57,13 @@ def stage(table: Table, day: date, amount: int = 1) -> StagedCommit:
             "name": [NASTY],
         }
     )
-    properties = {"partition": str(day), "partition_by": "day dt", "source": NASTY, "reads.shop.orders": "0"}
+    properties = {
+        "partition": str(day),
+        "partition_by": "day dt",
+        "source": NASTY,
+        "reads.shop.orders": "0",
+        "reads_staged.shop.orders": "2 1f",
+    }
     key = (f"airflow/ingest__shop__orders/manual__{day}", time.time_ns())
     return table.stage_upsert(data, properties=properties, idempotency_key=key)
 
@@ -87,6 +93,8 @@ PAGES = (
     "/quarantine",
     "/commits/{commit}",
 )
+OF_ALL = ("/", "/quarantine")
+OF_ONE = tuple(path for path in PAGES if path not in OF_ALL)
 
 
 # Who may see them
@@ -108,6 +116,25 @@ def test_a_viewer_sees_each_page_and_its_json(lab: Lab, rejected: StagedCommit, 
     status, text, headers = lab("visit", path=f"{ROOT}/json{path}".rstrip("/"), user="victor", role="viewer")
     assert (status, headers["content-type"]) == (200, "application/json")
     assert "shop.orders" in json.dumps(json.loads(text))
+
+
+@pytest.mark.parametrize("path", [*OF_ALL, *(f"/json{path}".rstrip("/") for path in OF_ALL)])
+def test_who_may_not_read_its_dag_finds_no_table_among_all(lab: Lab, rejected: StagedCommit, path: str) -> None:
+    status, text, _ = lab("visit", path=ROOT + path, user="norma", role="")
+    assert (status, "shop.orders" in text, str(rejected.id) in text) == (200, False, False)
+
+
+@pytest.mark.parametrize("path", [*OF_ONE, *(f"/json{path}" for path in OF_ONE), "/commits/{commit}/report"])
+def test_who_may_not_read_its_dag_is_refused_what_is_of_a_table(lab: Lab, rejected: StagedCommit, path: str) -> None:
+    status, text, _ = lab("visit", path=ROOT + path.format(commit=rejected.id), user="norma", role="")
+    assert (status, "You may not see shop.orders" in text) == (403, True)
+
+
+@pytest.mark.parametrize("what", ["publish", "discard"])
+def test_who_may_not_read_its_dag_decides_nothing(lab: Lab, rejected: StagedCommit, what: str) -> None:
+    token = token_of(lab("visit", path=f"{ROOT}/commits/{rejected.id}", user="norma", role="admin")[1])
+    assert decide(lab, rejected, what, user="norma", role="", token=token)[0] == 403
+    assert is_untouched(lab, rejected)
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/commits/{commit}/report"])
@@ -137,6 +164,8 @@ def test_a_day_leads_to_its_commits_its_run_and_its_report(lab: Lab, rejected: S
     text = lab("visit", path=f"{ROOT}/tables/shop.orders/partitions/{D2}", user="victor")[1]
     assert f'href="/dags/ingest__shop__orders/runs/manual__{D2}"' in text
     assert f'href="{ROOT}/commits/{rejected.id}"' in text
+    text = lab("visit", path=f"{ROOT}/commits/{rejected.id}", user="victor")[1]
+    assert "0, and 2 commits of its transaction" in text
     status, report, headers = lab("visit", path=f"{ROOT}/commits/{rejected.id}/report", user="victor")
     assert (status, "Rejected" in report, "sandbox" in headers["content-security-policy"]) == (200, True, True)
 

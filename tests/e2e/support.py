@@ -9,10 +9,14 @@ from infra.airflow.api import Api, wait_for
 from infra.airflow.instance import Home, State, read_passwords
 from infra.demo.runs import Run, Watch, failed_tasks
 
-ORDERS, PAYMENTS, REVENUE, CUSTOMERS = (
-    f"ingest__shop__{table}" for table in ("orders", "payments", "daily_revenue", "customers")
-)
 BEGIN_SECONDS = 300
+
+
+def dag_of(table: str) -> str:
+    return f"ingest__{table.replace('.', '__')}"
+
+
+ORDERS, REVENUE, CUSTOMERS = map(dag_of, ("shop.orders", "shop.daily_revenue", "shop.customers"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +42,26 @@ def green(live: Live, run: Run) -> Run:
     return run
 
 
-def rows_of(live: Live, day: str) -> int:
-    return live.lake.table("shop.orders").scan(where=f"dt = '{day}'").count()
+def rows_of(live: Live, day: str, table: str = "shop.orders") -> int:
+    return live.lake.table(table).scan(where=f"dt = '{day}'").count()
 
 
-def check_follow_ups(live: Live, day: str, snapshot: int) -> None:
+def clear(live: Live, run: Run, task_id: str) -> None:
+    """As Airflow's dialogue proposes it: with all that comes after."""
+    body = {"dry_run": False, "dag_run_id": run.run_id, "task_ids": [task_id], "include_downstream": True}
+    live.api.post(f"/api/v2/dags/{run.dag_id}/clearTaskInstances", body | {"only_failed": False})
+
+
+def check_follow_ups(live: Live, day: str, snapshot: int, table: str = "shop.orders") -> None:
     """The tag of a partition of orders pins the snapshot, and both its done marks are there."""
-    orders = live.lake.table("shop.orders")
+    orders = live.lake.table(table)
     assert [tag.snapshot_id for tag in orders.tags() if tag.name == f"dt-{day}-{snapshot}"] == [snapshot]
     assert Path(orders.location.removeprefix("file://"), f"dt={day}", "_SUCCESS").is_file()
+
+
+def engine_of(snapshot: lakelib.Snapshot) -> str:
+    """Which has made its rows; a commit's property says why, too."""
+    return snapshot.properties["engine"].partition(":")[0]
 
 
 def wait_for_job(live: Live, dag_id: str, run_id: str, task_id: str) -> Path:

@@ -115,7 +115,8 @@ def check_users(home: Home) -> None:
     with pytest.raises(ApiError, match="401"):
         log_in(state.url, "admin", "wrong")
     admin = log_in(state.url, "admin", passwords["admin"])
-    assert admin.get("/api/v2/pools/lake_maintenance")["slots"] == 1
+    slots = {pool: admin.get(f"/api/v2/pools/{pool}")["slots"] for pool in ("lake_maintenance", "lake_spark")}
+    assert slots == {"lake_maintenance": 1, "lake_spark": os.cpu_count()}
 
 
 def check_lake(home: Home) -> None:

@@ -7,10 +7,10 @@ from typing import Literal
 
 import pyarrow as pa
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
 from lakelib import StagedCommit, Table
-from tests.e2e.browser import PAGE_SECONDS, log_in, opened_page, shoot
+from tests.e2e.browser import PAGE_SECONDS, log_in, open_lake, opened_page, shoot
 from tests.e2e.support import Live
 
 DAYS = 75
@@ -111,17 +111,6 @@ def test_a_person_publishes_what_waits(live: Live, waiting: StagedCommit) -> Non
         expect(lake.get_by_text("admin: The shop was closed on that day.")).to_be_visible()
         shoot(page, "lake-8-published")
     assert waiting.state == "published"
-
-
-def open_lake(page: Page) -> FrameLocator:
-    """By Airflow's navigation."""
-    page.get_by_role("link", name="Lake", exact=True).or_(
-        page.get_by_role("button", name="Lake", exact=True)
-    ).first.click()
-    page.wait_for_url("**/plugin/lake**", timeout=PAGE_SECONDS * 1000)
-    lake = page.frame_locator("iframe[title=Lake]")
-    expect(lake.get_by_role("heading", name="Tables")).to_be_visible(timeout=PAGE_SECONDS * 1000)
-    return lake
 
 
 def suite(folder: Path, severity: str) -> Path:

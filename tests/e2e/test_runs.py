@@ -7,7 +7,7 @@ import pytest
 from infra.airflow.api import ApiError, wait_for
 from infra.demo.runs import Run, answer_review, failed_tasks, returned, trigger
 from infra.demo.shop import BAD_ORDERS, ORDERS_A_DAY, write_correction, write_customers, write_day
-from tests.e2e.support import CUSTOMERS, ORDERS, REVENUE, Live, check_follow_ups, green, rows_of
+from tests.e2e.support import CUSTOMERS, ORDERS, REVENUE, Live, check_follow_ups, clear, green, rows_of
 
 
 def test_a_scheduled_run_waits_for_its_files_and_brings_them(live: Live) -> None:
@@ -100,12 +100,6 @@ def test_a_discarded_day_fails_and_is_repaired_by_clearing_what_its_page_says(li
     green(live, live.watch.wait_for_end(run.run_id))
     assert rows_of(live, day.isoformat()) == ORDERS_A_DAY
     assert live.api.get(run.path)["note"] is None
-
-
-def clear(live: Live, run: Run, task_id: str) -> None:
-    """As Airflow's dialogue proposes it: with all that comes after."""
-    body = {"dry_run": False, "dag_run_id": run.run_id, "task_ids": [task_id], "include_downstream": True}
-    live.api.post(f"/api/v2/dags/{run.dag_id}/clearTaskInstances", body | {"only_failed": False})
 
 
 def scheduled(live: Live) -> Run | None:

@@ -49,6 +49,16 @@ def new_table(lake: Lake) -> NewTable:
 @pytest.fixture
 def run_job(lake: Lake, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RunJob:
     """`run_job("upsert", table, …)` runs the job on the test's lake and session, and reads its result file."""
+    return _runner(lake, spark, tmp_path, capsys)
+
+
+@pytest.fixture
+def run_without_spark(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RunJob:
+    """As `run_job`, for jobs that need no session."""
+    return _runner(lake, None, tmp_path, capsys)
+
+
+def _runner(lake: Lake, session: SparkSession | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RunJob:
     settings = lake.settings
 
     def run(job: str, *arguments: object) -> Ran:
@@ -57,7 +67,7 @@ def run_job(lake: Lake, spark: SparkSession, tmp_path: Path, capsys: pytest.Capt
         lake_arguments = ["--warehouse", settings.warehouse, "--catalog", str(settings.catalog)]
         given = [str(argument) for argument in arguments]
         main = importlib.import_module(f"jobs.{job}").main
-        code = main([*given, *lake_arguments, "--result", str(result)], spark)
+        code = main([*given, *lake_arguments, "--result", str(result)], session)
         told = capsys.readouterr()
         return Ran(code, json.loads(result.read_text()), told.out, told.err)
 

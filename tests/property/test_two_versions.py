@@ -9,6 +9,8 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize
 
 import lakelib
 from lakelib import Lake
@@ -38,18 +40,30 @@ def lakes(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_two_versions_together_do_what_a_dict_does(lakes: tuple[Lake, OldLake]) -> None:
     taken, steps = [0, 0], list[str]()
     shared: Any = SharedLake(*lakes, Turns(taken))
-    run_machine(lambda: LakeMachine(shared, ("fixed", "append", "sequenced"), steps), RUNS)
+    run_machine(lambda: TwoVersionsMachine(shared, ("fixed", "append", "sequenced"), steps), RUNS)
     print(f"{len(steps)} steps, {taken} turns")
     assert all(taken)
 
 
+class TwoVersionsMachine(LakeMachine):
+    @initialize(data=st.data())
+    def create_tables(self, data: st.DataObject) -> None:
+        shared: Any = self.lake
+        shared.turns.begin(data.draw(st.integers(0, 2**16), label="turns"))
+        super().create_tables(data)
+
+
 class Turns:
-    """Whose turn it is: by chance, else each would always do what it has done before. Each run has the same chances."""
+    """Whose turn it is: by chance, else each would always do what it has done before. A run that is done again has the
+    same turns: what comes next may depend on who did what came before."""
 
     def __init__(self, taken: list[int]) -> None:
         """`taken` is counted up."""
         self._chance = random.Random(1)
         self._taken = taken
+
+    def begin(self, seed: int) -> None:
+        self._chance = random.Random(seed)
 
     def choose(self, new: Any, old: Any) -> Any:
         place = self._chance.randrange(2)
@@ -61,12 +75,12 @@ class SharedLake:
     """A lake, each method of which is carried out by one of two versions."""
 
     def __init__(self, new: Lake, old: OldLake, turns: Turns) -> None:
-        self.new, self.old, self._turns = new, old, turns
+        self.new, self.old, self.turns = new, old, turns
         self.runtime = new.runtime
 
     def create_table(self, name: str, *args: Any, **options: Any) -> "SharedTable":
         self._choose().create_table(name, *args, **options)
-        return SharedTable(self, name, self._turns)
+        return SharedTable(self, name, self.turns)
 
     def drop_table(self, name: str) -> None:
         self._choose().drop_table(name)
@@ -88,7 +102,7 @@ class SharedLake:
         return snapshots
 
     def _choose(self) -> Any:
-        return self._turns.choose(self.new, self.old)
+        return self.turns.choose(self.new, self.old)
 
 
 class SharedTransaction:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from lakelib import InvalidInputError, Lake, RejectedError
+from lakelib import ConflictError, InvalidInputError, Lake, RejectedError
 from lakelib.model.verdict import Outcome, Verdict
 from lakelib.specs.suite import parse_suite
 from tests.spark.conftest import NewTable
@@ -92,6 +92,38 @@ def test_the_format_is_gated_too(spark: SparkSession, lake: Lake, new_table: New
     table.release_gate(by="ada", reason="a test")
     rows.write.format("lake").mode("append").option("gate", str(suite)).save(table.name)
     assert table.scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [{"drop": ["amount"]}, {"add": "amount DECIMAL(10, 2)"}],
+        [{"rename": {"amount": "spare"}}, {"rename": {"fee": "amount"}}, {"rename": {"spare": "fee"}}],
+        [{"widen": {"amount": "DECIMAL(12, 2)"}}],
+    ],
+    ids=["dropped and added again", "two are swapped", "another type"],
+)
+def test_a_verdict_of_spark_is_on_columns_and_not_on_their_names(
+    spark: SparkSession, lake: Lake, new_table: NewTable, changes: list[dict[str, Any]]
+) -> None:
+    table = new_table("id BIGINT, amount DECIMAL(10, 2), fee DECIMAL(10, 2)", primary_key=["id"])
+    has_amount = parse_suite(
+        "{name: s, expectations: [{type: expect_column_values_to_not_be_null, kwargs: {column: amount}}]}"
+    )
+    rows = spark.range(3).selectExpr("id", "cast(1 as decimal(10, 2)) amount", "cast(null as decimal(10, 2)) fee")
+    staged = table.stage_upsert(rows)
+    assert staged.judge(has_amount, spark).outcome is Outcome.ACCEPT
+
+    for change in changes:
+        table.evolve(**change)
+
+    with pytest.raises(ConflictError) as stale:
+        lake.staged(staged.id).publish()
+    assert stale.value.kind == "verdict_stale"
+    widened = "widen" in changes[0]
+    again = lake.staged(staged.id).judge(has_amount, spark)
+    assert again.outcome is (Outcome.ACCEPT if widened else Outcome.REJECT)
+    assert table.scan().count() == 0
 
 
 def test_judging_leaves_no_lease_no_cache_and_no_setting(

@@ -4,11 +4,12 @@ Everything asks for Airflow's login. A page reads; the two forms, publish and di
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Annotated, Any
 from uuid import UUID
 
+from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI, Form, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -19,7 +20,7 @@ from lake_dags.pages.drawing import calendar_of, check_lines, totals_of
 from lake_dags.pages.lakes import Lakes
 from lake_dags.pages.links import Links
 from lake_dags.pages.rendering import HEADERS, read_file, show
-from lake_dags.pages.rights import User, get_user
+from lake_dags.pages.rights import User
 from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError, RejectedError, RetryableError
 from lakelib.specs.folder_checks import dag_id_of
 
@@ -229,6 +230,17 @@ def _decide(
     return RedirectResponse(_links(request).commit(commit_id), status_code=303)
 
 
+def _reads(properties: Mapping[str, str]) -> dict[str, str]:
+    """By table the snapshot that was read, and how many commits of the same transaction on top of it."""
+    found = {name[6:]: seen for name, seen in sorted(properties.items()) if name.startswith("reads.")}
+    return {table: seen + _staged(properties.get(f"reads_staged.{table}")) for table, seen in found.items()}
+
+
+def _staged(said: str | None) -> str:
+    count = (said or "").partition(" ")[0]
+    return f", and {count} commit{'' if count == '1' else 's'} of its transaction" if count else ""
+
+
 def _show_commit(
     request: Request, user: User, commit_id: UUID, *, told: str = "", reason: str = "", status_code: int = 200
 ) -> HTMLResponse:
@@ -238,7 +250,7 @@ def _show_commit(
         "table": table,
         "commit": found,
         "verdict": verdict,
-        "reads": {name[6:]: seen for name, seen in sorted(found.properties.items()) if name.startswith("reads.")},
+        "reads": _reads(found.properties),
         "may_decide": may_decide,
         "token": rights.make_token(user, commit_id) if may_decide else "",
         "told": told,

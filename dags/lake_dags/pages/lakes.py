@@ -15,7 +15,7 @@ from lakelib.specs.table_spec import SpecFolder, find_specs, scan_specs
 
 if TYPE_CHECKING:
     from lakelib import Lake
-    from lakelib.ops.look import Memory
+    from lakelib.ops.status_look import Memory
 
 PATIENCE_SECONDS = 5.0
 """A person waits for a page: a catalog that is away is said soon."""
@@ -45,7 +45,7 @@ class Lakes:
 
     @property
     def memory(self) -> "Memory":
-        from lakelib.ops.look import Memory
+        from lakelib.ops.status_look import Memory
 
         if self._memory is None:
             self._memory = Memory()

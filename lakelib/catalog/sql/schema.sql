@@ -376,21 +376,7 @@ create table lake.gate_requirement (
 create unique index gate_required on lake.gate_requirement (table_id) where released_at is null;
 create index gate_requirement_table on lake.gate_requirement (table_id, id);
 
--- include: functions/stage_v1.sql
--- include: functions/turn_v1.sql
--- include: functions/publish_v1.sql
--- include: functions/amend_v1.sql
--- include: functions/judge_v1.sql
--- include: functions/end_v1.sql
--- include: functions/discard_v1.sql
--- include: functions/holds_past_v1.sql
--- include: functions/refuse_publish_v1.sql
--- include: functions/rights_v1.sql
--- include: functions/reading_v1.sql
--- include: functions/writing_v1.sql
--- include: functions/promising_v1.sql
--- include: functions/maintaining_v1.sql
--- include: functions/samples_v1.sql
--- include: functions/tags_v2.sql
+-- include: functions.sql
 
-revoke all on all functions in schema lake from public;
+create trigger snapshot_by_protocol before insert on lake.snapshot for each row
+when (coalesce(current_setting('lake.publishing', true), '') = '') execute function lake.refuse_publish_v1();

@@ -126,7 +126,7 @@ def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
 
         once, done = threading.Lock(), list[bool]()
         monkeypatch.setattr("lakelib.ops.read.read_splits", slowed(split_reader.read_splits))
-        monkeypatch.setattr("lakelib.ops.rewrite.read_split", slowed(split_reader.read_split))
+        monkeypatch.setattr("lakelib.ops.delete_files.read_split", slowed(split_reader.read_split))
 
     return arrange
 

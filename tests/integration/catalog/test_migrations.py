@@ -1,6 +1,7 @@
 """A database is brought to the present schema: in one step, or in two that let clients of the version before go on; by
 one process or by many."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from psycopg import sql
 from lakelib.catalog import migrate as migrating
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import load_migrations, make_ready, migrate
+from lakelib.catalog.queries import reading_functions
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
 from lakelib.model.upgrade import Phase, Step
 from tests.integration.faults.jobs import migrate_once, migrate_shared
@@ -34,7 +36,9 @@ TRIGGERS = """
 LEDGER = "select version, name, checksum from lake.migration order by version"
 
 
-ADDED = LEDGER.replace("lake.migration", "lake.upgrade")
+ADDED = LEDGER.replace("lake.migration", "lake.upgrade where version > 0")
+FUNCTIONS_STEP = Step(version=None, name="functions", phase=Phase.PRE)
+KNOWN_FUNCTIONS = Path(__file__).parents[2] / "golden" / "functions.json"
 OLD = 3
 """The last migration that the released version knows."""
 
@@ -76,7 +80,8 @@ def named(first: int, last: float = float("inf")) -> list[tuple[object, ...]]:
 
 
 def steps(phase: Phase) -> tuple[Step, ...]:
-    return tuple(each.step(phase) for each in load_migrations() if each.version > OLD)
+    found = tuple(each.step(phase) for each in load_migrations() if each.version > OLD)
+    return (*found, FUNCTIONS_STEP) if phase is Phase.PRE else found
 
 
 def test_both_phases_in_order_lead_to_the_present_schema(catalog_url: str) -> None:
@@ -151,6 +156,60 @@ def test_a_catalog_of_its_own_gets_the_additions_and_shuts_nobody_out(old_catalo
 
     assert ledger(catalog_url) == named(1, OLD)
     assert ledger(catalog_url, ADDED) == named(OLD + 1)
+
+
+def test_functions_are_brought_up_to_date_as_a_whole(catalog: Catalog, catalog_url: str) -> None:
+    migrate(catalog)
+    fresh = described(catalog_url)
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("update lake.upgrade set checksum = 'other' where version = 0")
+        connection.execute(
+            "create or replace function lake.release_turn_v1(own_turn uuid) returns void language sql as 'select 1'"
+        )
+
+    with pytest.raises(InvalidInputError, match="its functions") as caught:
+        make_ready(catalog, is_own=False)
+    assert caught.value.kind == "catalog_too_old"
+    assert migrate(catalog, dry_run=True).done == (FUNCTIONS_STEP,)
+    make_ready(catalog, is_own=True)
+
+    assert described(catalog_url) == fresh
+    assert migrate(catalog).done == ()
+
+
+def test_functions_of_the_version_after_stay(catalog: Catalog, catalog_url: str) -> None:
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("update lake.upgrade set checksum = 'newer' where version = 0")
+        connection.execute("insert into lake.upgrade (version, name, checksum) values (999, 'x', 'y')")
+
+    make_ready(catalog, is_own=False)
+
+    assert migrate(catalog).done == ()
+
+
+def test_a_catalog_whose_functions_came_with_migrations_is_brought_up_to_date(
+    catalog: Catalog, catalog_url: str
+) -> None:
+    """As one that was made when each migration's checksum covered the functions that it brought."""
+    with psycopg.connect(catalog_url) as connection:
+        connection.execute("delete from lake.upgrade")
+        for version, checksum in migrating._WITH_FUNCTIONS.items():
+            connection.execute("update lake.migration set checksum = %s where version = %s", (checksum, version))
+
+    make_ready(catalog, is_own=True)
+
+    assert migrate(catalog, dry_run=True).due == ()
+
+
+def test_functions_change_with_a_migration() -> None:
+    """Clients of the version before know by the number of a migration that the functions are not theirs any more. One
+    that brings nothing else is a comment."""
+    newest = load_migrations()[-1].version
+    noted = json.loads(KNOWN_FUNCTIONS.read_text())
+
+    assert {"migration": newest, "checksum": migrating.functions_checksum()} == noted, (
+        f"{KNOWN_FUNCTIONS.name} notes with which migration functions were changed last: add one, and note it there"
+    )
 
 
 def test_additions_of_the_version_after_are_nothing_to_this_one(catalog: Catalog, catalog_url: str) -> None:
@@ -249,3 +308,13 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(catalog_url: str) 
     with psycopg.connect(catalog_url) as connection:
         found = connection.execute("select relname from pg_class where relnamespace = 'lake'::regnamespace")
         assert found.fetchall() == [("verdict",)]
+
+
+def test_functions_that_only_read_are_those_that_the_database_takes_for_such(
+    catalog: Catalog, catalog_url: str
+) -> None:
+    with psycopg.connect(catalog_url) as connection:
+        told = connection.execute("select proname, provolatile from pg_proc where pronamespace = 'lake'::regnamespace")
+        kinds = dict(told.fetchall())
+    assert {name for name, kind in kinds.items() if kind != "v"} == reading_functions()
+    assert kinds["publish_v1"] == "v"

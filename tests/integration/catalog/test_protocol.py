@@ -118,15 +118,15 @@ def test_a_reader_of_a_moment_that_has_passed_waits_for_who_still_publishes_at_i
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     connection.execute("update lake.snapshot set committed_at = committed_at - interval '1 day'")
-    connection.execute(
-        "create or replace function lake.stamp_v1(commit_ids uuid[]) returns timestamptz language sql as"
-        " $$ select clock_timestamp() - interval '4 minutes' $$"
-    )
     staged = table.stage_upsert(rows({2: ("mon", 2)}))
     found: list[int] = []
     with transaction(catalog_url) as publishing:
         how = '{"patience_ms": "0", "epoch": 1}'
         publishing.execute("select lake.publish_v1(array[%s]::uuid[], %s::jsonb)", [staged.id, how])
+        publishing.execute(
+            "update lake.snapshot set committed_at = clock_timestamp() - interval '4 minutes' where commit_id = %s",
+            [staged.id],
+        )
         moment = datetime.now(UTC) - timedelta(minutes=3)
         reading = threading.Thread(target=lambda: found.append(table.scan(at=moment).snapshot_id))
         reading.start()

@@ -11,8 +11,8 @@ import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, NotFoundError, Snapshot, StagedCommit, Table
 from lakelib.model.status import PartitionStatus, TableStatus
-from lakelib.ops.look import Memory
 from lakelib.ops.status import list_commits_about, list_judged, list_quarantine, look, look_at_table
+from lakelib.ops.status_look import Memory
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 TODAY = datetime.now(UTC).date()

@@ -20,8 +20,7 @@ from lakelib.errors import OnlySparkError
 from lakelib.local.database import opened_database
 from lakelib.model.options import MIB
 from lakelib.plan.declare import declare_schema
-from lakelib.plan.local_query import translate_query
-from lakelib.plan.local_values import TRANSLATED
+from lakelib.plan.local_query import TRANSLATED, translate_query
 from lakelib.rows.types import plain_schema, type_text
 from tests.integration.local.expressions import (
     AGGREGATED,

@@ -56,6 +56,7 @@ def test_no_query_carries_the_comment_of_another() -> None:
         ("load_files", True),
         ("load_table_by_id", True),
         ("list_ended_tags", True),
+        ("load_rights", True),
         ("expire_tags", False),
         ("take_lease", False),
         ("expire_commits", False),

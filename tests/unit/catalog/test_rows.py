@@ -2,7 +2,7 @@
 
 import pickle
 
-from lakelib.catalog.rows import columns_to_json, schema_from_json
+from lakelib.catalog.records import columns_to_json, schema_from_json
 from lakelib.model.schema import Column, TableSchema
 
 SCHEMA = TableSchema(id=3, columns=(Column(id=1, name="id", type="bigint", nullable=False),))

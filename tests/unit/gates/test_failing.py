@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from lakelib.gates.failing import failing_where, tell_failures
-from lakelib.model.finding import FailingRows, Finding
+from lakelib.model.background import Background, FailingRows
 from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
 _DAY = "2026-11-18"
@@ -95,8 +95,8 @@ def test_a_line_says_which_check_how_grave_how_many_and_which_rows() -> None:
         checks=(warned, failed),
     )
     keys = tuple({"id": number, "note": "a\nb"} for number in (17, None))
-    finding = Finding(failing={"c": FailingRows(command="lake scan", keys=keys)})
-    assert tell_failures(verdict, finding) == (
+    background = Background(failing={"c": FailingRows(command="lake scan", keys=keys)})
+    assert tell_failures(verdict, background) == (
         "c (critical): 3 of 400 rows, 0.75 %; such as id=17 note=a b, id=NULL note=a b",
         "few rows (warning): observed 7",
     )

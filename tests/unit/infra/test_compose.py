@@ -91,3 +91,9 @@ def test_no_stage_that_runs_a_service_runs_as_root() -> None:
 
 def stages() -> list[str]:
     return re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.M)
+
+
+def test_spark_has_as_many_slots_as_its_workers_have_cores() -> None:
+    command = SERVICES["spark-worker"]["command"]
+    cores = command[command.index("--cores") + 1]
+    assert SERVICES["airflow-scheduler"]["environment"]["LAKE_SPARK_SLOTS"] == cores

@@ -3,7 +3,7 @@
 --
 -- The outcome is amended; ended, if it is not staged any more, files_reclaimed, past_expired or input_gone, which change
 -- nothing; or busy.
-create function lake.amend_v1(change jsonb) returns jsonb
+create or replace function lake.amend_v1(change jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own lake.commit;
@@ -62,7 +62,7 @@ end $$;
 
 -- Whether rows went where the commit has read, up to a base that it is to have. Where rows have an order of their own its
 -- marks on them would hide later ones, and publishing looks at what comes after the base only.
-create function lake.has_lost_rows_v1(own lake.commit, base bigint) returns boolean
+create or replace function lake.has_lost_rows_v1(own lake.commit, base bigint) returns boolean
 language plpgsql as $$
 begin
     return base > own.base_snapshot_id
@@ -71,7 +71,7 @@ begin
 end $$;
 
 -- What brings no rows does not come to bring them.
-create function lake.check_change_v1(own_kind text) returns void
+create or replace function lake.check_change_v1(own_kind text) returns void
 language plpgsql as $$
 begin
     if own_kind is not null then
@@ -83,7 +83,7 @@ begin
 end $$;
 
 -- What a commit does, counted anew.
-create function lake.summarise_v1(own_id uuid) returns jsonb
+create or replace function lake.summarise_v1(own_id uuid) returns jsonb
 language plpgsql as $$
 begin
     return (select jsonb_build_object(
@@ -99,7 +99,7 @@ end $$;
 -- A staged overwrite takes out what is in its target now: files of compactions that have replaced what it was to take out;
 -- with `rebase` whatever was added since. Anything else is left for publishing to tell. The outcome is retargeted, busy or
 -- unsettled.
-create function lake.retarget_v1(own_id uuid, publishing jsonb) returns jsonb
+create or replace function lake.retarget_v1(own_id uuid, publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own lake.commit;

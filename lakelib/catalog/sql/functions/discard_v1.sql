@@ -1,6 +1,6 @@
 -- A person decides against a commit: it is rejected, if it was still staged, and waits for nobody any more. The first who
 -- does so counts. The outcome is discarded, decided for a commit that is published or expired, or commit_missing.
-create function lake.discard_v1(own_id uuid, own_by text, why text) returns jsonb
+create or replace function lake.discard_v1(own_id uuid, own_by text, why text) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own lake.commit;

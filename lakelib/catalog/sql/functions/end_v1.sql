@@ -1,6 +1,6 @@
 -- A staged commit ends without being published: rejected, which a person may overrule, or expired. The outcome is ended,
 -- decided with the state that it has, or commit_missing.
-create function lake.end_v1(own_id uuid, wanted text, why text) returns jsonb
+create or replace function lake.end_v1(own_id uuid, wanted text, why text) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     found_state text;

@@ -1,6 +1,6 @@
 -- Whether publishing a commit compares it with what has come since its base: with rows where it read, with files that it
 -- takes out, with rows that a verdict rests on. Only then does it hold the past; one that just adds rows needs none of it.
-create function lake.holds_past_v1(own lake.commit) returns boolean
+create or replace function lake.holds_past_v1(own lake.commit) returns boolean
 language plpgsql stable as $$
 begin
     return own.reads_whole_table or own.rows_from_base or own.reads_where is not null

@@ -1,6 +1,6 @@
 -- A gate's verdict is kept with its commit, as that was when it was judged; one that rejects also rejects the commit. The
 -- outcome is kept, decided for a commit that is published or expired, past_expired, or commit_missing.
-create function lake.judge_v1(verdict jsonb, rejection text) returns jsonb
+create or replace function lake.judge_v1(verdict jsonb, rejection text) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own lake.commit;
@@ -37,7 +37,7 @@ end $$;
 
 -- Whether columns that a verdict has looked at are others by now, of their name, or of another type; or where it has looked
 -- at the names themselves, whether there are others. The commit's own change of the schema counts as there.
-create function lake.looks_otherwise_v1(own lake.commit, home lake."table", looked_at jsonb) returns boolean
+create or replace function lake.looks_otherwise_v1(own lake.commit, home lake."table", looked_at jsonb) returns boolean
 language plpgsql stable as $$
 declare
     present jsonb;

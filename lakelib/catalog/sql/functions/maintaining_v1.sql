@@ -1,5 +1,5 @@
 -- Holds that have run out.
-create function lake.drop_spent_leases_v1(own_table bigint) returns setof uuid
+create or replace function lake.drop_spent_leases_v1(own_table bigint) returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return query
@@ -7,7 +7,7 @@ begin
 end $$;
 
 -- Some commits that nobody has published for long can no longer be published. Those that are being published are left.
-create function lake.expire_commits_v1(own_table bigint, before timestamptz, most integer) returns setof uuid
+create or replace function lake.expire_commits_v1(own_table bigint, before timestamptz, most integer) returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return query
@@ -27,7 +27,7 @@ end $$;
 -- Those of the snapshots expire that nothing holds; returns them. Locks first and looks afterwards, in statements of their
 -- own: each sees what was committed while the one before it waited. Whoever takes a lease or sets a tag on one of them is
 -- done, or waits for this transaction's end, and sees what it did.
-create function lake.expire_snapshots_v1(own_table bigint, ids bigint[]) returns setof bigint
+create or replace function lake.expire_snapshots_v1(own_table bigint, ids bigint[]) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     perform lake.check_right_v1('maintain');
@@ -54,7 +54,7 @@ begin
 end $$;
 
 -- What expired commits would have read and taken out.
-create function lake.forget_dependencies_v1(own_table bigint) returns void
+create or replace function lake.forget_dependencies_v1(own_table bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     with expired as materialized (
@@ -67,7 +67,7 @@ begin
 end $$;
 
 -- Some files of expired commits go to the queue; returns how many, and their size.
-create function lake.queue_files_of_commits_v1(own_table bigint, grace interval, most integer)
+create or replace function lake.queue_files_of_commits_v1(own_table bigint, grace interval, most integer)
 returns table (files bigint, size_bytes bigint)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -88,7 +88,7 @@ end $$;
 
 -- Of the next files that were taken out of the table, those that no snapshot needs go to the queue. Returns how many
 -- these are, their size, and where the next ones begin (null at the end).
-create function lake.queue_removed_files_v1(own_table bigint, grace interval, after_snapshot bigint, after_id bigint,
+create or replace function lake.queue_removed_files_v1(own_table bigint, grace interval, after_snapshot bigint, after_id bigint,
                                             most integer)
 returns table (files bigint, size_bytes bigint, last_snapshot bigint, last_id bigint)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -121,14 +121,14 @@ begin
 end $$;
 
 -- Files that are deleted.
-create function lake.forget_deleted_files_v1(ids bigint[]) returns void
+create or replace function lake.forget_deleted_files_v1(ids bigint[]) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     delete from lake.deletion_queue q where q.id = any(ids);
 end $$;
 
 -- Writes that began before this time, and are not staged yet, may lose files from now on.
-create function lake.mark_orphans_v1(own_table bigint, before timestamptz) returns void
+create or replace function lake.mark_orphans_v1(own_table bigint, before timestamptz) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     update lake."table" t set orphans_before = greatest(t.orphans_before, least(before, clock_timestamp()))
@@ -137,7 +137,7 @@ end $$;
 
 -- The commits of a dropped table can no longer be published, and its snapshots expire, all of them, unless somebody reads
 -- one: they are locked against whoever takes a lease.
-create function lake.retire_dropped_v1(own_table bigint) returns void
+create or replace function lake.retire_dropped_v1(own_table bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if not exists (select from lake."table" t where t.id = own_table and t.dropped_at is not null) then
@@ -152,7 +152,7 @@ begin
 end $$;
 
 -- Some files of a dropped table without snapshots go to the queue, due at once.
-create function lake.queue_files_of_dropped_v1(own_table bigint, most integer) returns bigint
+create or replace function lake.queue_files_of_dropped_v1(own_table bigint, most integer) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     files bigint;
@@ -176,7 +176,7 @@ begin
 end $$;
 
 -- A dropped table that has no files and no readers any more leaves the catalog; nothing if it has.
-create function lake.forget_dropped_v1(own_table bigint) returns void
+create or replace function lake.forget_dropped_v1(own_table bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     with gone as materialized (
@@ -215,7 +215,7 @@ begin
 end $$;
 
 -- Nobody is promised anything of a table that was dropped.
-create function lake.reset_marks_of_dropped_v1() returns void
+create or replace function lake.reset_marks_of_dropped_v1() returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     update lake.done_partition d set reset_at = clock_timestamp()

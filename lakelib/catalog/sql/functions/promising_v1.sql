@@ -1,5 +1,5 @@
 -- A new tag; nothing if the name is taken or the snapshot is gone. Waits for an expiry under way, as a lease does.
-create function lake.set_tag_v1(own_table bigint, own_name text, own_snapshot bigint)
+create or replace function lake.set_tag_v1(own_table bigint, own_name text, own_snapshot bigint)
 returns table (name text, snapshot_id bigint, created_at timestamptz)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -13,7 +13,7 @@ begin
 end $$;
 
 -- The end of a tag.
-create function lake.delete_tag_v1(own_table bigint, own_name text) returns setof text
+create or replace function lake.delete_tag_v1(own_table bigint, own_name text) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return query delete from lake.tag g where g.table_id = own_table and g.name = own_name returning g.name;
@@ -21,7 +21,7 @@ end $$;
 
 -- A partition is done as of the table's head, which nobody moves until the transaction's end; nothing if the table was
 -- dropped. One without rows comes into being. Marking it again keeps the time of the first mark.
-create function lake.mark_partition_v1(own_table bigint, own_key bytea[], own_path text, with_file boolean)
+create or replace function lake.mark_partition_v1(own_table bigint, own_key bytea[], own_path text, with_file boolean)
 returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare

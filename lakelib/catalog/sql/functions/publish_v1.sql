@@ -9,11 +9,12 @@
 -- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
 -- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
 -- partitions a commit's predicate may be TRUE.
-create function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
+create or replace function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_turn constant uuid := publishing ->> 'turn';
     own_tables bigint[];
+    own_heads bigint[];
     own record;
     ahead integer;
     stamp timestamptz;
@@ -40,8 +41,8 @@ begin
         end loop;
         -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
         -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
-        select array_agg(locked.table_id) into own_tables from (
-            select t.id as table_id from lake.commit c join lake."table" t on t.id = c.table_id
+        select array_agg(locked.table_id), array_agg(locked.head_id) into own_tables, own_heads from (
+            select t.id as table_id, t.head_id from lake.commit c join lake."table" t on t.id = c.table_id
             where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
         -- As whoever stages locks them, in the order of their ids: now it is known which staged commits are to take them out.
         perform from lake.data_file f
@@ -58,7 +59,11 @@ begin
             where c.id = any(commit_ids) and c.kind = 'compact' and c.state = 'staged';
             perform lake.answer_v1(jsonb_build_object('outcome', 'busy', 'ahead', ahead));
         end if;
-        stamp := lake.stamp_v1(commit_ids);
+        -- One moment for all, above that of every head. A head that lies in the future, since a clock was ahead when it was
+        -- made, is none to wait for.
+        select greatest(clock_timestamp(), max(s.committed_at) + interval '1 microsecond') into stamp
+        from unnest(own_tables, own_heads) as head (table_id, id) join lake.snapshot s using (table_id, id)
+        where s.committed_at < clock_timestamp() + interval '1 minute';
         for place in 1 .. cardinality(commit_ids) loop
             answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
@@ -77,7 +82,7 @@ begin
     return answer;
 end $$;
 
-create function lake.check_known_v1(commit_ids uuid[]) returns void
+create or replace function lake.check_known_v1(commit_ids uuid[]) returns void
 language plpgsql as $$
 declare
     missing uuid;
@@ -89,23 +94,8 @@ begin
     end if;
 end $$;
 
--- One moment for all that is published together, above that of every head. A head that lies in the future, since a clock
--- was ahead when it was made, is none to wait for.
-create function lake.stamp_v1(commit_ids uuid[]) returns timestamptz
-language plpgsql as $$
-declare
-    now constant timestamptz := clock_timestamp();
-begin
-    return greatest(now, (
-        select max(s.committed_at) + interval '1 microsecond'
-        from lake.commit c
-        join lake."table" t on t.id = c.table_id
-        join lake.snapshot s on s.table_id = t.id and s.id = t.head_id
-        where c.id = any(commit_ids) and s.committed_at < now + interval '1 minute'));
-end $$;
-
 -- One commit of those that are published together, under the locks of their tables.
-create function lake.publish_one_v1(own_id uuid, commit_ids uuid[], stamp timestamptz, publishing jsonb) returns jsonb
+create or replace function lake.publish_one_v1(own_id uuid, commit_ids uuid[], stamp timestamptz, publishing jsonb) returns jsonb
 language plpgsql as $$
 declare
     own lake.commit;
@@ -158,7 +148,7 @@ begin
 end $$;
 
 -- What a client hears of a commit that was published, now or before, by itself or by another attempt.
-create function lake.told_v1(own_id uuid, own_table bigint, snapshot_id bigint, leaves_files boolean) returns jsonb
+create or replace function lake.told_v1(own_id uuid, own_table bigint, snapshot_id bigint, leaves_files boolean) returns jsonb
 language plpgsql as $$
 begin
     return (select jsonb_build_object('commit_id', own_id, 'table_id', own_table, 'leaves_files', leaves_files,
@@ -167,7 +157,7 @@ begin
 end $$;
 
 -- Ends the publish with an answer about one of its commits.
-create function lake.refuse_v1(own lake.commit, home lake."table", outcome text, facts jsonb default '{}') returns void
+create or replace function lake.refuse_v1(own lake.commit, home lake."table", outcome text, facts jsonb default '{}') returns void
 language plpgsql as $$
 begin
     perform lake.answer_v1(facts || jsonb_build_object(
@@ -177,7 +167,7 @@ begin
 end $$;
 
 -- The snapshot that did the commit's work: another attempt's of this version, or the first later one that made it obsolete.
-create function lake.find_done_v1(own lake.commit) returns bigint
+create or replace function lake.find_done_v1(own lake.commit) returns bigint
 language plpgsql as $$
 begin
     return (select c.snapshot_id from lake.commit c
@@ -187,7 +177,7 @@ begin
 end $$;
 
 -- A commit whose work another one of the same transaction has made obsolete was meant to be published before it.
-create function lake.check_order_v1(own lake.commit, home lake."table", done_id bigint, commit_ids uuid[],
+create or replace function lake.check_order_v1(own lake.commit, home lake."table", done_id bigint, commit_ids uuid[],
                                     stamp timestamptz) returns void
 language plpgsql as $$
 declare
@@ -205,7 +195,7 @@ end $$;
 
 -- A commit is decided once. A person overrules rejections, and nothing else: not where the same work was published, and
 -- not where a newer attempt stands.
-create function lake.check_state_v1(own lake.commit, home lake."table", is_approved boolean) returns void
+create or replace function lake.check_state_v1(own lake.commit, home lake."table", is_approved boolean) returns void
 language plpgsql as $$
 declare
     newer uuid;
@@ -233,7 +223,7 @@ end $$;
 
 -- A commit that read wherever a predicate may be TRUE has read the partitions, too, that came into being since. Which of
 -- them these are only the client can tell; it is asked until it has been told of all.
-create function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb) returns void
+create or replace function lake.settle_reads_v1(own lake.commit, home lake."table", settled jsonb) returns void
 language plpgsql as $$
 declare
     unsettled jsonb;
@@ -258,7 +248,7 @@ end $$;
 -- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts. A
 -- compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
 -- compaction takes out is no row removed.
-create function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
+create or replace function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
                                  out rows_added boolean, out rows_removed boolean)
 language plpgsql as $$
 begin
@@ -298,12 +288,18 @@ begin
 end $$;
 
 -- The rules of conflict, one line each.
-create function lake.check_conflicts_v1(own lake.commit, home lake."table", rebases boolean) returns void
+create or replace function lake.check_conflicts_v1(own lake.commit, home lake."table", rebases boolean) returns void
 language plpgsql as $$
 declare
     happened record;
     reasons jsonb;
 begin
+    -- Most commits only bring rows.
+    if own.schema_id = own.base_schema_id and not own.reads_whole_table and not own.rows_from_base
+       and not exists (select from lake.commit_removal r where r.commit_id = own.id)
+       and not exists (select from lake.commit_read r where r.commit_id = own.id) then
+        return;
+    end if;
     happened := lake.happened_v1(own);
     select jsonb_agg(rule.reason order by rule.place) into reasons
     from (values
@@ -326,7 +322,7 @@ begin
 end $$;
 
 -- Of each gate the newest verdict on a commit; of the gate that the table requires by hash, the newest of that suite.
-create function lake.verdicts_v1(own lake.commit) returns setof lake.verdict
+create or replace function lake.verdicts_v1(own lake.commit) returns setof lake.verdict
 language plpgsql as $$
 begin
     return query
@@ -338,7 +334,7 @@ begin
 end $$;
 
 -- What brings no rows needs no gate. All verdicts that count must have passed, also those of gates that nobody requires.
-create function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
+create or replace function lake.check_verdicts_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
     required lake.gate_requirement;
@@ -368,7 +364,7 @@ end $$;
 
 -- A verdict is stale once rows have changed that it rests on, or columns that it has looked at, or the commit itself has.
 -- What it was judged on top of counts as there, and has to be.
-create function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
+create or replace function lake.check_staleness_v1(own lake.commit, home lake."table") returns void
 language plpgsql as $$
 declare
     stale record;
@@ -407,7 +403,7 @@ end $$;
 
 -- An overwrite is made from the head as it is now, if it has to replace what is there, or files that it was to take out
 -- have been rewritten.
-create function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
+create or replace function lake.rebase_v1(own_id uuid, replaces_all boolean) returns void
 language plpgsql as $$
 declare
     file_ids bigint[];
@@ -426,36 +422,34 @@ begin
 end $$;
 
 -- The publish itself: the next snapshot of the table, its files stamped, the head moved.
-create function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
+create or replace function lake.become_snapshot_v1(own_id uuid, new_id bigint, stamp timestamptz) returns void
 language plpgsql as $$
+declare
+    own lake.commit;
 begin
     perform set_config('lake.publishing', 'v1', true);
-    with published as (
-        insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
-        select c.table_id, new_id, c.id, c.kind,
-               case when c.schema_id <> c.base_schema_id then c.schema_id else t.schema_id end, stamp, c.summary, c.properties
-        from lake.commit c join lake."table" t on t.id = c.table_id where c.id = own_id
-        returning table_id, id, commit_id, schema_id
-    ), added as (
-        update lake.data_file f set added_snapshot = p.id, sequence = coalesce(f.sequence, p.id)
-        from published p where f.commit_id = p.commit_id
-    ), removed as (
-        update lake.data_file f set removed_snapshot = p.id
-        from lake.commit_removal r, published p where r.commit_id = p.commit_id and f.id = r.file_id
-    ), moved as (
-        update lake."table" t set head_id = p.id, schema_id = p.schema_id from published p where t.id = p.table_id
-    ), progressed as (
+    update lake.commit c set state = 'published', snapshot_id = new_id, decided_at = stamp where c.id = own_id
+    returning * into own;
+    update lake."table" t
+    set head_id = new_id,
+        schema_id = case when own.schema_id <> own.base_schema_id then own.schema_id else t.schema_id end
+    where t.id = own.table_id
+    returning t.schema_id into own.schema_id;
+    insert into lake.snapshot (table_id, id, commit_id, kind, schema_id, committed_at, summary, properties)
+    values (own.table_id, new_id, own_id, own.kind, own.schema_id, stamp, own.summary, own.properties);
+    update lake.data_file f set added_snapshot = new_id, sequence = coalesce(f.sequence, new_id) where f.commit_id = own_id;
+    update lake.data_file f set removed_snapshot = new_id
+    from lake.commit_removal r where r.commit_id = own_id and f.id = r.file_id;
+    if own.application is not null then
         insert into lake.writer_progress (table_id, application, version, snapshot_id)
-        select c.table_id, c.application, c.version, p.id from published p join lake.commit c on c.id = p.commit_id
-        where c.application is not null
+        values (own.table_id, own.application, own.version, new_id)
         on conflict (table_id, application) do update
-        set version = excluded.version, snapshot_id = excluded.snapshot_id
-    )
-    update lake.commit c set state = 'published', snapshot_id = new_id, decided_at = stamp where c.id = own_id;
+        set version = excluded.version, snapshot_id = excluded.snapshot_id;
+    end if;
 end $$;
 
 -- The marks of the partitions whose rows a commit has changed end with its publish; whether any had a file.
-create function lake.reset_marks_v1(own_id uuid, own_table bigint) returns boolean
+create or replace function lake.reset_marks_v1(own_id uuid, own_table bigint) returns boolean
 language plpgsql as $$
 declare
     leaves_files boolean;
@@ -482,7 +476,7 @@ end $$;
 -- The snapshot that was the newest at a moment, expired or not; none for a moment that is still to come when the patience
 -- ends. Whoever is publishing has done so first: what comes later is of a later moment, and the answer stays. No statement
 -- of a client takes ten minutes.
-create function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
+create or replace function lake.find_moment_v1(own_table bigint, moment timestamptz, patience_ms text) returns setof lake.snapshot
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     until constant timestamptz := clock_timestamp() + patience_ms::integer * interval '1 millisecond';

@@ -1,6 +1,6 @@
 -- A reader's hold on a snapshot, for a week at most; nothing if the snapshot is gone. The row's lock makes it wait for an
 -- expiry under way, and sees what that has done.
-create function lake.take_lease_v1(own_id uuid, own_table bigint, own_snapshot bigint, own_holder text, duration interval)
+create or replace function lake.take_lease_v1(own_id uuid, own_table bigint, own_snapshot bigint, own_holder text, duration interval)
 returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -14,7 +14,7 @@ begin
 end $$;
 
 -- A longer hold; nothing if it had been given up, or is another user's.
-create function lake.renew_lease_v1(own_id uuid, duration interval) returns setof uuid
+create or replace function lake.renew_lease_v1(own_id uuid, duration interval) returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return query
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- The end of a user's own hold.
-create function lake.release_lease_v1(own_id uuid) returns void
+create or replace function lake.release_lease_v1(own_id uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     delete from lake.lease l where l.id = own_id and l.taken_by = session_user;

@@ -1,6 +1,6 @@
 -- Who may do what is told by grants alone (roles.sql): a right is the right to execute the function that stands for it
 -- here. The rights: read, write, judge, maintain, own. Of the user who has logged in, whatever role it has taken on since.
-create function lake.has_right_v1(wanted text) returns boolean
+create or replace function lake.has_right_v1(wanted text) returns boolean
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
     stands_for constant text := case wanted
@@ -18,7 +18,7 @@ end $$;
 
 -- Ends the work of a user who lacks the right; the detail names it to programs. And of one in whose transaction no
 -- statement sees what others have committed since it began: checks would look at the past.
-create function lake.check_right_v1(wanted text) returns void
+create or replace function lake.check_right_v1(wanted text) returns void
 language plpgsql stable as $$
 begin
     if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
@@ -32,7 +32,7 @@ end $$;
 
 -- The right that it takes to stage, change, publish and give up a commit of a kind. A compaction and a change of the
 -- schema pass every gate: they are not for everybody who writes.
-create function lake.right_of_v1(kind text) returns text
+create or replace function lake.right_of_v1(kind text) returns text
 language plpgsql immutable as $$
 begin
     case
@@ -45,7 +45,7 @@ end $$;
 
 -- Rows come with columns that the table has not, or with wider types: nothing else of the schema changes with them. What
 -- changes the schema brings no rows. Ids are those that were reserved, and a schema version is what was first said of it.
-create function lake.check_proposal_v1(proposal jsonb) returns void
+create or replace function lake.check_proposal_v1(proposal jsonb) returns void
 language plpgsql stable as $$
 declare
     own_table constant bigint := proposal ->> 'table_id';
@@ -76,7 +76,7 @@ begin
 end $$;
 
 -- Whether columns are those of before, some wider, and new ones, whose ids go up to the last that was reserved.
-create function lake.extends_v1(before jsonb, after jsonb, last_id integer) returns boolean
+create or replace function lake.extends_v1(before jsonb, after jsonb, last_id integer) returns boolean
 language plpgsql immutable as $$
 begin
     return not exists (
@@ -96,7 +96,7 @@ begin
 end $$;
 
 -- Whether one type may be a wider form of another. Of nested types it is the client that looks inside.
-create function lake.may_widen_v1(narrow text, wide text) returns boolean
+create or replace function lake.may_widen_v1(narrow text, wide text) returns boolean
 language plpgsql immutable as $$
 declare
     integers constant text[] := array['tinyint', 'smallint', 'int', 'bigint'];
@@ -112,7 +112,7 @@ begin
 end $$;
 
 -- Paths lie below the folder of their table: what is in the catalog is deleted in the end.
-create function lake.check_paths_v1(paths text[]) returns void
+create or replace function lake.check_paths_v1(paths text[]) returns void
 language plpgsql immutable as $$
 declare
     bad text;

@@ -1,5 +1,5 @@
 -- Verdicts on rows that are gone show none of them any more: commits have expired, or no file of theirs is left.
-create function lake.forget_samples_v1(own_table bigint) returns void
+create or replace function lake.forget_samples_v1(own_table bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     update lake.verdict v

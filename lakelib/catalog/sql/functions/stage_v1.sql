@@ -5,7 +5,7 @@
 -- Safe to repeat with the same commit id. The outcome is staged, with how many are to be alone before it can be published,
 -- or what publishing answers; busy, table_missing, table_changed, files_reclaimed, past_expired and input_gone change
 -- nothing.
-create function lake.stage_v1(proposal jsonb, publishing jsonb) returns jsonb
+create or replace function lake.stage_v1(proposal jsonb, publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_id constant uuid := proposal ->> 'id';
@@ -52,14 +52,14 @@ begin
 end $$;
 
 -- Ends the work with an answer: what it has done in its block is undone.
-create function lake.answer_v1(answer jsonb) returns void
+create or replace function lake.answer_v1(answer jsonb) returns void
 language plpgsql as $$
 begin
     raise exception using errcode = 'LK001', message = 'answered', detail = answer::text;
 end $$;
 
 -- What the files of a write are made by: a client that knows the table by this number need not ask again.
-create function lake.definition_v1(own lake."table") returns bigint
+create or replace function lake.definition_v1(own lake."table") returns bigint
 language sql stable as $$
     select hashtextextended(own.schema_id || ' ' || own.options::text || ' ' || coalesce(
         (select r.suite_hash from lake.gate_requirement r where r.table_id = own.id and r.released_at is null), ''), 0);
@@ -67,7 +67,7 @@ $$;
 
 -- The commit itself, staged; false if it is there: the reply was lost, and whatever became of the commit and of its past
 -- since, its files are the catalog's. Waits for whoever is just entering it.
-create function lake.enter_commit_v1(proposal jsonb, adds boolean) returns boolean
+create or replace function lake.enter_commit_v1(proposal jsonb, adds boolean) returns boolean
 language plpgsql as $$
 declare
     own_table constant bigint := proposal ->> 'table_id';
@@ -116,7 +116,7 @@ end $$;
 
 -- What the commit depends on is still there, and stays while it is staged: whoever lets snapshots expire comes before this
 -- and is seen, or after and sees the commit.
-create function lake.check_past_v1(proposal jsonb) returns void
+create or replace function lake.check_past_v1(proposal jsonb) returns void
 language plpgsql as $$
 declare
     own_table constant bigint := proposal ->> 'table_id';
@@ -135,7 +135,7 @@ begin
 end $$;
 
 -- Files that a commit will add. New partitions enter in the order of their keys, lest two writers wait for each other.
-create function lake.enter_files_v1(own_id uuid, own_table bigint, own_schema integer, proposal jsonb) returns void
+create or replace function lake.enter_files_v1(own_id uuid, own_table bigint, own_schema integer, proposal jsonb) returns void
 language plpgsql as $$
 begin
     perform lake.check_paths_v1(array(
@@ -166,7 +166,7 @@ end $$;
 -- What the commit has read, and what it will take out. With `claims` no compaction takes that from now on: one that is
 -- about to has either done so or will see this commit. An overwrite finds those anew that one has taken since it looked;
 -- whoever has read them has to look again.
-create function lake.enter_dependencies_v1(proposal jsonb, claims boolean) returns void
+create or replace function lake.enter_dependencies_v1(proposal jsonb, claims boolean) returns void
 language plpgsql as $$
 declare
     own_id constant uuid := proposal ->> 'id';
@@ -200,7 +200,7 @@ begin
 end $$;
 
 -- An overwrite takes out what is in its target at this moment; the ids of those files.
-create function lake.find_target_v1(own_id uuid) returns bigint[]
+create or replace function lake.find_target_v1(own_id uuid) returns bigint[]
 language plpgsql as $$
 declare
     file_ids bigint[];

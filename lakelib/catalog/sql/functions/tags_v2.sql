@@ -1,7 +1,7 @@
 -- A new tag; nothing if the name is on another snapshot, or the snapshot is gone. Waits for an expiry under way, as a lease
 -- does. With `keep` or `keep_last` the tag has an end, without both it has none. Set again it stays for as long as any of
 -- those who have set it have said: one without an end stays without.
-create function lake.set_tag_v2(own_table bigint, own_name text, own_snapshot bigint, own_family text, keep interval,
+create or replace function lake.set_tag_v2(own_table bigint, own_name text, own_snapshot bigint, own_family text, keep interval,
                                 own_keep_last integer)
 returns setof lake.tag
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- The tags whose time is over: those that have an end, are not among the last of their family, and whose moment has come.
-create function lake.ended_tags_v1(own_table bigint) returns setof text
+create or replace function lake.ended_tags_v1(own_table bigint) returns setof text
 language plpgsql stable as $$
 begin
     return query
@@ -34,7 +34,7 @@ begin
 end $$;
 
 -- They go; returns them. Locks first and looks afterwards: what somebody has just set again for longer stays.
-create function lake.expire_tags_v1(own_table bigint) returns setof text
+create or replace function lake.expire_tags_v1(own_table bigint) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     perform lake.check_right_v1('maintain');

@@ -1,6 +1,6 @@
 -- A place in the line of those who wait to publish to a table, for so long at most unless it is asked for again: of one
 -- who is to be alone then. How many are before him; with none he has his turn, and whoever else publishes waits.
-create function lake.turn_v1(own_table bigint, own_turn uuid, turn_ms integer) returns integer
+create or replace function lake.turn_v1(own_table bigint, own_turn uuid, turn_ms integer) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if not lake.has_right_v1('maintain') then
@@ -13,7 +13,7 @@ begin
 end $$;
 
 -- Leaves all lines.
-create function lake.release_turn_v1(own_turn uuid) returns void
+create or replace function lake.release_turn_v1(own_turn uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if not lake.has_right_v1('maintain') then
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- Enters the line, or stays in it. Who has not asked for too long has left it.
-create function lake.wait_v1(own_table bigint, own_turn uuid, alone boolean, wait_ms integer) returns void
+create or replace function lake.wait_v1(own_table bigint, own_turn uuid, alone boolean, wait_ms integer) returns void
 language plpgsql as $$
 begin
     delete from lake.waiting w
@@ -35,7 +35,7 @@ begin
 end $$;
 
 -- How many are to be alone before a publisher who waits, or has just come, for one of these tables.
-create function lake.ahead_v1(own_tables bigint[], own_turn uuid) returns integer
+create or replace function lake.ahead_v1(own_tables bigint[], own_turn uuid) returns integer
 language plpgsql as $$
 begin
     if not exists (select from lake.waiting) then

@@ -1,5 +1,5 @@
 -- A schema id and column ids that nobody else will ever get on this table; nothing if it was dropped.
-create function lake.reserve_schema_v1(own_table bigint, column_count integer)
+create or replace function lake.reserve_schema_v1(own_table bigint, column_count integer)
 returns table (schema_id integer, first_column_id integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -13,7 +13,7 @@ begin
 end $$;
 
 -- Earlier versions of a piece of work that have not appended the rows of a partition yet never will.
-create function lake.overtake_appends_v1(own_table bigint, own_application text, own_version bigint, own_partition text)
+create or replace function lake.overtake_appends_v1(own_table bigint, own_application text, own_version bigint, own_partition text)
 returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -24,7 +24,7 @@ begin
 end $$;
 
 -- The file of a mark that was reset is gone; nothing if the partition was marked again meanwhile.
-create function lake.forget_success_file_v1(own_table bigint, own_partition bigint, moment timestamptz)
+create or replace function lake.forget_success_file_v1(own_table bigint, own_partition bigint, moment timestamptz)
 returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -35,7 +35,7 @@ begin
 end $$;
 
 -- A warehouse belongs to the lake, if it did not already: whoever has left the note in it says so.
-create function lake.bind_warehouse_v1(own_id uuid, own_uri text, own_epoch bigint, own_token uuid) returns void
+create or replace function lake.bind_warehouse_v1(own_id uuid, own_uri text, own_epoch bigint, own_token uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if not lake.has_right_v1('maintain') then

@@ -17,14 +17,6 @@ alter table lake.snapshot drop constraint snapshot_table_id_committed_at_key;
 alter table lake.commit drop constraint commit_table_id_fkey;
 alter table lake.snapshot drop constraint snapshot_table_id_fkey;
 
--- include: functions/stage_v1.sql
--- include: functions/turn_v1.sql
--- include: functions/publish_v1.sql
--- include: functions/amend_v1.sql
--- include: functions/judge_v1.sql
--- include: functions/end_v1.sql
--- include: functions/holds_past_v1.sql
-
 -- Clients of the version before publish by SQL of their own, and go by the name of a required gate alone. What they do not
 -- know of verdicts is checked here, until they are shut out.
 create function lake.admit_publish_v1() returns trigger

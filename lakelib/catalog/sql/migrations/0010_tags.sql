@@ -5,7 +5,3 @@ alter table lake.tag add column until timestamptz;
 alter table lake.tag add column keep_last integer;
 alter table lake.tag add check (keep_last > 0);
 alter table lake.tag add check ((family is null) = (until is null and keep_last is null));
-
--- include: functions/tags_v2.sql
-
-revoke all on all functions in schema lake from public;

@@ -5,5 +5,3 @@ create table lake.discard (
     reason text not null,
     discarded_at timestamptz not null default clock_timestamp()
 );
-
--- include: functions/discard_v1.sql

@@ -109,6 +109,12 @@ union
 select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
 where r.commit_id = %(commit_id)s;
 
+-- The schema of the last of commits, in their order, that changes it.
+-- name: find_schema_changed
+select c.schema_id from lake.commit c
+where c.id = any(%(commit_ids)s::uuid[]) and c.schema_id <> c.base_schema_id
+order by array_position(%(commit_ids)s::uuid[], c.id) desc limit 1;
+
 -- A person decides against a commit.
 -- name: discard
 select lake.discard_v1(%(commit_id)s, %(by)s, %(reason)s) as answer;

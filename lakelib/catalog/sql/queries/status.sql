@@ -67,10 +67,21 @@ select s.table_id, array_agg(s.id order by s.id) as snapshots,
 from lake.snapshot s where s.table_id = any(%(table_ids)s) and s.properties ? 'partition'
 group by s.table_id;
 
--- At which snapshots of other tables these runs have read them.
+-- At which snapshots of other tables these runs have read them. What was made on top of staged commits, which became
+-- visible in the same instant, has seen them: up to what others have published in between.
 -- name: list_reads_of_tables
-select s.table_id, substr(r.key, 7) as input, array_agg(s.id) as snapshots, array_agg(r.value::bigint) as seen
+select s.table_id, substr(r.key, 7) as input, array_agg(s.id) as snapshots,
+       array_agg(coalesce(own.seen, r.value::bigint)) as seen
 from lake.snapshot s cross join lateral jsonb_each_text(s.properties) as r
+left join lateral (
+    select max(i.id) as seen
+    from lake."table" t join lake.snapshot i on i.table_id = t.id
+    where s.properties ? ('reads_staged.' || substr(r.key, 7))
+      and t.namespace || '.' || t.name = substr(r.key, 7) and t.dropped_at is null
+      and i.id > r.value::bigint and i.committed_at = s.committed_at
+      and not exists (select from lake.snapshot other
+                      where other.table_id = t.id and other.id > r.value::bigint and other.id < i.id
+                        and other.committed_at <> s.committed_at and other.kind not in ('compact', 'evolve'))) own on true
 where s.table_id = any(%(table_ids)s) and s.properties ? 'partition' and starts_with(r.key, 'reads.')
 group by s.table_id, r.key;
 

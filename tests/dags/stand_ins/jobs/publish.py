@@ -16,13 +16,18 @@ from lakelib.specs.table_spec import load_spec
 job = parse_publish(None)
 commits = [str(commit) for commit in job.commits]
 told.note("publish", commits=commits, by=job.by, reason=job.reason, server=told.server_of(job.surroundings))
-spec = load_spec(job.specs[0])
+specs = {spec.table: spec for spec in map(load_spec, job.specs)}
+tables = [told.table_of(commit) or next(iter(specs)) for commit in commits]
+snapshots = []
 with lakelib.connect() as lake:
-    provide_table(lake.runtime, spec)
-    table = lake.table(spec.table)
-    row = pa.Table.from_pylist([dict.fromkeys(table.primary_key, 1)], schema=table.schema)
-    snapshots = [table.append(row).id for _ in commits]
-pairs = zip(commits, snapshots, strict=True)
+    for name in tables:
+        provide_table(lake.runtime, specs[name])
+        table = lake.table(name)
+        row = pa.Table.from_pylist([dict.fromkeys(table.primary_key, 1)], schema=table.schema)
+        snapshots.append(table.append(row).id)
 approval = {} if job.by is None else {"approved_by": job.by, "approval_reason": job.reason}
-published = [{"table": spec.table, "commit": commit, "snapshot": snapshot, **approval} for commit, snapshot in pairs]
+published = [
+    {"table": table, "commit": commit, "snapshot": snapshot, **approval}
+    for table, commit, snapshot in zip(tables, commits, snapshots, strict=True)
+]
 sys.exit(told.answer(job.surroundings.result, published=published))

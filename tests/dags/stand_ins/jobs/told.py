@@ -26,6 +26,12 @@ def note(job: str, **facts: Any) -> int:
     return sum(one["job"] == job and one.get("partition") == facts.get("partition") for one in earlier)
 
 
+def table_of(commit: str) -> str | None:
+    """That a job has noted down for a commit."""
+    calls = (json.loads(line) for line in (_FOLDER / "calls").read_text().splitlines())
+    return next((one["table"] for one in calls if one.get("commit") == commit), None)
+
+
 def server_of(surroundings: Surroundings) -> dict[str, Any]:
     """What the job knows of a Spark Connect server."""
     token = os.environ.get("SPARK_CONNECT_AUTHENTICATE_TOKEN")

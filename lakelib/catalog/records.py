@@ -1,4 +1,4 @@
-"""Catalog rows to frozen values and back. Nothing here talks to the database."""
+"""The database's records to frozen values and back. Nothing here talks to the database."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from lakelib.catalog.status import Holdings
 from lakelib.model.status import Standing, WaitingCommit
 from lakelib.model.table import TableInfo
-from lakelib.ops.look import Look, keying_by
+from lakelib.ops.status_look import Look, keying_by
 from lakelib.plan import due
 from lakelib.plan.due import Behind, Keying
 from lakelib.specs.partition_keys import WHOLE

@@ -1,18 +1,52 @@
-"""Part of deletes where rows are not merged by key: files are replaced by files without the rows that match."""
+"""Part of deletes: the files that take rows away. Marks, the rows of `_op` 1, supersede what they name; where rows are
+not merged by key, files take the place of files with the rows that match."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.model.predicate import Predicate
+from lakelib.model.schema import Column
+from lakelib.model.table import TableInfo
 from lakelib.ops.read import Held, ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, run_target
 from lakelib.rows.filter import matching_rows
-from lakelib.storage.run_writer import RunWriter
+from lakelib.storage.run_writer import RunTarget, RunWriter
 from lakelib.storage.split_reader import read_split
+from lakelib.storage.write_work import as_marks
 
 _FILE_KIND = "delete"
+
+
+def write_marks(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
+    """A delete mark for each of the rows."""
+    rows_in = 0
+    with RunWriter(
+        runtime.storage, mark_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
+    ) as writer:
+        for batch in rows:
+            rows_in += batch.num_rows
+            writer.write(as_marks(batch, table.schema))
+        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+
+
+def mark_target(table: TableInfo) -> RunTarget:
+    return run_target(
+        table,
+        table.schema,
+        file_kind=_FILE_KIND,
+        order_names=tuple(column.name for column in table.sequence_by),
+        holds_deletes=True,
+    )
+
+
+def mark_columns(table: TableInfo) -> tuple[Column, ...]:
+    """What a delete mark says: the key, the partition, the sequence."""
+    ids = dict.fromkeys(table.primary_key_ids + table.partition_ids + table.sequence_ids)
+    return table.schema.select(ids)
 
 
 def rewrite_without(runtime: Runtime, plan: ScanPlan, predicate: Predicate) -> tuple[WrittenRows, tuple[int, ...]]:

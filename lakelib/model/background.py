@@ -34,7 +34,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Background:
     """What is known of a judged commit besides its verdict."""
 
     partition: str | None = None

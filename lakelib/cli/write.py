@@ -1,0 +1,234 @@
+"""Commands that make tables and change their rows: create, load, delete.
+
+What takes rows away is a dry run until it is told --yes.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakelib.cli.arguments import Really, TableName, read_choice, read_key, read_names, read_pairs, read_partition
+from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.show import say, working
+from lakelib.cli.values import counted
+from lakelib.errors import NotFoundError
+from lakelib.model.maintenance import readable_bytes
+
+if TYPE_CHECKING:
+    from lakelib.model.table import Snapshot
+    from lakelib.table import Table
+
+_PANEL = "Write"
+_MODES = ("append", "upsert", "overwrite")
+_SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
+_NAMES = 'Names with commas between; a name with a comma in "quotes".'
+
+Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--idempotency-key",
+        metavar="APP:VERSION",
+        help="Names this piece of work: what was done under the same key is not done again.",
+        show_default=False,
+    ),
+]
+Gate = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
+]
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH…", help="Files, folders, or patterns of either.", show_default=False)
+]
+Mode = Annotated[
+    str | None, typer.Option(metavar="MODE", help=f"{', '.join(_MODES)}. (upsert, or append without a primary key)")
+]
+Replaced = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition",
+        metavar="NAME=VALUE",
+        help="What an overwrite replaces, or dynamic: the partitions that the rows are in. (the whole table)",
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", metavar="FORMAT", help="csv, json or parquet. (what the names say)")
+]
+Header = Annotated[bool, typer.Option(help="Whether a CSV file begins with the names of its columns.")]
+ReadOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="How CSV is written: sep, quote, escape, nullValue.", show_default=False
+    ),
+]
+MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
+ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "create", panel=_PANEL)(create)
+    command(app, "load", panel=_PANEL)(load)
+    command(app, "delete", panel=_PANEL)(delete)
+
+
+def create(
+    session: Session,
+    table: TableName,
+    columns: Annotated[
+        str, typer.Option(metavar="DDL", help='Such as "order_id BIGINT, dt DATE, amount DECIMAL(10, 2)".')
+    ],
+    primary_key: Names = None,
+    partition_by: Names = None,
+    sequence_by: Names = None,
+    buckets: Annotated[
+        str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
+    ] = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
+    new_lake: Annotated[
+        bool, typer.Option("--new-lake", help="Where there is no lake yet, make one: in ./.lake, unless told.")
+    ] = False,
+) -> None:
+    """Makes a table, and its namespace if there is none.
+
+    With a primary key rows are upserted by it; without one they are only added."""
+    from lakelib.ops.create import split_name
+
+    namespace, _ = split_name(table)
+    wanted: dict[str, Any] = {
+        "primary_key": read_names(primary_key, "--primary-key"),
+        "partition_by": read_names(partition_by, "--partition-by"),
+        "sequence_by": read_names(sequence_by, "--sequence-by"),
+        "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
+        "if_not_exists": if_not_exists,
+    }
+    lake = session.open(make=new_lake)
+    try:
+        made = lake.create_table(table, columns, **wanted)
+    except NotFoundError:  # of the namespace: all else was found to be right
+        lake.create_namespace(namespace)
+        made = lake.create_table(table, columns, **wanted)
+    if session.json:
+        return session.print_json({"table": made.name, "location": made.location})
+    return say(session, f"{made.name}: is there, at {made.location}")
+
+
+def load(
+    session: Session,
+    table: TableName,
+    path: Paths,
+    mode: Mode = None,
+    partition: Replaced = None,
+    format: Format = None,
+    header: Header = True,
+    option: ReadOptions = None,
+    idempotency_key: Key = None,
+    gate: Gate = None,
+    merge_schema: MergeSchema = False,
+    explicit_cast: ExplicitCast = False,
+    yes: Really = False,
+) -> None:
+    """Loads files into a table, all of their rows or none.
+
+    An overwrite is a dry run until it is told --yes."""
+    from lakelib.ops.create import find_table
+    from lakelib.ops.load import find_files, open_files
+    from lakelib.ops.request import parse_request
+
+    handle = session.table(table)
+    chosen = read_choice(mode or ("upsert" if handle.primary_key else "append"), _MODES, "--mode")
+    replaced = _read_replaced(chosen, partition)
+    writing: dict[str, Any] = {
+        "idempotency_key": idempotency_key and read_key(idempotency_key),
+        "merge_schema": merge_schema,
+        "explicit_cast": explicit_cast,
+        "gate": gate,
+    }
+    runtime = session.lake.runtime
+    found = find_files(runtime, path, format)
+    options = ({"header": str(header).lower()} if found.format == "csv" else {}) | read_pairs(option or (), "--option")
+    rows = open_files(runtime, find_table(runtime, table), found, options, parse_request(**writing))
+    snapshot = None
+    if chosen != "overwrite" or yes:
+        with working(session, f"loading {counted(len(found.files), 'file')} into {table}"):
+            snapshot = _write(handle, chosen, rows, replaced, writing)
+    if session.json:
+        facts = {"mode": chosen, "format": found.format, "files": len(found.files), "size_bytes": found.size_bytes}
+        return session.print_json({"table": table, "dry_run": snapshot is None} | facts | _outcome(snapshot))
+    source = f"{table}: {counted(len(found.files), 'file')} of {found.format}, {readable_bytes(found.size_bytes)}"
+    if snapshot is None:
+        say(session, f"{source}, would take the place of {_described(replaced)}")
+        return session.note("Nothing was changed. --yes does it.")
+    return say(session, f"{source}, {_said(snapshot)}")
+
+
+def delete(
+    session: Session,
+    table: TableName,
+    where: Annotated[
+        str, typer.Option("--where", "-w", metavar="SQL", help="The rows for which this is true.", show_default=False)
+    ],
+    idempotency_key: Key = None,
+    gate: Gate = None,
+    yes: Really = False,
+) -> None:
+    """Deletes rows.
+
+    Older snapshots still have them, until they expire."""
+    handle = session.table(table)
+    snapshot = rows = None
+    with working(session, f"{'deleting' if yes else 'counting'} rows of {table}"):
+        if yes:
+            key = idempotency_key and read_key(idempotency_key)
+            snapshot = handle.delete(where, idempotency_key=key or None, gate=gate)
+        else:
+            rows = handle.scan(where=where).count()
+    if session.json:
+        return session.print_json({"table": table, "dry_run": not yes, "rows": rows} | _outcome(snapshot))
+    if snapshot is None:
+        say(session, f"{table}: {counted(rows or 0, 'row')} would be deleted")
+        return session.note("Nothing was changed. --yes does it.")
+    return say(session, f"{table}: {_said(snapshot)}")
+
+
+def _write(handle: "Table", mode: str, rows: Any, replaced: Any, writing: dict[str, Any]) -> "Snapshot":
+    match mode:
+        case "append":
+            return handle.append(rows, **writing)
+        case "upsert":
+            return handle.upsert(rows, **writing)
+        case _:
+            return handle.overwrite(rows, replaced, **writing)
+
+
+def _read_replaced(mode: str, texts: list[str] | None) -> str | dict[str, str | None]:
+    """What an overwrite puts its rows in place of."""
+    if texts and mode != "overwrite":
+        wrong_usage("--partition says what an overwrite replaces: give --mode overwrite, too.")
+    if not texts:
+        return "all"
+    return "dynamic" if texts == ["dynamic"] else read_partition(texts)
+
+
+def _described(replaced: str | dict[str, str | None]) -> str:
+    if isinstance(replaced, str):
+        return "the whole table" if replaced == "all" else "the partitions that their rows are in"
+    return "the partition " + ", ".join(f"{name}={value}" for name, value in replaced.items())
+
+
+def _outcome(snapshot: "Snapshot | None") -> dict[str, Any]:
+    """Fields of what was published; all null if nothing was."""
+    if snapshot is None:
+        return dict.fromkeys(("snapshot", "commit", "committed_at", "replayed", *_SUMMED))
+    facts = {"snapshot": snapshot.id, "commit": snapshot.commit_id, "committed_at": snapshot.committed_at}
+    return facts | {"replayed": snapshot.replayed} | {name: snapshot.summary.get(name) for name in _SUMMED}
+
+
+def _said(snapshot: "Snapshot") -> str:
+    if snapshot.replayed:
+        return f"was done before: snapshot {snapshot.id}"
+    counts = [counted(snapshot.summary.get("rows_written", 0), "row"), "written"]
+    if snapshot.summary.get("deletes_written"):
+        counts += ["and", counted(snapshot.summary["deletes_written"], "delete")]
+    return f"{' '.join(counts)}, published as snapshot {snapshot.id}"

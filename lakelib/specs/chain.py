@@ -1,0 +1,125 @@
+"""Pure. What is made from what: the tables of specs in the order of the chain, and which partitions of the later ones
+are made anew when partitions of the earlier ones have changed."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lakelib.errors import InvalidInputError
+from lakelib.specs.partition_keys import WHOLE, format_partition, parse_partition
+
+if TYPE_CHECKING:
+    from lakelib.specs.table_spec import TableSpec
+
+MOST_TOGETHER = 400
+"""Partitions that are staged for one transaction: a year of days, and what is made from some of them."""
+
+
+def in_order(specs: Sequence["TableSpec"]) -> tuple["TableSpec", ...]:
+    """Each after those that it is made from; else as they are given."""
+    by_table = {spec.table: spec for spec in specs}
+    found: dict[str, TableSpec] = {}
+    begun: set[str] = set()
+
+    def add(spec: "TableSpec") -> None:
+        if spec.table in begun:  # of tables that read each other, and do not start each other, one has to be first
+            return
+        begun.add(spec.table)
+        for table in inputs_of(spec):
+            if table in by_table:
+                add(by_table[table])
+        found[spec.table] = spec
+
+    for spec in specs:
+        add(spec)
+    return tuple(found.values())
+
+
+def inputs_of(spec: "TableSpec") -> tuple[str, ...]:
+    """The other tables that it comes after, or reads."""
+    named = dict.fromkeys((*followed_by(spec), *spec.reads.values()))
+    return tuple(table for table in named if table != spec.table)
+
+
+def followed_by(spec: "TableSpec") -> tuple[str, ...]:
+    """The tables whose changes start its runs."""
+    return (spec.schedule.after or ()) if spec.schedule else ()
+
+
+def find_followers(specs: Sequence["TableSpec"], tables: Collection[str]) -> tuple["TableSpec", ...]:
+    """Those that changes of the tables start, directly or by others of them, in the order of the chain."""
+    reached = set(tables)
+    found = []
+    for spec in in_order(specs):
+        if spec.table not in tables and reached & {*followed_by(spec)}:
+            reached.add(spec.table)
+            found.append(spec)
+    return tuple(found)
+
+
+def is_made_with_inputs(spec: "TableSpec", tables: Collection[str]) -> bool:
+    """Whether changes of the tables can be carried on in their own transaction: the rows come from a query over tables
+    alone, the changed ones among them, and take the place of those that were made before."""
+    whole = spec.partition.every == "none"
+    return (
+        spec.source is None
+        and spec.table not in spec.reads.values()
+        and spec.write.mode != "append"
+        and (whole or spec.write.mode != "overwrite" or spec.write.partitions != "all")
+        and {*followed_by(spec)} & {*tables} <= {*spec.reads.values()}
+    )
+
+
+def split_followers(
+    specs: Sequence["TableSpec"], tables: Collection[str]
+) -> tuple[tuple["TableSpec", ...], tuple["TableSpec", ...]]:
+    """Of those that changes of the tables start, the ones that are made together with them, and the ones that are left
+    to be woken: what follows none but these is among them."""
+    made, woken = [], []
+    together = set(tables)
+    for spec in find_followers(specs, tables):
+        if together & {*followed_by(spec)} and is_made_with_inputs(spec, together):
+            together.add(spec.table)
+            made.append(spec)
+        else:
+            woken.append(spec)
+    return tuple(made), tuple(woken)
+
+
+def keys_after(spec: "TableSpec", changed: Mapping[str, Iterable[str]], specs: Mapping[str, "TableSpec"]) -> set[str]:
+    """The partitions that runs would be started for, by the keys of the tables' partitions that have changed."""
+    found: set[str] = set()
+    for table in followed_by(spec):
+        upstream = specs.get(table)
+        keys = [key for key in changed.get(table, ()) if upstream is None or upstream.has_key(key)]
+        found |= {_coarser(spec, upstream, key) for key in keys}
+    return {key for key in found if spec.has_key(key)}
+
+
+def _coarser(spec: "TableSpec", upstream: "TableSpec | None", key: str) -> str:
+    every = spec.partition.every
+    if every == "none":
+        return WHOLE
+    if upstream is None or upstream.partition.every == every:
+        return key
+    begin = parse_partition(upstream.partition.every, key)
+    return key if begin is None else format_partition(every, begin)
+
+
+def check_together(spec: "TableSpec", keys: Sequence[str]) -> None:
+    """Raises InvalidInputError for a table of which no transaction can hold several partitions."""
+    if len(keys) > 1 and spec.table in spec.reads.values():
+        raise InvalidInputError(
+            f"{spec.table} reads itself: each of its partitions is made from what the one before has published.",
+            kind="reads_itself",
+            remedy="Make them one by one: by Airflow's own backfill with one active run, or by ingest runs in order.",
+        )
+
+
+def check_count(count: int, what: str) -> None:
+    """Raises InvalidInputError for more partitions than a transaction takes."""
+    if count > MOST_TOGETHER:
+        raise InvalidInputError(
+            f"{count:,} partitions {what}, and one transaction takes {MOST_TOGETHER}.",
+            kind="too_many_partitions",
+            remedy="Take fewer at a time, leave out what comes from them, or publish them one by one.",
+        )

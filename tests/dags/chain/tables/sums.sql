@@ -1,0 +1,1 @@
+SELECT dt, sum(amount) AS amount FROM feed WHERE dt = DATE(:partition) GROUP BY dt

@@ -1,0 +1,1 @@
+SELECT sum(amount) AS amount, count(*) AS days FROM sums

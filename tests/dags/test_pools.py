@@ -1,0 +1,54 @@
+"""Pools: what Spark does at once is bounded, and no task waits for a pool that is not there."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Lab
+
+_SPEC = """\
+table: a.{engine}
+engine: {engine}
+columns: id BIGINT
+primary_key: [id]
+source: {{path: /in/*.parquet}}
+"""
+CORES = os.cpu_count()
+
+
+@pytest.mark.parametrize(("said", "slots"), [("", CORES), ("5", 5), ("no number", CORES), ("0", CORES)])
+def test_a_scheduler_that_starts_makes_the_pools_that_are_missing(
+    open_lab: Callable[..., Lab], said: str, slots: int
+) -> None:
+    lab = open_lab(LAKE_SPARK_SLOTS=said)
+    for name in ("lake_spark", "lake_maintenance"):
+        lab("set_pool", name=name, slots=None)
+    made = lab("pools")
+    assert (made["lake_spark"], made["lake_maintenance"]) == (slots, 1)
+    assert ("LAKE_SPARK_SLOTS is" in lab.log()) == (said in ("no number", "0"))
+
+
+def test_a_pool_that_is_there_stays_as_it_is(lab: Lab) -> None:
+    lab("set_pool", name="lake_spark", slots=7)
+    assert lab("pools")["lake_spark"] == 7
+
+
+def test_what_may_need_spark_takes_a_slot_and_nothing_else_does(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    engines = ("spark", "auto", "local")
+    for engine in engines:
+        (tmp_path / f"{engine}.yaml").write_text(_SPEC.format(engine=engine))
+    lab = open_lab(LAKE_TABLES=str(tmp_path))
+    assert lab("parse")["errors"] == {}
+    taking = {
+        engine: {task for task, pool in lab("pools_of", dag_id=f"ingest__a__{engine}").items() if pool == "lake_spark"}
+        for engine in engines
+    }
+    both = {"stage_and_judge", "publish"}
+    assert taking == {"spark": both, "auto": both, "local": set()}
+
+
+@pytest.mark.parametrize("dag_id", ["ingest__shop__orders", "backfill", "compact", "maintain"])
+def test_each_pool_of_a_task_is_there(lab: Lab, dag_id: str) -> None:
+    assert set(lab("pools_of", dag_id=dag_id).values()) <= set(lab("pools"))

@@ -1,0 +1,1 @@
+SELECT order_key, dt, customer, upper(trim(status)) AS status, total, updated_at FROM source
