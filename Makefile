@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint test demo tour up down status e2e bench soak golden schemas reference requirements clean
+.PHONY: help setup lint test demo tour up down status e2e pictures bench soak golden schemas reference requirements clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  \1	\2/' | expand -t 16
@@ -20,7 +20,7 @@ lint: setup  ## ruff, mypy and the layers
 
 test: lint  ## set-up, lint and all tests
 	$(PYTHON) -m tests.spark_classes
-	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo
@@ -41,6 +41,11 @@ e2e: setup  ## a live Airflow, driven by its REST API and in a headless Chromium
 	@sh infra/setup_browser.sh
 	$(PYTHON) -m pytest tests/e2e
 	LAKE_RECOVERIES=all $(PYTHON) -m pytest tests/dags/test_recovery.py
+
+pictures: setup  ## take the pictures of docs/tutorial.md anew, from a live Airflow
+	@sh infra/setup_browser.sh
+	mkdir -p docs/pictures
+	LAKE_PICTURES=docs/pictures $(PYTHON) -m pytest tests/e2e/test_tutorial.py
 
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench

@@ -223,8 +223,7 @@ def _announce(batches: list[dict[str, Any]] | None) -> None:
         last, published = done[table][-1]
         event = context["outlet_events"][assets[table]]
         event.add_partitions(events.announced_keys(last["partition"], keys))
-        event.extra.update(events.event_extra(last, published, keys))
-        event.extra["made"] = list(made)
+        event.extra.update({**events.event_extra(last, published, keys), "made": [*made]})
         _log.info("%s: %s", table, ", ".join(keys))
 
 

@@ -21,9 +21,7 @@ def in_order(specs: Sequence["TableSpec"]) -> tuple["TableSpec", ...]:
     begun: set[str] = set()
 
     def add(spec: "TableSpec") -> None:
-        if (
-            spec.table in begun
-        ):  # of tables that read each other, whose runs do not start each other, one has to be first
+        if spec.table in begun:  # of tables that read each other, and do not start each other, one has to be first
             return
         begun.add(spec.table)
         for table in inputs_of(spec):

@@ -70,11 +70,16 @@ class Ledger:
         made.standing |= dict.fromkeys(touched & made.days_in, "stale")
         return touched
 
-    def make_revenue(self, day: date, snapshot: int, *, is_announced: bool = True) -> None:
+    def make_revenue(self, day: date, snapshot: int, *, is_announced: bool = True) -> set[date]:
         """The day's revenue was made of what is there."""
         account = self.accounts[REVENUE]
         self._note(account, day, snapshot, {day}, "accept", is_announced)
         account.rows[day] = revenue_of(self.accounts[ORDERS].rows, self.accounts[LINES].rows, day)
+        return {day}
+
+    def announce(self, table: str, days: Iterable[date], snapshot: int) -> None:
+        """What has not been announced day by day."""
+        self.accounts[table].events += [(day.isoformat(), snapshot) for day in days]
 
     def keep_back(self, table: str, day: date, standing: str) -> None:
         """The commit about a day is "waiting", or was "rejected": then it stays in quarantine, whatever comes later."""

@@ -43,7 +43,8 @@ def test_a_week_of_two_feeds(live_week: Live) -> None:
     week.repair(friday, discarded)
     week.let_scheduled_runs_go_on(sunday)
     week.correct_late(wednesday)
-    week.backfill(monday)
+    week.backfill_alone(monday)
+    week.backfill_with_downstream(wednesday, thursday)
     week.ledger.see("week-4-end")
     assert {table: week.engines_of(table) for table in TABLES} == ENGINES
 
@@ -123,21 +124,53 @@ class Week:
         self.follow_revenue((day - timedelta(days=1), day))
         self.ledger.check()
 
-    def backfill(self, day: date) -> None:
-        """Late files of both feeds become visible in one instant. Nobody is woken: what is made of them is stale."""
-        deliver_late(self.live.home.landing, day, orders=True, lines=True)
-        unpause(self.live.api, "backfill")
-        conf = {"tables": [ORDERS, LINES], "from": day.isoformat(), "to": None, "atomic": True, "dry_run": False}
-        run = green(self.live, self.live.watch.wait_for_end(trigger(self.live.api, "backfill", conf=conf)))
-        published = returned(self.live.api, run, "publish", map_index=0)["published"]
-        for one in published:
-            self.ledger.publish(one["table"], day, one["snapshot"], is_announced=False)
-        moments = {self.live.lake.table(one["table"]).head.committed_at for one in published}
+    def backfill_alone(self, day: date) -> None:
+        """Late files of both feeds become visible in one instant, and nothing is made of them: it is stale."""
+        _, moments = self.backfill([ORDERS, LINES], day, day, downstream=False)
         assert len(moments) == 1
         self.ledger.check()
         trigger(self.live.api, dag_of(REVENUE), partition=day.isoformat())
         self.follow_revenue((day,))
         self.ledger.check()
+
+    def backfill_with_downstream(self, first: date, last: date) -> None:
+        """Neighbouring days of both feeds, each of which corrects the day before it, and the revenue of all days that
+        they touch: in one instant. The runs of revenue that they wake have nothing left to do."""
+        changed, moments = self.backfill([ORDERS, LINES], first, last, downstream=True)
+        assert len(moments) == 1
+        assert changed[REVENUE].keys() == changed[LINES].keys() == {first - timedelta(days=1), first, last}
+        for table, days in changed.items():
+            self.ledger.announce(table, days, max(days.values()))
+        for day in changed[LINES]:
+            assert returned(self.live.api, green(self.live, self.wait(REVENUE, day)), "publish") == {}
+        self.ledger.check()
+
+    def backfill(
+        self, tables: list[str], first: date, last: date, *, downstream: bool
+    ) -> tuple[dict[str, dict[date, int]], set[datetime]]:
+        """By table the days that have changed, by which snapshot; and the moments at which they have."""
+        days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+        for day in days:
+            deliver_late(self.live.home.landing, day, orders=True, lines=True)
+        unpause(self.live.api, "backfill")
+        conf = {"tables": tables, "from": first.isoformat(), "to": last.isoformat(), "downstream": downstream}
+        run_id = trigger(self.live.api, "backfill", conf={**conf, "atomic": True, "dry_run": False})
+        run = green(self.live, self.live.watch.wait_for_end(run_id))
+        published = returned(self.live.api, run, "publish", map_index=0)["published"]
+        snapshots = {one["commit"]: one["snapshot"] for one in published}
+        changed: dict[str, dict[date, int]] = {}
+        for one in returned(self.live.api, run, "stage_and_judge", map_index=0)["staged"]:
+            table, day, snapshot = one["table"], date.fromisoformat(one["partition"]), snapshots[one["commit"]]
+            if table == REVENUE:
+                touched = self.ledger.make_revenue(day, snapshot, is_announced=False)
+            else:
+                touched = self.ledger.publish(table, day, snapshot, is_announced=False)
+            changed.setdefault(table, {}).update(dict.fromkeys(touched, snapshot))
+        return changed, {self.moment_of(one["table"], one["snapshot"]) for one in published}
+
+    def moment_of(self, table: str, snapshot_id: int) -> datetime:
+        (found,) = (each for each in self.live.lake.table(table).history() if each.id == snapshot_id)
+        return found.committed_at
 
     # Runs
 
