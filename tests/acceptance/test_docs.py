@@ -128,7 +128,7 @@ def _with_lake(folder: Path) -> dict[str, Any]:
     (folder / "gates").mkdir()
     suite = next(block for block in BLOCKS if block.page == "docs/gates.md" and block.language == "yaml")
     (folder / "gates" / "orders.yaml").write_text(suite.text)
-    return {"lake": lake, "orders": orders, "batch": rows, "rows": rows}
+    return {"lake": lake, "orders": orders, "batch": rows, "rows": rows, "other": orders.stage_upsert(rows)}
 
 
 def _with_suite(folder: Path) -> dict[str, Any]:
