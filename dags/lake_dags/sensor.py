@@ -60,13 +60,14 @@ class SourceSensor(BaseOperator):
                 f"{arrival.missing} did not come within {self.timeout.total_seconds():,.0f} s. Once it is there, clear"
                 " this task."
             )
-        self.log.info("%s is not there yet", arrival.missing)
+        longest = min(left, timedelta(seconds=LONGEST_WAIT_SECONDS))
+        self.log.info("%s is not there yet; a worker looks again within %s", arrival.missing, longest)
         trigger = (
             SourceTrigger(path=path, marker=marker, poll_seconds=self.poll.total_seconds())
             if is_triggerer_able
             else TimeDeltaTrigger(self.poll)
         )
-        self.defer(trigger=trigger, method_name="execute", timeout=min(left, timedelta(seconds=LONGEST_WAIT_SECONDS)))
+        self.defer(trigger=trigger, method_name="execute", timeout=longest)
 
     def _place(self, context: Context) -> tuple[str, str | None]:
         try:

@@ -10,7 +10,14 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.records import Row, attempt_from_row, columns_to_list, files_to_json, snapshot_from_row
+from lakelib.catalog.records import (
+    Row,
+    attempt_from_row,
+    columns_to_list,
+    commit_from_row,
+    files_to_json,
+    snapshot_from_row,
+)
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,
@@ -18,6 +25,7 @@ from lakelib.model.commit import (
     Amendment,
     AmendOutcome,
     Busy,
+    CommitInfo,
     CommitMissing,
     CommitOutcome,
     Conflict,
@@ -415,12 +423,12 @@ def find_spoilt(catalog: Catalog, commit_id: UUID) -> frozenset[int]:
     return frozenset(row["file_id"] for row in rows)
 
 
-def load_commit(catalog: Catalog, commit_id: UUID) -> Row:
+def load_commit(catalog: Catalog, commit_id: UUID) -> CommitInfo:
     """A commit as it stands. Raises NotFoundError."""
     row = catalog.one("load_commit", {"commit_id": commit_id})
     if row is None:
         raise commit_missing(commit_id)
-    return row
+    return commit_from_row(row)
 
 
 def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:

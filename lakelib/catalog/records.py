@@ -7,11 +7,12 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any
 
+from lakelib.model.commit import CommitInfo
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import Attempt, Buckets, CommitState, Snapshot, TableInfo
+from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo
 
 Row = Mapping[str, Any]
 
@@ -149,3 +150,20 @@ def _file_to_json(file: NewFile, partition: int) -> dict[str, Any]:
 def _hexes(values: Sequence[bytes | None]) -> list[str | None]:
     """As PostgreSQL writes bytes."""
     return [None if value is None else "\\x" + value.hex() for value in values]
+
+
+def commit_from_row(row: Row) -> CommitInfo:
+    return CommitInfo(
+        id=row["id"],
+        table_id=row["table_id"],
+        table_name=row["table_name"],
+        kind=CommitKind(row["kind"]),
+        state=CommitState(row["state"]),
+        snapshot_id=row["snapshot_id"],
+        reason=row["reason"],
+        application=row["application"],
+        version=row["version"],
+        amendment=row["amendment"],
+        summary=row["summary"],
+        properties=row["properties"],
+    )

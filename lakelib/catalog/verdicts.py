@@ -10,10 +10,11 @@ from lakelib.catalog.commits import commit_missing
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import ConflictError, DecidedError
+from lakelib.model.commit import CommitInfo
 from lakelib.model.table import CommitState
 from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Severity, Status, Verdict
 
-_JUDGEABLE = (CommitState.STAGED.value, CommitState.REJECTED.value)
+_JUDGEABLE = (CommitState.STAGED, CommitState.REJECTED)
 
 
 def store_verdict(catalog: Catalog, verdict: Verdict, rejection: str) -> None:
@@ -44,10 +45,10 @@ def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
     return None if row is None else verdict_from_row(row)
 
 
-def check_judgeable(commit: Row) -> None:
+def check_judgeable(commit: CommitInfo) -> None:
     """Raises ConflictError for a commit that is published or expired."""
-    if commit["state"] not in _JUDGEABLE:
-        raise _decided(commit["id"], commit["state"])
+    if commit.state not in _JUDGEABLE:
+        raise _decided(commit.id, commit.state.value)
 
 
 def _decided(commit_id: UUID, state: str) -> DecidedError:

@@ -11,7 +11,28 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
-from lakelib.model.table import CommitState, ReadScope, Snapshot
+from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitInfo:
+    """A commit as it stands."""
+
+    id: UUID
+    table_id: int
+    table_name: str
+    kind: CommitKind
+    state: CommitState
+    snapshot_id: int | None
+    """What it became, if it was published."""
+    reason: str | None
+    """Why it was rejected, or has expired."""
+    application: str | None
+    version: int | None
+    amendment: int
+    """So many times it was amended."""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,7 +316,7 @@ class _Course:
             return True  # nothing was staged
         self._end(outcome, proposal)
         commit = commits.load_commit(self._runtime.catalog, proposal.commit_id)
-        return bool(commit["state"] == CommitState.EXPIRED.value and commit["reason"] == outcome.reasons[0].value)
+        return commit.state is CommitState.EXPIRED and commit.reason == outcome.reasons[0].value
 
     def _end(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> None:
         """A commit that others have made impossible ends; what a gate has to let through stays."""

@@ -52,11 +52,13 @@ def check_not_replayed(runtime: Runtime, commit_id: UUID, snapshot: Snapshot) ->
     if snapshot.commit_id == commit_id:
         return
     commit, other = (commits.load_commit(runtime.catalog, each) for each in (commit_id, snapshot.commit_id))
-    partition, stands_for = (each["properties"].get("partition") for each in (commit, other))
+    partition, stands_for = (each.properties.get("partition") for each in (commit, other))
     if partition != stands_for:
-        table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+        table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
         what = f"partition {stands_for}, not for {partition}, whose commit {commit_id} was not published"
-        raise _key_reused(table, commit["application"], other["version"], snapshot.commit_id, what)
+        assert commit.application is not None, "one key has published both"
+        assert other.version is not None
+        raise _key_reused(table, commit.application, other.version, snapshot.commit_id, what)
 
 
 def _key_reused(table: TableInfo, application: str, version: int, commit_id: UUID, what: str) -> InvalidInputError:

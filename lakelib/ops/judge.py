@@ -14,10 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
-from lakelib.catalog.records import Row
 from lakelib.catalog.roles import require_right
 from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
-from lakelib.model.commit import Done, Refusal, Rejected, Stale
+from lakelib.model.commit import CommitInfo, Done, Refusal, Rejected, Stale
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
@@ -71,10 +70,10 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     started, judged_at = time.monotonic(), datetime.now(UTC)
     commit = commits.load_commit(runtime.catalog, commit_id)
     verdicts.check_judgeable(commit)
-    if commit["kind"] == CommitKind.OVERWRITE.value:
+    if commit.kind is CommitKind.OVERWRITE:
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
-    table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
     columns = schema_of_staged(runtime, table, commit, beneath).columns
     check_suite(judging.suite, columns)
     checks = _run_checks(runtime, table, commit, columns, judging, tuple(beneath))
@@ -88,7 +87,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         seconds=time.monotonic() - started,
         judged_at=judged_at,
         checks=checks,
-        amendment=commit["amendment"],
+        amendment=commit.amendment,
         beneath=tuple(beneath),
         looked_at=_looked_at(judging.suite, columns),
     )
@@ -110,7 +109,7 @@ def find_verdict(runtime: Runtime, commit_id: UUID) -> Verdict | None:
 
 def describe(runtime: Runtime, commit_id: UUID) -> str:
     """ "rejected, gate orders: reject"."""
-    state = commits.load_commit(runtime.catalog, commit_id)["state"]
+    state = commits.load_commit(runtime.catalog, commit_id).state.value
     verdict = find_verdict(runtime, commit_id)
     return f"{state}, gate {verdict.gate}: {verdict.outcome.value}" if verdict else f"{state}, not judged"
 
@@ -118,7 +117,7 @@ def describe(runtime: Runtime, commit_id: UUID) -> str:
 def _run_checks(
     runtime: Runtime,
     table: TableInfo,
-    commit: Row,
+    commit: CommitInfo,
     columns: Sequence[Column],
     judging: Judging,
     beneath: tuple[UUID, ...],
@@ -148,11 +147,11 @@ def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
     return LookedAt(columns={name: seen.get(name) for name in named})
 
 
-def _scope_request(runtime: Runtime, commit: Row, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
+def _scope_request(runtime: Runtime, commit: CommitInfo, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
     if scope is Scope.STAGED:
-        return ScanRequest(staged=staged_view(commit["id"], "staged"))
-    touched = files.find_touched_partitions(runtime.catalog, commit["id"]) if scope is Scope.MERGED else None
-    return ScanRequest(staged=staged_view(commit["id"], "merged", beneath), partition_ids=touched)
+        return ScanRequest(staged=staged_view(commit.id, "staged"))
+    touched = files.find_touched_partitions(runtime.catalog, commit.id) if scope is Scope.MERGED else None
+    return ScanRequest(staged=staged_view(commit.id, "merged", beneath), partition_ids=touched)
 
 
 def _run_scope(
@@ -216,7 +215,7 @@ def publish_judged(
                 case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
                     if not judgings.get(about.commit_id):
                         raise error_of(refused)
-                    turn.take(commits.load_commit(runtime.catalog, about.commit_id)["table_id"])
+                    turn.take(commits.load_commit(runtime.catalog, about.commit_id).table_id)
                     _judge_again(runtime, commit_ids, judgings)
                 case outcome:
                     raise error_of(outcome)
@@ -227,13 +226,12 @@ def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping
     """What has been decided of a commit meanwhile is for publishing to tell: someone else may have published it."""
     found = {commit_id: commits.load_commit(runtime.catalog, commit_id) for commit_id in commit_ids}
     for place, commit_id in enumerate(commit_ids):
-        if found[commit_id]["state"] != CommitState.STAGED.value:
+        if found[commit_id].state is not CommitState.STAGED:
             continue
         before = [
             other
             for other in commit_ids[:place]
-            if found[other]["table_id"] == found[commit_id]["table_id"]
-            and found[other]["state"] == CommitState.STAGED.value
+            if found[other].table_id == found[commit_id].table_id and found[other].state is CommitState.STAGED
         ]
         for judging in judgings.get(commit_id, ()):
             now = as_required(runtime, commit_id, judging)
@@ -257,7 +255,7 @@ def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
     if suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash:
         return True
     commit = commits.load_commit(runtime.catalog, commit_id)
-    table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
+    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
     return verdict.looked_at != _looked_at(suite, schema_of_staged(runtime, table, commit).columns)
 
 

@@ -74,7 +74,7 @@ def try_publish(
 def _as_all_see_it(runtime: Runtime, about: About) -> About:
     """The heads that a transaction gives its tables are gone with it."""
     commit = commits.load_commit(runtime.catalog, about.commit_id)
-    head_id = tables.load_table(runtime.catalog, commit["table_id"], about.table_name).head_id
+    head_id = tables.load_table(runtime.catalog, commit.table_id, about.table_name).head_id
     return replace(about, head_id=min(head_id, about.head_id), follows_others=about.head_id > head_id)
 
 
@@ -110,7 +110,7 @@ def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUI
             f"{commit_id!r} is no id of a commit.", kind="invalid_commit_id", remedy="Take it from StagedCommit.id."
         ) from None
     commit = commits.load_commit(runtime.catalog, wanted)
-    return tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"]), wanted
+    return tables.load_table(runtime.catalog, commit.table_id, commit.table_name), wanted
 
 
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
@@ -168,7 +168,7 @@ def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:
     """ "staged", "published", "rejected" or "expired"."""
-    return str(commits.load_commit(runtime.catalog, commit_id)["state"])
+    return commits.load_commit(runtime.catalog, commit_id).state.value
 
 
 # Outcomes as exceptions
@@ -245,7 +245,8 @@ _WHY = {
 
 def _conflict_error(conflict: Conflict) -> ConflictError:
     about = conflict.about
-    if about.follows_others and about.head_id <= about.base_id:
+    is_by_others = about.follows_others and about.head_id <= about.base_id
+    if is_by_others and Reason.VERSION_ORDER not in conflict.reasons:  # which says itself what is wrong with the order
         return ConflictError(
             f"Commit {about.commit_id} of {about.table_name} cannot be published: commits that come before it in the"
             " same transaction change what it was made from, or replaces.",

@@ -15,8 +15,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.catalog.records import Row
 from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.model.commit import CommitInfo
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
@@ -317,26 +317,28 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
     return snapshot.id, _schema(runtime, table, snapshot.schema_id)
 
 
-def schema_of_staged(runtime: Runtime, table: TableInfo, commit: Row, beneath: Sequence[UUID] = ()) -> TableSchema:
+def schema_of_staged(
+    runtime: Runtime, table: TableInfo, commit: CommitInfo, beneath: Sequence[UUID] = ()
+) -> TableSchema:
     """That of the table as publishing a staged commit, on top of those beneath, would leave it."""
-    changed = commits.find_schema_changed(runtime.catalog, [*beneath, commit["id"]])
+    changed = commits.find_schema_changed(runtime.catalog, [*beneath, commit.id])
     return _schema(runtime, table, table.schema.id if changed is None else changed)
 
 
-def _check_readable(runtime: Runtime, table: TableInfo, commit: Row, scope: str) -> None:
+def _check_readable(runtime: Runtime, table: TableInfo, commit: CommitInfo, scope: str) -> None:
     """The files of a commit go when it expires, those of a published one when the snapshots do that have them."""
-    if commit["state"] == CommitState.EXPIRED.value:
+    if commit.state is CommitState.EXPIRED:
         raise NotFoundError(
-            f"Commit {commit['id']} of {table.full_name} has expired ({commit['reason']}): its rows are given up.",
+            f"Commit {commit.id} of {table.full_name} has expired ({commit.reason}): its rows are given up.",
             kind="commit_expired",
             remedy="Stage the work again.",
         )
     if (
         scope == "staged"
-        and commit["state"] == CommitState.PUBLISHED.value
-        and snapshots.find_snapshot(runtime.catalog, table.id, commit["snapshot_id"]) is None
+        and commit.snapshot_id is not None
+        and snapshots.find_snapshot(runtime.catalog, table.id, commit.snapshot_id) is None
     ):
-        raise snapshots.missing_snapshot(runtime.catalog, table, commit["snapshot_id"])
+        raise snapshots.missing_snapshot(runtime.catalog, table, commit.snapshot_id)
 
 
 def _schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:

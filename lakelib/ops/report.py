@@ -16,13 +16,13 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import commits, tables, verdicts
-from lakelib.catalog.records import Row
 from lakelib.errors import LakeError, NotFoundError
 from lakelib.gates.evidence import as_json
 from lakelib.gates.failing import failing_columns, failing_where
 from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
 from lakelib.model.background import Background, Before, FailingRows
+from lakelib.model.commit import CommitInfo
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
 from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
@@ -49,27 +49,27 @@ def write_report(
     verdict = verdicts.find_verdict(runtime.catalog, commit_id)
     if verdict is None:
         raise NotFoundError(
-            f"No gate has judged commit {commit_id} of {commit['table_name']}.",
+            f"No gate has judged commit {commit_id} of {commit.table_name}.",
             kind="verdict_not_found",
             remedy="Judge it with staged.judge(gate).",
         )
     found = find_out(runtime, verdict) if background is None else background
-    page = report_html(verdict, table=commit["table_name"], state=commit["state"], background=found)
+    page = report_html(verdict, table=commit.table_name, state=commit.state.value, background=found)
     return write_local_file(path, page)
 
 
 def find_out(runtime: Runtime, verdict: Verdict) -> Background:
     """What people ask of a judged commit. Rows that cannot be read any more are left out."""
     commit = commits.load_commit(runtime.catalog, verdict.commit_id)
-    table = tables.load_table(runtime.catalog, commit["table_id"], commit["table_name"])
-    told: Mapping[str, str] = commit["properties"]
+    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    told: Mapping[str, str] = commit.properties
     return Background(
         partition=told.get("partition"),
         source=told.get("source"),
         source_files=told.get("source_files"),
-        run=commit["application"],
+        run=commit.application,
         engine=told.get("engine"),
-        rows=commit["summary"].get("rows_in"),
+        rows=commit.summary.get("rows_in"),
         before=_find_before(runtime, table, told.get("partition"), verdict.gate),
         failing=dict(_find_failing(runtime, table, commit, verdict)),
     )
@@ -88,7 +88,7 @@ def _find_before(runtime: Runtime, table: TableInfo, partition: str | None, gate
 
 
 def _find_failing(
-    runtime: Runtime, table: TableInfo, commit: Row, verdict: Verdict
+    runtime: Runtime, table: TableInfo, commit: CommitInfo, verdict: Verdict
 ) -> Iterator[tuple[str, FailingRows]]:
     until = time.monotonic() + _MOST_SECONDS
     failed = [check for check in verdict.checks if check.status is Status.FAILED]
@@ -97,7 +97,7 @@ def _find_failing(
         if where is None:
             continue
         try:
-            yield check.name, _look(runtime, table, commit["id"], check, where, until)
+            yield check.name, _look(runtime, table, commit.id, check, where, until)
         except LakeError:  # the rows are gone, or are no such values by now
             continue
 

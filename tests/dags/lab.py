@@ -60,14 +60,18 @@ _parsed = {}
 _triggerer = {"runs": True, "knows lakelib": True}
 
 
-def parse() -> dict:
-    """Reads the DAG files anew, and stores what they say. DAGs that are new are not paused."""
-    bag = _read_files()
+def parse(tables: str | None = None) -> dict:
+    """Reads the DAG files anew, and stores what they say. DAGs that are new are not paused. Of another folder of tables
+    it is only told what becomes of it: calls that follow know the DAGs as before."""
+    with _tables(tables):
+        bag = _read_files()
     with _session() as session:
         DagBundlesManager().sync_bundles_to_db(session=session)
     sync_bag_to_db(bag, _BUNDLE, None)
     with _session() as session:
         session.execute(update(DagModel).values(is_paused=False))
+    if tables is not None:
+        _read_files()
     return {"dags": sorted(bag.dags), "errors": bag.import_errors}
 
 
@@ -362,6 +366,19 @@ def _stored_dag(dag_id: str, session):
 
 def _name(one) -> str:
     return one.task_id if one.map_index < 0 else f"{one.task_id}[{one.map_index}]"
+
+
+@contextmanager
+def _tables(folder: str | None):
+    before = os.environ.get("LAKE_TABLES")
+    if folder is not None:
+        os.environ["LAKE_TABLES"] = folder
+    try:
+        yield
+    finally:
+        os.environ.pop("LAKE_TABLES", None)
+        if before is not None:
+            os.environ["LAKE_TABLES"] = before
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def test_no_rows_are_read_before_the_source_has_arrived(lab: Lab, name: str) -> 
 
 
 def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_and_field(
-    open_lab: Callable[..., Lab], tmp_path: Path
+    lab: Lab, tmp_path: Path
 ) -> None:
     good = "table: a.good\ncolumns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
     (tmp_path / "good.yaml").write_text(good)
@@ -66,7 +65,7 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     late = good.replace("good", "late").replace("BIGINT", "TIMESTAMP") + hourly
     late = late.replace("/in/*.parquet", "'/in/{partition}/*.parquet'")
     (tmp_path / "late.yaml").write_text(late + 'schedule: {cron: "@hourly", timezone: Europe/Berlin}\n')
-    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    found = lab("parse", tables=str(tmp_path))
     assert [dag for dag in found["dags"] if dag.startswith("ingest")] == ["ingest__a__good"]
     assert list(found["errors"]) == ["table_specs.py"]
     error = found["errors"]["table_specs.py"]
@@ -75,13 +74,13 @@ def test_a_broken_spec_costs_its_own_dag_only_and_is_an_import_error_with_file_a
     assert "late.yaml, line 7, field schedule.timezone" in error
 
 
-def test_specs_that_do_not_go_together_cost_their_own_dags_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+def test_specs_that_do_not_go_together_cost_their_own_dags_only(lab: Lab, tmp_path: Path) -> None:
     spec = "table: {}\ncolumns: id BIGINT\nprimary_key: [id]\nsource: {{path: /in/*.parquet}}\n"
     after = {"a.one": "a.two", "a.two": "a.one", "a.lost": "a.nowhere", "a.last": "a.one"}
     for number, table in enumerate([*after, "a.good", "x.y__z", "x__y.z"]):
         follows = f"schedule: {{after: [{after[table]}]}}\n" if table in after else ""
         (tmp_path / f"{number}.yaml").write_text(spec.format(table) + follows)
-    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    found = lab("parse", tables=str(tmp_path))
     assert [dag for dag in found["dags"] if dag.startswith("ingest")] == ["ingest__a__good", "ingest__a__last"]
     (error,) = found["errors"].values()
     assert "0.yaml, line 5, field schedule.after.0: found a.one after a.two after a.one" in error
@@ -91,12 +90,12 @@ def test_specs_that_do_not_go_together_cost_their_own_dags_only(open_lab: Callab
     assert "6.yaml, line 1, field table: found 'x__y.z'; expected a name whose DAG id is free; 5.yaml has" in error
 
 
-def test_a_name_that_airflow_cannot_take_costs_its_own_dag_only(open_lab: Callable[..., Lab], tmp_path: Path) -> None:
+def test_a_name_that_airflow_cannot_take_costs_its_own_dag_only(lab: Lab, tmp_path: Path) -> None:
     spec = "columns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
     names = {"good": "a.good", "tag": f"{'n' * 128}.t", "long": f"{'n' * 128}.{'t' * 128}"}
     for file, name in names.items():
         (tmp_path / f"{file}.yaml").write_text(f"table: {name}\n{spec}")
-    found = open_lab(LAKE_TABLES=str(tmp_path))("parse")
+    found = lab("parse", tables=str(tmp_path))
     assert {"ingest__a__good", f"ingest__{'n' * 128}__t"} < set(found["dags"])
     (error,) = found["errors"].values()
     assert "long.yaml, field table" in error

@@ -1,6 +1,5 @@
 """Waiting for a source: in the triggerer, without a process, and to an end whatever becomes of the triggerer."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -10,6 +9,7 @@ import pytest
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 from tests.conftest import BUCKET
+from tests.waiting import wait_until
 
 from .conftest import Lab
 
@@ -21,6 +21,7 @@ partition_by: [dt]
 source: {path: "${LANDING}/feed/{partition}/*.parquet", arrival: {marker: _READY, timeout: TIMEOUT, poll: 1s}}
 partition: {column: dt, every: day}
 """
+_SECONDS = 60
 FEED, KEY = "ingest__a__feed", "2026-11-01"
 
 
@@ -52,14 +53,7 @@ def _begin(lab: Lab) -> None:
     """A run that has been told that its source is not there."""
     run_id = lab("start", dag_id=FEED, conf={"partition": KEY})
     lab.begin("go", dag_id=FEED, run_id=run_id, until="wait_for_source")
-    _wait_until(lambda: _looks(lab) > 0)
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: _looks(lab) > 0, _SECONDS)
 
 
 def _ended(lab: Lab) -> str:
@@ -90,7 +84,7 @@ def test_what_comes_later_is_seen_by_the_triggerer_and_takes_no_process(
 ) -> None:
     lab = opened()
     _begin(lab)
-    _wait_until(lambda: _looks(lab) > 3)
+    wait_until(lambda: _looks(lab) > 3, _SECONDS)
     _touch(ready)
     assert (_ended(lab), _processes(lab)) == ("success", 1)
 
@@ -110,7 +104,7 @@ def test_without_a_triggerer_a_worker_looks_from_time_to_time(
     lab("triggerer", runs=False)
     lab("put", module="lake_dags.sensor", name="LONGEST_WAIT_SECONDS", value=1.0)
     _begin(lab)
-    _wait_until(lambda: _processes(lab) > 2)
+    wait_until(lambda: _processes(lab) > 2, _SECONDS)
     if comes:
         _touch(ready)
     assert _ended(lab) == ("success" if comes else "failed")
@@ -120,7 +114,7 @@ def test_where_the_triggerer_cannot_look_a_worker_does_and_says_why(opened: Call
     lab = opened()
     lab("triggerer", **{"knows lakelib": False})
     _begin(lab)
-    _wait_until(lambda: _looks(lab) > 2)
+    wait_until(lambda: _looks(lab) > 2, _SECONDS)
     _touch(ready)
     assert _ended(lab) == "success"
     assert "The triggerer could not look, so a worker does" in lab.log()
@@ -137,6 +131,6 @@ def test_a_source_on_s3_is_waited_for(opened: Callable[..., Lab], s3_settings: S
     }
     lab = opened(**{name: str(value) for name, value in settings.items()})
     _begin(lab)
-    _wait_until(lambda: _looks(lab) > 2)
+    wait_until(lambda: _looks(lab) > 2, _SECONDS)
     open_storage(folder, s3_settings).write_bytes(f"feed/{KEY}/_READY", b"")
     assert (_ended(lab), _processes(lab)) == ("success", 1)

@@ -228,6 +228,17 @@ def test_a_day_that_is_rejected_in_the_middle_is_told_and_nothing_is_made_from_i
     assert len(chain.totals()) == 3
 
 
+def test_the_report_lists_what_became_of_each_partition(chain: Chain, tmp_path: Path) -> None:
+    chain.write("local", ONCE, STATUS)
+    chain.deliver(**{D14: [order(3, dt=D14, status="<b>odd</b>")]})
+    report = tmp_path / "report.html"
+    assert chain.run_job("backfill", *chain.arguments(D13, D14), f"--report={report}").code == 0
+    page = report.read_text()
+    for said in (D13, D14, "1 rejected", "reject<br>", "Not made", chain.months):
+        assert said in page
+    assert "<b>" not in page
+
+
 def test_what_days_break_together_is_found_before_anything_is_published(chain: Chain) -> None:
     chain.write("local", FEW)
     chain.deliver(**{D14: [order(7, dt=D13)]})

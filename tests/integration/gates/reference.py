@@ -338,7 +338,10 @@ def _zoned(moment: Any, zoned: bool) -> Any:
 
 
 def utc_session(session: Any) -> Any:
-    """A session of the same application whose time zone is UTC."""
+    """A session of the same application whose time zone is UTC. Great Expectations asks hundreds of small queries, each
+    of another form: to generate and compile code for each takes longer than to carry it out."""
     made = session.newSession()
+    made.conf.set("spark.sql.codegen.wholeStage", "false")
+    made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     made.conf.set("spark.sql.session.timeZone", "UTC")
     return made
