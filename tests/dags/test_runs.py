@@ -91,6 +91,7 @@ def test_an_atomic_backfill_of_two_tables_is_one_transaction(submitting_lab: Lab
     assert ran["state"] == "success"
     assert _count(lake, "shop.orders", NEXT) == ORDERS_A_DAY
     published = {(one["table"], one["commit"]) for one in ran["xcom"]["publish[0]"]["published"]}
-    heads = {(table, str(lake.table(table).history()[0].commit_id)) for table in conf["tables"]}
+    downstream = "shop.daily_revenue"  # reads both of them, and is made anew in the same transaction
+    heads = {(table, str(lake.table(table).history()[0].commit_id)) for table in (*conf["tables"], downstream)}
     assert heads == published
     assert lake.table("shop.payments").is_done({"dt": NEXT})
