@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.backfill_arguments import parse_backfill
-from jobs.common.backfilling import backfill
-from jobs.common.outcome import run_told
+from lakelib.pipeline.backfill_arguments import parse_backfill
+from lakelib.pipeline.backfilling import backfill
+from lakelib.pipeline.outcome import run_told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

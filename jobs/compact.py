@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.compacting import compact, parse_compact
-from jobs.common.outcome import run_told
+from lakelib.pipeline.compacting import compact, parse_compact
+from lakelib.pipeline.outcome import run_told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

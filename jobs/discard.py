@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from jobs.common.discarding import discard, parse_discard
-from jobs.common.outcome import run_told
+from lakelib.pipeline.discarding import discard, parse_discard
+from lakelib.pipeline.outcome import run_told
 
 
 def main(arguments: Sequence[str] | None = None, session: object = None) -> int:

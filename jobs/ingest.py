@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
-from jobs.common.outcome import run_told
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.ingesting import ingest
+from lakelib.pipeline.outcome import run_told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,15 +19,15 @@ import pyarrow as pa
 import pytest
 from typer.main import get_command
 
-from jobs.common.arguments import parse_job
-from jobs.common.backfill_arguments import parse_backfill
-from jobs.common.compacting import parse_compact
-from jobs.common.discarding import parse_discard
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.maintaining import parse_maintain
-from jobs.common.publishing import parse_publish
 from lakelib import Lake
 from lakelib.cli.main import app
+from lakelib.pipeline.arguments import parse_job
+from lakelib.pipeline.backfill_arguments import parse_backfill
+from lakelib.pipeline.compacting import parse_compact
+from lakelib.pipeline.discarding import parse_discard
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.maintaining import parse_maintain
+from lakelib.pipeline.publishing import parse_publish
 from lakelib.specs.suite import parse_suite
 from lakelib.specs.table_spec import parse_spec
 

@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from dags.lake_dags.places import job_environment
-from jobs.common.arguments import parse_job
-from jobs.common.compacting import parse_compact
-from jobs.common.discarding import parse_discard
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.maintaining import parse_maintain
-from jobs.common.publishing import parse_publish
+from lakelib.pipeline.arguments import parse_job
+from lakelib.pipeline.compacting import parse_compact
+from lakelib.pipeline.discarding import parse_discard
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.maintaining import parse_maintain
+from lakelib.pipeline.publishing import parse_publish
 
 Parse = Callable[[Sequence[str] | None], Any]
 _COMMIT = f"--commit={uuid4()}"

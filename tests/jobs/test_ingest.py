@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import ingest
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest as ingest_partition
-from jobs.common.outcome import Outcome
 from lakelib import ConflictError, Lake
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.ingesting import ingest as ingest_partition
+from lakelib.pipeline.outcome import Outcome
 from lakelib.specs.table_spec import load_spec
 from tests.jobs.conftest import Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY, FIELDS, Shop, new_shop, order

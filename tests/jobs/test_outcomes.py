@@ -12,10 +12,10 @@ import pytest
 
 import lakelib
 from jobs import append, overwrite, sql, upsert
-from jobs.common.outcome import Outcome, explain_failure, readable_bytes, run_told
-from jobs.common.sessions import told_progress
 from lakelib import LakeError, Table
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
+from lakelib.pipeline.outcome import Outcome, explain_failure, readable_bytes, run_told
+from lakelib.pipeline.sessions import told_progress
 from lakelib.specs.suite import parse_suite
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 

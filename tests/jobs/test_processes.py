@@ -56,8 +56,8 @@ def test_a_job_runs_under_spark_submit_and_its_exit_code_comes_through(
 def test_what_a_session_of_a_job_makes_of_moments_does_not_depend_on_the_machine(lake: Lake, tmp_path: Path) -> None:
     program = (
         "from argparse import ArgumentParser\n"
-        "from jobs.common.parser import add_surroundings, read_surroundings\n"
-        "from jobs.common.sessions import opened_session\n"
+        "from lakelib.pipeline.parser import add_surroundings, read_surroundings\n"
+        "from lakelib.pipeline.sessions import opened_session\n"
         "parser = ArgumentParser()\n"
         "add_surroundings(parser)\n"
         "around = read_surroundings(parser, parser.parse_args(['--master', 'local[1]']))\n"

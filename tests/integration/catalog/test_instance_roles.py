@@ -20,10 +20,10 @@ from infra.airflow.postgres import (
     start_server,
 )
 from infra.airflow.providing import NOTHING_SEEN, Seen, is_due, provide
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.model.roles import Role
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.ingesting import ingest
 from tests.jobs.ingest_support import DAY, Shop, new_shop
 
 CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "status"}}

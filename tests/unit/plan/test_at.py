@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.common.arguments import Query, parse_job
 from lakelib.cli.arguments import read_at
 from lakelib.errors import InvalidInputError
+from lakelib.pipeline.arguments import Query, parse_job
 from lakelib.plan.at import parse_at
 from lakelib.spark.options import parse_read
 

@@ -4,10 +4,10 @@ import os
 import sys
 from pathlib import Path
 
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
-from jobs.common.outcome import Outcome, run_told
 from lakelib import RetryableError
+from lakelib.pipeline.ingest_arguments import parse_ingest
+from lakelib.pipeline.ingesting import ingest
+from lakelib.pipeline.outcome import Outcome, run_told
 
 
 def work() -> Outcome:

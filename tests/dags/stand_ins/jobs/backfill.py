@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import told
 
-from jobs.common.backfill_arguments import parse_backfill
+from lakelib.pipeline.backfill_arguments import parse_backfill
 
 job = parse_backfill(None)
 assert job.report is not None

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import told
 
-from jobs.common.ingest_arguments import parse_ingest
+from lakelib.pipeline.ingest_arguments import parse_ingest
 from lakelib.specs.table_spec import load_spec
 
 job = parse_ingest(None)

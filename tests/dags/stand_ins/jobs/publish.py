@@ -9,8 +9,8 @@ import pyarrow as pa
 import told
 
 import lakelib
-from jobs.common.publishing import parse_publish
 from lakelib.ops.provide import provide_table
+from lakelib.pipeline.publishing import parse_publish
 from lakelib.specs.table_spec import load_spec
 
 job = parse_publish(None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from jobs.common.parser import Surroundings
+from lakelib.pipeline.parser import Surroundings
 
 _FOLDER = Path(os.environ["STAND_INS"])
 

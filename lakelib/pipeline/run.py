@@ -4,15 +4,9 @@ What can be wrong without Spark is said before Spark is started, and work that w
 """
 
 from collections.abc import Sequence
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 import lakelib
-from jobs.common.arguments import JobArguments, parse_job
-from jobs.common.outcome import Done, run_told
-from jobs.common.sessions import opened_session, told_progress
-from jobs.common.sources import opened_rows
 from lakelib import Lake, Snapshot, Table
 from lakelib.model.table import TableInfo
 from lakelib.ops.commit import check_writable, find_done
@@ -20,10 +14,17 @@ from lakelib.ops.create import find_table
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.write import check_keyed
+from lakelib.pipeline.arguments import JobArguments, parse_job
+from lakelib.pipeline.outcome import Done, run_told
+from lakelib.pipeline.sessions import opened_session, told_progress
+from lakelib.pipeline.sources import opened_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def run_job(
-    mode: str | None, description: str, arguments: Sequence[str] | None, session: SparkSession | None = None
+    mode: str | None, description: str, arguments: Sequence[str] | None, session: "SparkSession | None" = None
 ) -> int:
     """The exit code. `arguments` are the command line's if None is given; a session that is given is used, and left
     running."""
@@ -31,7 +32,7 @@ def run_job(
     return run_told(job.mode, job.table, job.surroundings.result, lambda: _do(job, session))
 
 
-def _do(job: JobArguments, given_session: SparkSession | None) -> Done:
+def _do(job: JobArguments, given_session: "SparkSession | None") -> Done:
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         info = find_table(lake.runtime, job.table)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jobs.common.parser import REMOTE_VARIABLE, Surroundings
-from jobs.common.remote import connected
+from lakelib.pipeline.parser import REMOTE_VARIABLE, Surroundings
+from lakelib.pipeline.remote import connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

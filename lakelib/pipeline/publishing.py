@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from jobs.common.commits import add_commits, read_commits
-from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging, publish_judged
 from lakelib.ops.publish import publish_staged
+from lakelib.pipeline.commits import add_commits, read_commits
+from lakelib.pipeline.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.common.parser import (
+from lakelib.pipeline.parser import (
     Once,
     Surroundings,
     add_surroundings,

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakelib
-from jobs.common.backfill_arguments import BackfillArguments
-from jobs.common.backfill_page import page_of
-from jobs.common.ingest_arguments import IngestArguments
-from jobs.common.ingesting import Ingested, NothingToCommit, ingest_partition, warn
-from jobs.common.parser import Surroundings
-from jobs.common.partitions import Transaction
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, InvalidInputError, Lake
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
 from lakelib.ops.touched import list_touched_by
+from lakelib.pipeline.backfill_arguments import BackfillArguments
+from lakelib.pipeline.backfill_page import page_of
+from lakelib.pipeline.ingest_arguments import IngestArguments
+from lakelib.pipeline.ingesting import Ingested, NothingToCommit, ingest_partition, warn
+from lakelib.pipeline.parser import Surroundings
+from lakelib.pipeline.partitions import Transaction
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.chain import (
     check_count,
     check_together,

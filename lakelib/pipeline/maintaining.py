@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import lakelib
-from jobs.common.outcome import Failed, explain_failure
-from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
-from jobs.common.selection import Selection, add_selection, find_tables, read_selection
 from lakelib import Lake, LakeError
 from lakelib.model.maintenance import ExpireResult, VacuumResult, describe_holdings
 from lakelib.ops import expire as expiry
 from lakelib.ops import vacuum as vacuuming
+from lakelib.pipeline.outcome import Failed, explain_failure
+from lakelib.pipeline.parser import Surroundings, add_surroundings, make_parser, read_surroundings
+from lakelib.pipeline.selection import Selection, add_selection, find_tables, read_selection
 from lakelib.specs.durations import parse_duration
 
 DESCRIPTION = """\

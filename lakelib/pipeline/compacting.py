@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import lakelib
-from jobs.common.outcome import Failed, explain_failure
-from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
-from jobs.common.selection import Selection, add_selection, find_tables, read_selection
-from jobs.common.sessions import opened_session, told_progress
 from lakelib import Lake, LakeError
 from lakelib.model.compaction import CompactionResult
+from lakelib.pipeline.outcome import Failed, explain_failure
+from lakelib.pipeline.parser import Surroundings, add_surroundings, make_parser, read_surroundings
+from lakelib.pipeline.selection import Selection, add_selection, find_tables, read_selection
+from lakelib.pipeline.sessions import opened_session, told_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import lakelib
-from jobs.common.commits import add_commits, read_commits
-from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
+from lakelib.pipeline.commits import add_commits, read_commits
+from lakelib.pipeline.parser import Surroundings, add_surroundings, make_parser, read_surroundings
 
 DESCRIPTION = """\
 Rejects staged commits: they can be looked at until they expire, and nobody publishes them but a person by name and

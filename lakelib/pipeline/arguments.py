@@ -7,7 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jobs.common.parser import (
+from lakelib.errors import InvalidInputError
+from lakelib.pipeline.parser import (
     Surroundings,
     add_surroundings,
     make_parser,
@@ -15,7 +16,6 @@ from jobs.common.parser import (
     read_pairs,
     read_surroundings,
 )
-from lakelib.errors import InvalidInputError
 from lakelib.plan.at import parse_at
 
 MODES = ("append", "upsert", "overwrite")

@@ -16,11 +16,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from jobs.common.ingest_arguments import IngestArguments
-from jobs.common.local_rows import opened_locally
-from jobs.common.outcome import Outcome
-from jobs.common.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import DecidedError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
@@ -41,6 +36,11 @@ from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.status_look import PARTITION_BY, partition_by_text
+from lakelib.pipeline.ingest_arguments import IngestArguments
+from lakelib.pipeline.local_rows import opened_locally
+from lakelib.pipeline.outcome import Outcome
+from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
@@ -348,7 +348,7 @@ def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> Abst
         return nullcontext(making.no_rows())
     if doing.session is None:
         return opened_locally(making)
-    from jobs.common.partition_rows import opened_partition  # Spark takes a while to load
+    from lakelib.pipeline.partition_rows import opened_partition  # Spark takes a while to load
 
     return opened_partition(doing.session, making)
 
