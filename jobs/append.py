@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from lakelib.pipeline.run import run_job
+from lakelib.pipeline.writing import run_job
 
 DESCRIPTION = """\
 Appends rows to a table. On a table with a primary key a row takes the place of the one of its key, as in an upsert.

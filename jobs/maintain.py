@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # started by its path it knows the folder of this file only
 
-from lakelib.pipeline.maintaining import maintain, parse_maintain
 from lakelib.pipeline.outcome import run_told
+from lakelib.pipeline.upkeep import maintain, parse_maintain
 
 
 def main(arguments: Sequence[str] | None = None, session: object = None) -> int:

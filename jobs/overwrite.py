@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from lakelib.pipeline.run import run_job
+from lakelib.pipeline.writing import run_job
 
 DESCRIPTION = """\
 Puts rows in place of all that is in the table, in the partitions of the rows (--partitions dynamic), or in the

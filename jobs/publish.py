@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
+from lakelib.pipeline.deciding import parse_publish, publish
 from lakelib.pipeline.outcome import run_told
-from lakelib.pipeline.publishing import parse_publish, publish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from lakelib.pipeline.run import run_job
+from lakelib.pipeline.writing import run_job
 
 DESCRIPTION = """\
 Runs one query in Spark SQL, over views of files (--view) and of tables of the lake (--lake-view), and writes its rows

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from lakelib.pipeline.run import run_job
+from lakelib.pipeline.writing import run_job
 
 DESCRIPTION = """\
 Upserts rows into a table: each row takes the place of the one of its primary key, or is new. The rows come from files

@@ -24,10 +24,10 @@ from lakelib.cli.main import app
 from lakelib.pipeline.arguments import parse_job
 from lakelib.pipeline.backfill_arguments import parse_backfill
 from lakelib.pipeline.compacting import parse_compact
+from lakelib.pipeline.deciding import parse_publish
 from lakelib.pipeline.discarding import parse_discard
 from lakelib.pipeline.ingest_arguments import parse_ingest
-from lakelib.pipeline.maintaining import parse_maintain
-from lakelib.pipeline.publishing import parse_publish
+from lakelib.pipeline.upkeep import parse_maintain
 from lakelib.specs.suite import parse_suite
 from lakelib.specs.table_spec import parse_spec
 

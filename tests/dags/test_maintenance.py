@@ -8,7 +8,7 @@ import pytest
 
 from dags.lake_dags.maintenance import compact_batches, maintain_batches
 from lakelib.pipeline.compacting import parse_compact
-from lakelib.pipeline.maintaining import MaintainArguments, parse_maintain
+from lakelib.pipeline.upkeep import MaintainArguments, parse_maintain
 from lakelib.specs.table_spec import TableSpec, parse_spec
 
 FORM = {"dry_run": True, "expire": True, "vacuum": True, "tables": [], "namespace": None, "full": False}

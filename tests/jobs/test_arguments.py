@@ -10,10 +10,10 @@ import pytest
 from dags.lake_dags.places import job_environment
 from lakelib.pipeline.arguments import parse_job
 from lakelib.pipeline.compacting import parse_compact
+from lakelib.pipeline.deciding import parse_publish
 from lakelib.pipeline.discarding import parse_discard
 from lakelib.pipeline.ingest_arguments import parse_ingest
-from lakelib.pipeline.maintaining import parse_maintain
-from lakelib.pipeline.publishing import parse_publish
+from lakelib.pipeline.upkeep import parse_maintain
 
 Parse = Callable[[Sequence[str] | None], Any]
 _COMMIT = f"--commit={uuid4()}"

@@ -10,7 +10,7 @@ import told
 
 import lakelib
 from lakelib.ops.provide import provide_table
-from lakelib.pipeline.publishing import parse_publish
+from lakelib.pipeline.deciding import parse_publish
 from lakelib.specs.table_spec import load_spec
 
 job = parse_publish(None)
