@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakelib.cli import gates
-from lakelib.cli.arguments import CommitId, CommitIds, read_choice, read_commit_id
+from lakelib.cli.arguments import CommitId, CommitIds, MoreCommitIds, read_choice, read_commit_id, read_commit_ids
 from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
 from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
+from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
 
 if TYPE_CHECKING:
     from lakelib.model.verdict import CheckResult, Verdict
     from lakelib.ops.inspect import CommitSummary
+    from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
+    from lakelib.pipeline.outcome import Outcome
     from lakelib.table import StagedCommit
 
 _PANEL = "Decide"
@@ -28,8 +32,8 @@ _EXIT_CODES = {"reject": EXIT_CODES[RejectedError], "errored": EXIT_CODES[Retrya
 
 def add_to(app: typer.Typer) -> None:
     command(app, "commits", panel=_PANEL)(commits)
-    command(app, "publish", panel=_PANEL)(publish)
-    command(app, "reject", panel=_PANEL)(reject)
+    job_command(app, "publish", panel=_PANEL)(publish)
+    job_command(app, "reject", panel=_PANEL)(reject)
     group = typer.Typer(no_args_is_help=True, help="What gates have found in commits, and which gates tables require.")
     command(group, "show")(gate_show)
     command(group, "judge")(gate_judge)
@@ -99,48 +103,79 @@ def _why(commit: "CommitSummary") -> str:
 
 def publish(
     session: Session,
-    commit: CommitIds,
+    around: Surroundings,
+    commits: CommitIds = None,
+    commit: MoreCommitIds = None,
+    spec: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The spec of a commit's table: its gate judges again if the table has moved on. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Who answers for it: needed for what a gate rejected.", show_default=False),
     ] = None,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why all the same.", show_default=False)] = None,
-) -> None:
+) -> Job:
     """Publishes commits, all in one instant or none.
 
-    They may be of any tables. What a gate rejected is published by a person who says why."""
+    They may be of any tables. What a gate rejected is published by a person who says why. To publish again what is
+    published is a success with the same snapshots."""
+    ids = read_commit_ids(commits, commit)
     if (by is None) != (reason is None):
-        wrong_usage("--by and --reason belong together.")
-    from lakelib.ops.publish import publish_staged
+        wrong_usage("--by and --reason go together")
+    job = PublishArguments(commits=ids, specs=tuple(spec or ()), by=by, reason=reason, surroundings=around)
 
-    ids = [read_commit_id(text) for text in commit]
-    lake = session.lake
-    names = [lake.staged(each).table_name for each in ids]
-    snapshots = publish_staged(lake.runtime, ids, by=by, reason=reason)
-    published = [
-        {"table": name, "commit": each, "snapshot": snapshot.id}
-        for name, each, snapshot in zip(names, ids, snapshots, strict=True)
-    ]
-    if session.json:
-        return session.print_json({"published": published})
-    for each in published:
-        say(session, f"{each['table']}: commit {each['commit']} is snapshot {each['snapshot']}")
-    return None
+    def work() -> "Outcome":
+        from lakelib.pipeline.deciding import publish
+
+        return publish(job, session.start.spark)
+
+    return Job(arguments=job, work=work, show=lambda outcome: _show_published(session, outcome))
+
+
+def _show_published(session: Session, outcome: "PublishedCommits") -> None:
+    for table, snapshot in outcome.published:
+        say(session, f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}")
 
 
 def reject(
     session: Session,
-    commit: CommitId,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
-) -> None:
-    """Rejects a commit.
+    around: Surroundings,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; kept with the commits.", show_default=False)],
+    commits: CommitIds = None,
+    commit: MoreCommitIds = None,
+) -> Job:
+    """Rejects commits.
 
-    It stays inspectable (scan --staged) until it expires."""
-    staged = session.lake.staged(read_commit_id(commit))
-    staged.reject(reason)
-    if session.json:
-        return session.print_json({"table": staged.table_name, "commit": staged.id, "state": staged.state})
-    return say(session, f"{staged.table_name}: commit {staged.id} is rejected")
+    They stay inspectable (scan --staged) until they expire; nobody publishes them but a person by name and reason."""
+    job = RejectArguments(commits=read_commit_ids(commits, commit), reason=reason, surroundings=around)
+
+    def work() -> "Outcome":
+        from lakelib.pipeline.deciding import reject
+
+        return reject(job)
+
+    return Job(
+        arguments=job,
+        work=work,
+        show=lambda outcome: _show_rejected(session, outcome),
+        document=_rejected_facts,
+    )
+
+
+def _show_rejected(session: Session, outcome: "RejectedCommits") -> None:
+    for table, commit in outcome.rejected:
+        say(session, f"{table}: commit {commit} is rejected")
+
+
+def _rejected_facts(outcome: "RejectedCommits") -> Any:
+    """Of one commit, an object; of several, a list of them."""
+    found = [{"table": table, "commit": commit, "state": "rejected"} for table, commit in outcome.rejected]
+    return found[0] if len(found) == 1 else found
 
 
 def gate_show(

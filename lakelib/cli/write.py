@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, TableName, read_choice, read_key, read_names, read_pairs, read_partition
+from lakelib.cli.arguments import (
+    ExplicitCast,
+    Key,
+    MergeSchema,
+    Really,
+    TableName,
+    read_choice,
+    read_key,
+    read_names,
+    read_pairs,
+    read_partition,
+)
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import say, working
 from lakelib.cli.values import counted
@@ -25,15 +36,6 @@ _SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_r
 _NAMES = 'Names with commas between; a name with a comma in "quotes".'
 
 Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        "--idempotency-key",
-        metavar="APP:VERSION",
-        help="Names this piece of work: what was done under the same key is not done again.",
-        show_default=False,
-    ),
-]
 Gate = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
@@ -63,8 +65,6 @@ ReadOptions = Annotated[
         "--option", metavar="NAME=VALUE", help="How CSV is written: sep, quote, escape, nullValue.", show_default=False
     ),
 ]
-MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
-ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,40 +1,110 @@
-"""The job maintain: its arguments, what it does in their order, and what it tells."""
+"""Upkeep of many tables: compaction, expiry, and the vacuum of their lake. What fails at one keeps nobody from the
+others."""
 
-import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, LakeError
+from lakelib.errors import EXIT_CODES, RetryableError
+from lakelib.model.compaction import CompactionResult
 from lakelib.model.maintenance import ExpireResult, VacuumResult, describe_holdings
-from lakelib.ops import expire as expiry
-from lakelib.ops import vacuum as vacuuming
+from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure
-from lakelib.pipeline.parser import Surroundings, add_surroundings, make_parser, read_surroundings
-from lakelib.pipeline.selection import Selection, add_selection, find_tables, read_selection
-from lakelib.specs.durations import parse_duration
+from lakelib.pipeline.sessions import PREPARED, watched_session
 
-DESCRIPTION = """\
-Forgets old snapshots (--expire) and deletes the files that nothing needs any more (--vacuum). Tags, readers, and
-commits that may still be published keep what they need. A vacuum is of the whole lake, whatever tables are named.
-Runs beside readers and writers; safe to repeat.
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-  python -m jobs.maintain --all --expire --vacuum --dry-run
-  python -m jobs.maintain shop.orders shop.payments --expire --keep-last 30 --older-than 7d"""
+Tell = Callable[[int, int | None], None]
+"""Told how much is done, and of how much if that is known."""
+
+
+def find_tables(lake: Lake, selection: Selection) -> list[str]:
+    """Their names. Raises NotFoundError if there is no such namespace; whether named tables are there shows later."""
+    if selection.tables:
+        return list(selection.tables)
+    namespaces = lake.namespaces() if selection.namespace is None else [selection.namespace]
+    return [f"{namespace}.{name}" for namespace in namespaces for name in lake.tables(namespace)]
+
+
+# Compaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaintainArguments:
-    selection: Selection
-    expire: dict[str, Any] | None
-    """The keywords of Table.expire; None: nothing expires."""
-    vacuum: dict[str, Any] | None
-    """The keywords of Lake.vacuum; None: nothing is deleted."""
-    dry_run: bool
-    surroundings: Surroundings
+class Compacted:
+    """What was done; where something failed, the other tables were compacted all the same."""
+
+    results: tuple[CompactionResult, ...]
+    failed: tuple[tuple[str, Failed], ...]
+    """Tables with what went wrong."""
+
+    @property
+    def exit_code(self) -> int:
+        """That of the first failure."""
+        return self.failed[0][1].exit_code if self.failed else 0
+
+    def facts(self) -> dict[str, Any]:
+        tables = [_compacted_facts(result) for result in self.results]
+        tables += [{"table": table, **failed.facts()} for table, failed in self.failed]
+        return {"tables": tables} | (self.failed[0][1].facts() if self.failed else {})
+
+    def lines(self) -> Iterator[str]:
+        for result in self.results:
+            yield str(result)
+        for table, failed in self.failed:
+            yield f"failed      {table}"
+            yield from failed.lines()
+
+
+def compact(job: CompactArguments, given_session: "SparkSession | None" = None, tell: Tell | None = None) -> Compacted:
+    """Table after table, whatever fails; in this process, unless a master or a server is named. Raises NotFoundError if
+    there is no such namespace."""
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        names = find_tables(lake, job.selection)
+        with _session(job, given_session) as session:
+            return _compact_tables(lake, names, job, session, tell)
+
+
+@contextmanager
+def _session(job: CompactArguments, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
+    around = job.surroundings
+    if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
+        yield None
+        return
+    with watched_session("compact", around, given) as session:
+        yield session
+
+
+def _compact_tables(
+    lake: Lake, names: Sequence[str], job: CompactArguments, session: "SparkSession | None", tell: Tell | None
+) -> Compacted:
+    results: list[CompactionResult] = []
+    failed: list[tuple[str, Failed]] = []
+    for name in names:
+        try:
+            results.append(lake.table(name).compact(full=job.full, where=job.where, session=session, tell=tell))
+        except LakeError as error:
+            failed.append((name, explain_failure(error)))
+    return Compacted(results=tuple(results), failed=tuple(failed))
+
+
+def _compacted_facts(result: CompactionResult) -> dict[str, Any]:
+    counts = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "snapshots"}
+    snapshot = result.snapshot
+    return counts | {
+        "seconds": round(result.seconds, 3),
+        "snapshot": None if snapshot is None else snapshot.id,
+        "snapshots": [each.id for each in result.snapshots],
+    }
+
+
+# Expiry and vacuum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +121,18 @@ class Maintained:
     @property
     def exit_code(self) -> int:
         """That of the first failure."""
-        first = self._first_failure()
+        first = self.failure
         if first is not None:
             return first.exit_code
-        return 7 if self.vacuum is not None and self.vacuum.failed else 0
+        return EXIT_CODES[RetryableError] if self.vacuum is not None and self.vacuum.failed else 0
 
     def facts(self) -> dict[str, Any]:
-        tables = [_expire_facts(result) for result in self.expired]
+        tables = [_expired_facts(result) for result in self.expired]
         tables += [{"table": table, **failed.facts()} for table, failed in self.failed]
         facts: dict[str, Any] = {"dry_run": self.dry_run, "tables": tables}
         if self.vacuum is not None:
             facts["vacuum"] = _vacuum_facts(self.vacuum)
-        first = self._first_failure()
+        first = self.failure
         return facts if first is None else facts | first.facts()
 
     def lines(self) -> Iterator[str]:
@@ -76,89 +146,13 @@ class Maintained:
         if self.vacuum_failed is not None:
             yield from self.vacuum_failed.lines()
 
-    def _first_failure(self) -> Failed | None:
+    @property
+    def failure(self) -> Failed | None:
         return self.failed[0][1] if self.failed else self.vacuum_failed
 
 
-def parse_maintain(arguments: Sequence[str] | None) -> MaintainArguments:
-    """Ends the process with exit code 2, and says why, if the arguments are wrong."""
-    parser = make_parser(DESCRIPTION)
-    add_selection(parser)
-    _add_work(parser)
-    add_surroundings(parser, master="taken for the sake of other jobs: this one runs in process")
-    given = parser.parse_args(arguments)
-    if not (given.expire or given.vacuum):
-        parser.error("give --expire, --vacuum, or both")
-    rules = {
-        "keep_last": given.keep_last,
-        "older_than": given.older_than,
-        "staged_older_than": given.staged_older_than,
-        "grace": given.grace,
-    }
-    if not given.expire and (given.keep_last or given.older_than):
-        parser.error("--keep-last and --older-than are for --expire")
-    return MaintainArguments(
-        selection=read_selection(parser, given, required=given.expire),
-        expire=rules if given.expire else None,
-        vacuum={"grace": given.orphans_older_than, "orphans": given.orphans} if given.vacuum else None,
-        dry_run=given.dry_run,
-        surroundings=read_surroundings(parser, given),
-    )
-
-
-def _add_work(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("work", "Lengths of time are written as 30s, 10m, 6h, 7d, 2w or '1h 30m'.")
-    group.add_argument("--expire", action="store_true", help="forget snapshots")
-    group.add_argument("--vacuum", action="store_true", help="delete files, after the expiry if both are given")
-    group.add_argument("--dry-run", action="store_true", help="say what would go, each file by name; change nothing")
-    group.add_argument(
-        "--keep-last", type=int, metavar="COUNT", help="snapshots that stay whatever their age (10 if no rule is given)"
-    )
-    group.add_argument(
-        "--older-than",
-        type=_length,
-        metavar="LENGTH",
-        help="snapshots stay that were superseded less long ago (7d if no rule is given)",
-    )
-    group.add_argument(
-        "--staged-older-than",
-        type=_length,
-        metavar="LENGTH",
-        default=expiry.DEFAULT_STAGED_OLDER_THAN,
-        help="commits that were staged or rejected longer ago are given up (7d)",
-    )
-    group.add_argument(
-        "--grace",
-        type=_length,
-        metavar="LENGTH",
-        default=expiry.DEFAULT_GRACE,
-        help="so long after an expiry its files are deleted (1h)",
-    )
-    group.add_argument(
-        "--orphans-older-than",
-        type=_length,
-        metavar="LENGTH",
-        default=vacuuming.DEFAULT_GRACE,
-        help="files that no commit names, and tables that were dropped, go if they are older (1d): longer than the"
-        " longest write, whose files look the same until it is staged",
-    )
-    group.add_argument(
-        "--orphans",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="whether the storage is searched for files that no commit names (yes)",
-    )
-
-
-def _length(text: str) -> timedelta:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {error}") from None
-
-
-def maintain(job: MaintainArguments) -> Maintained:
-    """Table after table, whatever fails; then the vacuum."""
+def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = None) -> Maintained:
+    """Table after table, whatever fails; then the vacuum. In a dry run `name_file` is told each file that would go."""
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         expired: list[ExpireResult] = []
@@ -169,7 +163,7 @@ def maintain(job: MaintainArguments) -> Maintained:
                 expired.append(lake.table(name).expire(**job.expire or {}, dry_run=job.dry_run))
             except LakeError as error:
                 failed.append((name, explain_failure(error)))
-        vacuum, vacuum_failed = _vacuum(lake, job)
+        vacuum, vacuum_failed = _vacuum(lake, job, name_file)
         return Maintained(
             dry_run=job.dry_run,
             expired=tuple(expired),
@@ -179,19 +173,16 @@ def maintain(job: MaintainArguments) -> Maintained:
         )
 
 
-def _vacuum(lake: Lake, job: MaintainArguments) -> tuple[VacuumResult | None, Failed | None]:
+def _vacuum(
+    lake: Lake, job: MaintainArguments, name_file: Callable[[str], None] | None
+) -> tuple[VacuumResult | None, Failed | None]:
     if job.vacuum is None:
         return None, None
     _tell_progress(job.surroundings.progress, "vacuum")
-    tell: Callable[[str], None] | None = _name_file if job.dry_run else None
     try:
-        return lake.vacuum(dry_run=job.dry_run, tell=tell, **job.vacuum), None
+        return lake.vacuum(dry_run=job.dry_run, tell=name_file if job.dry_run else None, **job.vacuum), None
     except LakeError as error:
         return None, explain_failure(error)
-
-
-def _name_file(uri: str) -> None:
-    print(f"would delete {uri}")
 
 
 def _tell_progress(wanted: bool | None, what: str) -> None:
@@ -199,7 +190,7 @@ def _tell_progress(wanted: bool | None, what: str) -> None:
         print(what, file=sys.stderr, flush=True)
 
 
-def _expire_facts(result: ExpireResult) -> dict[str, Any]:
+def _expired_facts(result: ExpireResult) -> dict[str, Any]:
     return {
         "table": result.table,
         "snapshots": len(result.snapshots),
