@@ -25,12 +25,11 @@ from lakelib.cli import (
     write,
 )
 from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
-from lakelib.errors import USAGE_EXIT_CODE
+from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE
 
 _EPILOG = (
     "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME), else the one in ./.lake."
-    " Exit codes: 0 done, 2 wrong usage, 3 wrong input, 4 not there, 5 conflict, 6 rejected, 7 try again, 8 damaged"
-    " data, 1 anything else."
+    f" Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODE_MEANINGS.items())}."
 )
 
 _LOGIN = re.compile(r"://\S*@")

@@ -64,8 +64,10 @@ def compact(
     def work() -> "Outcome":
         from lakelib.pipeline.upkeep import compact
 
+        if around.master or around.remote or session.start.spark:
+            return compact(job, session.start.spark)
         with working(session, f"compacting {', '.join(selection.tables) or 'tables'}") as tell:
-            return compact(job, session.start.spark, tell)
+            return compact(job, tell=tell)
 
     return Job(
         arguments=job,

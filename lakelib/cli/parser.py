@@ -3,6 +3,7 @@
 An option is written in full and given once; what is not known is told without its value, which may be a secret.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from typer.core import TyperCommand
 
 _SEVERAL = ("--path", "--partitions")
 """Take all values that follow, up to the next option."""
+_LONG = re.compile(r"--[a-z][a-z-]*(=|$)")
 
 
 class StrictCommand(TyperCommand):
@@ -64,7 +66,8 @@ def _values(ctx: Any, known: dict[str, Any], name: str, words: list[str]) -> lis
 
 
 def _is_option(known: dict[str, Any], word: str) -> bool:
-    return word == "--" or (word.startswith("-") and word.partition("=")[0] in known)
+    """Or looks like one."""
+    return word == "--" or word.partition("=")[0] in known or bool(_LONG.match(word))
 
 
 def _unknown(known: dict[str, Any], words: Sequence[str]) -> Iterator[str]:

@@ -91,7 +91,7 @@ class Planned:
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
-        return {"dry_run": True, "partitions": self.partitions}
+        return {"dry_run": True, "replaces": self.partitions}
 
     def lines(self) -> Iterator[str]:
         yield f"replaces    {_described(self.partitions)}"
