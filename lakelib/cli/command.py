@@ -22,6 +22,7 @@ from lakelib.errors import LakeError, NotFoundError, exit_code_of, family_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lakelib.cli.show import Answer
     from lakelib.lake import Lake
     from lakelib.model.upgrade import Upgrade
     from lakelib.table import Table
@@ -199,11 +200,13 @@ def print_failure(code: int, family: str, kind: str, message: str, remedy: str) 
     print(json.dumps({"ok": False, "exit_code": code, "error": told}), file=sys.stderr)
 
 
-def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callable[[Callable[..., None]], Any]:
-    """Makes a function `(session, …)` the command of that name: it also takes the common options, its errors become
-    messages and exit codes, and its lake is closed at the end."""
+def command(
+    app: typer.Typer, name: str, *, panel: str | None = None
+) -> Callable[[Callable[..., "Answer | None"]], Any]:
+    """Makes a function `(session, …)` the command of that name: it also takes the common options, what it answers is
+    laid out, its errors become messages and exit codes, and its lake is closed at the end."""
 
-    def register(work: Callable[..., None]) -> Callable[..., None]:
+    def register(work: Callable[..., "Answer | None"]) -> Callable[..., "Answer | None"]:
         @functools.wraps(work)
         def run(context: typer.Context, **given: Any) -> None:
             common = Common(**{option: given.pop(option) for option in _COMMON})
@@ -236,10 +239,20 @@ def wrong_usage(message: str) -> NoReturn:
     raise WrongUsageError(message)
 
 
-def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> None:
+def _tell(session: Session, answer: "Answer") -> None:
+    from lakelib.cli.show import tell
+
+    tell(session, answer)
+    if answer.exit_code:
+        raise typer.Exit(answer.exit_code)
+
+
+def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str, Any]) -> None:
     try:
         try:
-            work(session, **given)
+            answer = work(session, **given)
+            if answer is not None:
+                _tell(session, answer)
             sys.stdout.flush()
         finally:
             session.close()

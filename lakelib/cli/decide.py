@@ -1,5 +1,6 @@
 """Commands about commits that wait for a decision: commits, publish, reject, gate show."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from lakelib.cli import gates
 from lakelib.cli.arguments import CommitId, CommitIds, MoreCommitIds, read_choice, read_commit_id, read_commit_ids
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
-from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
+from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Part, Sentence, Title, working
 from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
@@ -52,7 +53,7 @@ def commits(
         typer.Option("--state", "-s", help=f"{', '.join(_STATES)}; may be repeated. (staged, rejected)"),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = _MOST_COMMITS,
-) -> None:
+) -> Answer:
     """Lists the commits that wait for a decision.
 
     They are staged or were rejected: nobody reads them yet."""
@@ -63,8 +64,6 @@ def commits(
     states = [CommitState(read_choice(each, _STATES, "--state")) for each in state or _WAITING]
     info = None if table is None else find_table(session.lake.runtime, table)
     found = list_commits(session.lake.runtime, info, states, limit)
-    if session.json:
-        return session.print_json([_facts(each) for each in found])
     now = datetime.now(UTC)
     columns = (
         Column("commit"),
@@ -91,7 +90,8 @@ def commits(
         )
         for each in found
     ]
-    return show_table(session, columns, rows, empty=f"No commit is {' or '.join(each.value for each in states)}.")
+    empty = f"No commit is {' or '.join(each.value for each in states)}."
+    return Answer([_facts(each) for each in found], Listing(columns, rows, empty))
 
 
 def _why(commit: "CommitSummary") -> str:
@@ -134,12 +134,12 @@ def publish(
 
         return publish(job, session.start.spark)
 
-    return Job(arguments=job, work=work, show=lambda outcome: _show_published(session, outcome))
+    return Job(arguments=job, work=work, parts=_published)
 
 
-def _show_published(session: Session, outcome: "PublishedCommits") -> None:
-    for table, snapshot in outcome.published:
-        say(session, f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}")
+def _published(outcome: "PublishedCommits") -> list[Sentence]:
+    found = outcome.published
+    return [Sentence(f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}") for table, snapshot in found]
 
 
 def reject(
@@ -159,17 +159,11 @@ def reject(
 
         return reject(job)
 
-    return Job(
-        arguments=job,
-        work=work,
-        show=lambda outcome: _show_rejected(session, outcome),
-        document=_rejected_facts,
-    )
+    return Job(arguments=job, work=work, parts=_rejected, document=_rejected_facts)
 
 
-def _show_rejected(session: Session, outcome: "RejectedCommits") -> None:
-    for table, commit in outcome.rejected:
-        say(session, f"{table}: commit {commit} is rejected")
+def _rejected(outcome: "RejectedCommits") -> list[Sentence]:
+    return [Sentence(f"{table}: commit {commit} is rejected") for table, commit in outcome.rejected]
 
 
 def _rejected_facts(outcome: "RejectedCommits") -> Any:
@@ -183,7 +177,7 @@ def gate_show(
     commit: Annotated[
         str, typer.Argument(metavar="COMMIT", help="The id of a commit, or a table's name.", show_default=False)
     ],
-) -> None:
+) -> Answer:
     """Shows the newest verdict on a commit, or the gates of a table.
 
     The verdict check by check, with some of what was not as expected. Of a table which gate it requires, which ones it
@@ -199,7 +193,7 @@ def gate_show(
             kind="verdict_not_found",
             remedy=f"lake gate judge {staged.id} FILE has it judged.",
         )
-    return _show_verdict(session, staged, verdict)
+    return _about_verdict(staged, verdict)
 
 
 def gate_judge(
@@ -211,7 +205,7 @@ def gate_judge(
             metavar="[FILE]", help="The gate's suite, in YAML. (the one that the table requires)", show_default=False
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Has a gate judge a commit, in this process.
 
     A verdict that rejects also rejects the commit. The exit code is 6 then, and 7 if a check could not be carried out.
@@ -219,41 +213,36 @@ def gate_judge(
     staged = session.lake.staged(read_commit_id(commit))
     with working(session, f"judging commit {staged.id}"):
         verdict = staged.judge(suite)
-    _show_verdict(session, staged, verdict)
-    if not verdict.passed:
-        raise typer.Exit(_EXIT_CODES[verdict.outcome.value])
+    return _about_verdict(staged, verdict, 0 if verdict.passed else _EXIT_CODES[verdict.outcome.value])
 
 
 def gate_report(
     session: Session,
     commit: CommitId,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="The page of HTML to write.", show_default=False)],
-) -> None:
+) -> Answer:
     """Writes the newest verdict on a commit as a page of HTML."""
     staged = session.lake.staged(read_commit_id(commit))
     path = staged.report(output)
-    if session.json:
-        return session.print_json({"table": staged.table_name, "commit": staged.id, "report": path})
-    return say(session, f"{staged.table_name}: the verdict on commit {staged.id} is in {path}")
+    said = f"{staged.table_name}: the verdict on commit {staged.id} is in {path}"
+    return Answer({"table": staged.table_name, "commit": staged.id, "report": path}, Sentence(said))
 
 
-def _show_verdict(session: Session, staged: "StagedCommit", verdict: "Verdict") -> None:
-    if session.json:
-        session.print_json({"table": staged.table_name, "state": staged.state, "verdict": verdict})
-    else:
-        _lay_out(session, staged.table_name, staged.state, verdict)
+def _about_verdict(staged: "StagedCommit", verdict: "Verdict", exit_code: int = 0) -> Answer:
+    document = {"table": staged.table_name, "state": staged.state, "verdict": verdict}
+    return Answer(document, list(_parts(staged.table_name, staged.state, verdict)), exit_code)
 
 
-def _lay_out(session: Session, table: str, state: str, verdict: "Verdict") -> None:
-    show_title(session, f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
+def _parts(table: str, state: str, verdict: "Verdict") -> Iterator[Part]:
+    yield Title(f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
     fields = [
         ("table", table),
         ("commit", f"{verdict.commit_id}, {state}"),
         ("judged", f"{readable_time(verdict.judged_at)} UTC on {verdict.engine}, {readable_seconds(verdict.seconds)}"),
         ("made from", f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"),
     ]
-    show_fields(session, fields)
-    session.out.print()
+    yield Fields(fields)
+    yield GAP
     columns = (
         Column("result"),
         Column("severity"),
@@ -275,21 +264,21 @@ def _lay_out(session: Session, table: str, state: str, verdict: "Verdict") -> No
         )
         for each in verdict.checks
     ]
-    show_table(session, columns, rows, empty="It has no checks.")
+    yield Listing(columns, rows, "It has no checks.")
     for check in verdict.checks:
-        _show_evidence(session, check)
+        yield from _evidence(check)
 
 
-def _show_evidence(session: Session, check: "CheckResult") -> None:
+def _evidence(check: "CheckResult") -> Iterator[Part]:
     """Of a check that has not passed: some of what was found, or why it could not be carried out."""
     if check.status.value == "passed" or not (check.sample or check.detail):
         return
-    session.out.print()
-    show_title(session, check.name)
+    yield GAP
+    yield Title(check.name)
     sample = ", ".join(escaped(json_text(value)) for value in check.sample[:_LONGEST_SAMPLE])
     more = ", …" if len(check.sample) > _LONGEST_SAMPLE else ""
     fields = [("such as", sample + more)] if sample else []
-    show_fields(session, fields + ([("why", escaped(check.detail))] if check.detail else []))
+    yield Fields(fields + ([("why", escaped(check.detail))] if check.detail else []))
 
 
 def _short(text: str) -> str:

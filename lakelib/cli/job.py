@@ -19,6 +19,7 @@ import typer
 
 from lakelib.cli.arguments import check_folder
 from lakelib.cli.command import Session, command, print_failure, wrong_usage
+from lakelib.cli.show import Answer, Parts, tell
 from lakelib.pipeline.arguments import Surroundings
 from lakelib.pipeline.outcome import Outcome, as_known, explain_failure
 
@@ -85,8 +86,8 @@ class Job:
     work: Callable[[], Outcome]
     table: str | None = None
     """The one that it is about, if it is about one."""
-    show: Callable[[Any], None] | None = None
-    """How its outcome is told by hand, where that is not the summary."""
+    parts: Callable[[Any], Parts] | None = None
+    """What people see of its outcome by hand, where that is not the summary."""
     document: Callable[[Any], Any] | None = None
     """What `--json` prints of its outcome, where that is not its facts; None: nothing."""
     makes_lake: bool = False
@@ -187,11 +188,11 @@ def carry_out(session: Session, name: str, job: Job) -> int:
         _write_whole(result, json.dumps(_result(name, job, outcome, seconds), indent=2) + "\n")
     if session.json:
         _print_json(session, job, outcome)
-    elif is_logged or job.show is None:
-        print(summary(name, job.table, outcome, seconds), file=sys.stderr if outcome.exit_code else sys.stdout)
+    elif is_logged or job.parts is None:
+        told = summary(name, job.table, outcome, seconds)
+        print(told, file=sys.stderr if outcome.exit_code else sys.stdout, flush=True)
     else:
-        job.show(outcome)
-    sys.stderr.flush()
+        tell(session, Answer(None, job.parts(outcome)))
     return outcome.exit_code
 
 

@@ -3,6 +3,7 @@
 What deletes is a dry run until it is told --yes.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from lakelib.cli.arguments import Really, TableName, Where, read_duration
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
-from lakelib.cli.show import Column, Tell, say, show_fields, show_table, show_title, working
+from lakelib.cli.show import Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Tell, Title, working
 from lakelib.cli.values import counted, readable_seconds
 from lakelib.model.maintenance import describe_holdings, readable_bytes
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection, Surroundings
@@ -72,7 +73,7 @@ def compact(
     return Job(
         arguments=job,
         work=work,
-        show=lambda outcome: _show_compacted(session, outcome),
+        parts=_compacted,
         document=_compaction if is_one else None,
     )
 
@@ -95,19 +96,22 @@ def _compaction(outcome: "Compacted") -> dict[str, Any] | None:
     return None if outcome.failed else {name: facts[name] for name in (*names, *pairs, "seconds")}
 
 
-def _show_compacted(session: Session, outcome: "Compacted") -> None:
-    for result in outcome.results:
-        _show_compaction(session, result)
+def _compacted(outcome: "Compacted") -> list[Part]:
+    parts = [part for result in outcome.results for part in _parts(result)]
     for table, failed in outcome.failed:
-        session.say_failure(failed.message if table in failed.message else f"{table}: {failed.message}", failed.remedy)
+        parts.append(
+            Failure(failed.message if table in failed.message else f"{table}: {failed.message}", failed.remedy)
+        )
+    return parts
 
 
-def _show_compaction(session: Session, result: "CompactionResult") -> None:
+def _parts(result: "CompactionResult") -> Iterator[Part]:
     table = result.table
     if not result.snapshots:
         skipped = f": writers are at work in {counted(result.units_skipped, 'place')}" if result.units_skipped else ""
-        return say(session, f"{table}: nothing to compact{skipped}")
-    show_title(session, f"{table}: compacted in {readable_seconds(result.seconds)}")
+        yield Sentence(f"{table}: nothing to compact{skipped}")
+        return
+    yield Title(f"{table}: compacted in {readable_seconds(result.seconds)}")
     pairs = [
         ("files", f"{result.files_before:,}", f"{result.files_after:,}"),
         ("runs", f"{result.runs_before:,}", f"{result.runs_after:,}"),
@@ -115,12 +119,11 @@ def _show_compaction(session: Session, result: "CompactionResult") -> None:
         ("size", readable_bytes(result.bytes_before), readable_bytes(result.bytes_after)),
     ]
     columns = (Column(""), Column("before", right=True), Column("after", right=True))
-    show_table(session, columns, pairs, empty="")
+    yield Listing(columns, pairs)
     ids = ", ".join(str(each.id) for each in result.snapshots)
-    say(session, f"in {counted(result.partitions, 'partition')}, published as snapshot {ids}")
+    yield Sentence(f"in {counted(result.partitions, 'partition')}, published as snapshot {ids}")
     if result.units_skipped:
-        session.note(f"{counted(result.units_skipped, 'place')} left as they are: writers are at work there")
-    return None
+        yield Note(f"{counted(result.units_skipped, 'place')} left as they are: writers are at work there")
 
 
 def expire(
@@ -129,7 +132,7 @@ def expire(
     keep_last: KeepLast = None,
     older_than: OlderThan = None,
     yes: Really = False,
-) -> None:
+) -> Answer:
     """Forgets old snapshots.
 
     Tags, readers and staged commits keep theirs; tags whose time is over go first. Without options the last 10 and
@@ -138,23 +141,18 @@ def expire(
     handle = session.table(table)
     with working(session, f"expiring snapshots of {table}"):
         result = handle.expire(keep_last=keep_last, older_than=age, dry_run=not yes)
-    if session.json:
-        return session.print_json(result)
-    show_title(session, f"{table}: what {'was' if yes else 'would be'} forgotten")
     expired = result.snapshots
     span = f", {expired[0]} to {expired[-1]}" if len(expired) > 1 else f", {expired[0]}" if expired else ""
-    show_fields(
-        session,
-        [
-            ("snapshots", f"{len(expired):,}{span}"),
-            ("commits", f"{result.commits:,} that have waited too long"),
-            *([("tags", f"{len(result.tags):,} whose time is over")] if result.tags else []),
-            ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, for a vacuum to delete"),
-            *(("kept back", f"by {line}") for line in describe_holdings(result.holdings)),
-            ("oldest left", "none" if result.oldest_id is None else f"snapshot {result.oldest_id}"),
-        ],
-    )
-    return _note_dry_run(session, yes)
+    fields = [
+        ("snapshots", f"{len(expired):,}{span}"),
+        ("commits", f"{result.commits:,} that have waited too long"),
+        *([("tags", f"{len(result.tags):,} whose time is over")] if result.tags else []),
+        ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, for a vacuum to delete"),
+        *(("kept back", f"by {line}") for line in describe_holdings(result.holdings)),
+        ("oldest left", "none" if result.oldest_id is None else f"snapshot {result.oldest_id}"),
+    ]
+    title = Title(f"{table}: what {'was' if yes else 'would be'} forgotten")
+    return Answer(result, [title, Fields(fields), *_about_dry_run(yes)])
 
 
 def vacuum(
@@ -170,29 +168,24 @@ def vacuum(
     orphans: Annotated[bool, typer.Option(help="Look for files that no commit names.")] = True,
     files: Annotated[bool, typer.Option("--files", help="Name each file, a line each.")] = False,
     yes: Really = False,
-) -> None:
+) -> Answer:
     """Deletes files that nothing needs any more."""
     options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
     lake = session.lake
     with working(session, "deleting files" if yes else "looking for files") as tell:
         account = _Account(tell, names=files and not session.json)
         result = lake.vacuum(dry_run=not yes, orphans=orphans, tell=account.hear, **options)
-    if session.json:
-        return session.print_json(result)
-    show_title(session, f"what {'was' if yes else 'would be'} deleted")
-    show_fields(
-        session,
-        [
-            ("not needed", f"{counted(result.files, 'file')}, {readable_bytes(result.size_bytes)}"),
-            ("orphans", f"{counted(result.orphans, 'file')}, {readable_bytes(result.orphan_bytes)}"),
-            ("uploads", f"{result.uploads:,} that were never finished"),
-            *([("dropped", ", ".join(result.dropped_tables))] if result.dropped_tables else []),
-            ("not yet due", counted(result.waiting, "file")),
-            *(("failed", f"{each.uri}: {each.reason}") for each in result.failed[:10]),
-            *([("passed over", f"{', '.join(result.passed_over)}: others held them")] if result.passed_over else []),
-        ],
-    )
-    return _note_dry_run(session, yes)
+    fields = [
+        ("not needed", f"{counted(result.files, 'file')}, {readable_bytes(result.size_bytes)}"),
+        ("orphans", f"{counted(result.orphans, 'file')}, {readable_bytes(result.orphan_bytes)}"),
+        ("uploads", f"{result.uploads:,} that were never finished"),
+        *([("dropped", ", ".join(result.dropped_tables))] if result.dropped_tables else []),
+        ("not yet due", counted(result.waiting, "file")),
+        *(("failed", f"{each.uri}: {each.reason}") for each in result.failed[:10]),
+        *([("passed over", f"{', '.join(result.passed_over)}: others held them")] if result.passed_over else []),
+    ]
+    title = Title(f"what {'was' if yes else 'would be'} deleted")
+    return Answer(result, [title, Fields(fields), *_about_dry_run(yes)])
 
 
 def maintain(
@@ -272,7 +265,7 @@ def adopt(
     session: Session,
     by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
-) -> None:
+) -> Answer:
     """Makes this catalog the one that the warehouse belongs to.
 
     For a restored, promoted or copied catalog, or a copied folder, that is to be written to. Any other catalog of the
@@ -280,15 +273,17 @@ def adopt(
     lake = session.lake
     before = lake.identity
     identity = lake.adopt(by, reason)
-    if session.json:
-        return session.print_json(
-            {"lake": identity.id, "epoch": identity.epoch, "warehouse": lake.warehouse}
-            | {"adopted_by": identity.adopted_by, "adoption_reason": identity.adoption_reason}
-            | {"difference": None if before.difference is None else before.difference.detail}
-        )
-    if before.difference is not None:
-        session.note(f"{before.difference.detail}.")
-    return say(session, f"adopted {lake.warehouse}: epoch {identity.epoch} of lake {identity.id}")
+    difference = None if before.difference is None else before.difference.detail
+    document = {
+        "lake": identity.id,
+        "epoch": identity.epoch,
+        "warehouse": lake.warehouse,
+        "adopted_by": identity.adopted_by,
+        "adoption_reason": identity.adoption_reason,
+        "difference": difference,
+    }
+    said = Sentence(f"adopted {lake.warehouse}: epoch {identity.epoch} of lake {identity.id}")
+    return Answer(document, [*([Note(f"{difference}.")] if difference else []), said])
 
 
 class _Account:
@@ -306,6 +301,5 @@ class _Account:
             print(uri)
 
 
-def _note_dry_run(session: Session, yes: bool) -> None:
-    if not yes:
-        session.note("Nothing was changed. --yes does it.")
+def _about_dry_run(yes: bool) -> list[Note]:
+    return [] if yes else [Note("Nothing was changed. --yes does it.")]

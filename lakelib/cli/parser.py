@@ -20,7 +20,8 @@ class StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # a shell completes what is not written yet
             return super().parse_args(ctx, args)
-        known = {name: each for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
+        options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        known = {name: each for each in options for name in (*each.opts, *each.secondary_opts)}
         args = list(_checked(ctx, known, args))
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)

@@ -60,6 +60,10 @@ def test_a_value_may_begin_with_a_dash_where_it_is_no_option() -> None:
     assert asked_for([*UPSERT, "--aux-order", "-a"]).write["aux_order"] == ("-a",)
 
 
+def test_a_value_may_be_named_as_an_argument_is(run: Run, orders: Table) -> None:
+    assert "customer 1" in run("scan", orders.name, "--format", "table").out
+
+
 def test_what_takes_rows_or_files_away_is_a_dry_run_until_it_is_meant(run: Run, orders: Table) -> None:
     asked = ["overwrite", orders.name, "--sql", "SELECT 1"]
     assert run(*asked, "--json").document == {"dry_run": True, "replaces": "all"}
