@@ -8,9 +8,10 @@ import inspect
 import json
 import logging
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -31,6 +32,8 @@ BROKEN_PIPE_EXIT_CODE = 141
 """As of a program that the signal SIGPIPE has ended."""
 INTERRUPTED_EXIT_CODE = 130
 _PANEL = "Lake and output"
+_COMMANDS = {"history": "`lake history`", "tags": "`lake tag list`", "tables": "`lake tables`"}
+"""What methods of the API are called here."""
 _PIPE_WIDTH = 10_000
 """Nothing is cut or wrapped where a program reads along."""
 
@@ -54,6 +57,7 @@ class Common:
     warehouse: str | None = None
     catalog: str | None = None
     json: bool | None = None
+    csv: bool | None = None
     debug: bool | None = None
     start: Start = field(default_factory=Start)
 
@@ -83,18 +87,24 @@ AsJson = Annotated[
     bool | None,
     typer.Option("--json", metavar="", help="JSON for programs, in place of tables.", rich_help_panel=_PANEL),
 ]
+AsCsv = Annotated[
+    bool | None,
+    typer.Option("--csv", metavar="", help="CSV for spreadsheets, with the fields of --json.", rich_help_panel=_PANEL),
+]
 Debug = Annotated[
     bool | None,
     typer.Option("--debug", metavar="", help="Show where in the program an error arose.", rich_help_panel=_PANEL),
 ]
-_COMMON = {"warehouse": Warehouse, "catalog": CatalogUrl, "json": AsJson, "debug": Debug}
+_COMMON = {"warehouse": Warehouse, "catalog": CatalogUrl, "json": AsJson, "csv": AsCsv, "debug": Debug}
 
 
 class Session:
     """One run of a command."""
 
-    def __init__(self, common: Common) -> None:
+    def __init__(self, common: Common, options: Collection[str] = ()) -> None:
+        """`options` are those that the command takes."""
         self._common = common
+        self._options = options
         self._lake: Lake | None = None
 
     @property
@@ -110,6 +120,11 @@ class Session:
     def json(self) -> bool:
         """Whether a program reads along."""
         return bool(self._common.json)
+
+    @property
+    def csv(self) -> bool:
+        """Whether a spreadsheet does."""
+        return bool(self._common.csv)
 
     @property
     def lake(self) -> "Lake":
@@ -160,6 +175,13 @@ class Session:
 
         print(json_text(value, indent=2))
 
+    def print_csv(self, value: Any) -> None:
+        """The objects of a document, below the names of their fields."""
+        from lakelib.cli.values import csv_lines
+
+        for line in csv_lines(value):
+            print(line)
+
     def print_line(self, value: Any) -> None:
         """One of many documents, a line each."""
         from lakelib.cli.values import json_text
@@ -191,7 +213,14 @@ class Session:
         self.err.print("error: ", style="bold red", end="", highlight=False)
         self.err.print(_safe(message), markup=False, highlight=False, soft_wrap=True)
         if remedy:
+            remedy = self.spoken(remedy)
             self.err.print(_safe(remedy), style="dim", markup=False, highlight=False, soft_wrap=True)
+
+    def spoken(self, remedy: str) -> str:
+        """A remedy in words of the command, where it is in those of the API: `merge_schema=True`, `history()`."""
+        keywords = {option.removeprefix("--").replace("-", "_"): option for option in self._options}
+        text = re.sub(r"\b(\w+)=True\b", lambda found: keywords.get(found[1], found[0]), remedy)
+        return re.sub(r"(?<![.\w])(\w+)\(\)", lambda found: _COMMANDS.get(found[1], found[0]), text)
 
 
 def print_failure(code: int, family: str, kind: str, message: str, remedy: str) -> None:
@@ -210,7 +239,11 @@ def command(
         @functools.wraps(work)
         def run(context: typer.Context, **given: Any) -> None:
             common = Common(**{option: given.pop(option) for option in _COMMON})
-            _run(work, Session(common.completed(context.obj)), given)
+            options = [option for each in context.command.params for option in each.opts]
+            common = common.completed(context.obj)
+            if common.json and common.csv:
+                wrong_usage("--json and --csv are two formats.")
+            _run(work, Session(common, options), given)
 
         _, *own = inspect.signature(work, eval_str=True).parameters.values()
         parameters = [

@@ -19,7 +19,7 @@ import typer
 
 from lakelib.cli.arguments import check_folder
 from lakelib.cli.command import Session, command, print_failure, wrong_usage
-from lakelib.cli.show import Answer, Parts, tell
+from lakelib.cli.show import Answer, Parts, print_document, tell
 from lakelib.pipeline.arguments import Surroundings
 from lakelib.pipeline.outcome import Outcome, as_known, explain_failure
 
@@ -148,7 +148,7 @@ def _read_surroundings(session: Session, given: Mapping[str, Any]) -> Surroundin
         spark_conf=_read_settings(file),
         result=check_folder("--result", given["result"]),
         progress=given["progress"],
-        quiet=session.json,
+        quiet=session.json or session.csv,
     )
 
 
@@ -186,10 +186,10 @@ def carry_out(session: Session, name: str, job: Job) -> int:
     seconds = time.monotonic() - start
     if result is not None:
         _write_whole(result, json.dumps(_result(name, job, outcome, seconds), indent=2) + "\n")
-    if session.json:
-        _print_json(session, job, outcome)
+    if session.json or session.csv:
+        _print_document(session, job, outcome)
     elif is_logged or job.parts is None:
-        told = summary(name, job.table, outcome, seconds)
+        told = session.spoken(summary(name, job.table, outcome, seconds))
         print(told, file=sys.stderr if outcome.exit_code else sys.stdout, flush=True)
     else:
         tell(session, Answer(None, job.parts(outcome)))
@@ -202,15 +202,20 @@ def _result(name: str, job: Job, outcome: Outcome, seconds: float) -> dict[str, 
     return {**about, **ended, **outcome.facts(), "seconds": round(seconds, 3)}
 
 
-def _print_json(session: Session, job: Job, outcome: Outcome) -> None:
+def _print_document(session: Session, job: Job, outcome: Outcome) -> None:
     """Of work of which a part failed there is both: what was done, and the first error."""
     facts = outcome.facts()
     if set(facts) != {"error"}:
         document = facts if job.document is None else job.document(outcome)
         if document is not None:
-            session.print_json(document)
-    if "error" in facts:
-        print_failure(outcome.exit_code, **facts["error"])
+            print_document(session, document)
+    if "error" not in facts:
+        return
+    error = facts["error"]
+    if session.json:
+        print_failure(outcome.exit_code, **error)
+    else:
+        session.say_failure(error["message"], error["remedy"])
 
 
 def summary(name: str, table: str | None, outcome: Outcome, seconds: float) -> str:

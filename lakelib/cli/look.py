@@ -235,7 +235,7 @@ def files(
 def _most(session: Session, limit: int | None, most: int) -> int | None:
     """None is all."""
     if limit is None:
-        return None if session.json else most
+        return None if session.json or session.csv else most
     return limit or None
 
 

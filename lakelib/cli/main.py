@@ -24,7 +24,7 @@ from lakelib.cli import (
     tags,
     write,
 )
-from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
+from lakelib.cli.command import AsCsv, AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
 from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE
 
 _EPILOG = (
@@ -96,6 +96,7 @@ def _lake(
     warehouse: Warehouse = None,
     catalog: CatalogUrl = None,
     json: AsJson = None,
+    csv: AsCsv = None,
     debug: Debug = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which lakelib this is.")
@@ -103,4 +104,4 @@ def _lake(
 ) -> None:
     """Looks into a lake of lakelib's, loads tables, decides about commits, and looks after tables."""
     start = context.obj or Start()
-    context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, debug=debug, start=start)
+    context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, csv=csv, debug=debug, start=start)

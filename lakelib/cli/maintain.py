@@ -173,7 +173,7 @@ def vacuum(
     options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
     lake = session.lake
     with working(session, "deleting files" if yes else "looking for files") as tell:
-        account = _Account(tell, names=files and not session.json)
+        account = _Account(tell, names=files and not (session.json or session.csv))
         result = lake.vacuum(dry_run=not yes, orphans=orphans, tell=account.hear, **options)
     fields = [
         ("not needed", f"{counted(result.files, 'file')}, {readable_bytes(result.size_bytes)}"),
@@ -251,7 +251,7 @@ def maintain(
     def work() -> "Outcome":
         from lakelib.pipeline.upkeep import maintain
 
-        return maintain(job, None if session.json else lambda uri: print(f"would delete {uri}"))
+        return maintain(job, None if around.quiet else lambda uri: print(f"would delete {uri}"))
 
     return Job(arguments=job, work=work)
 

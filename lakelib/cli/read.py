@@ -82,10 +82,13 @@ def explain(session: Session, table: TableName, columns: Columns = None, where: 
 def _choose_format(session: Session, given: str | None, output: Path | None) -> str:
     if given is None:
         by_name = output.suffix.removeprefix(".") if output is not None else ""
-        given = "json" if session.json or by_name in ("jsonl", "ndjson") else by_name if by_name in FORMATS else "table"
+        asked = "json" if session.json or by_name in ("jsonl", "ndjson") else "csv" if session.csv else by_name
+        given = asked if asked in FORMATS else "table"
     chosen = read_choice(given, FORMATS, "--format")
     if session.json and chosen != "json":
         wrong_usage(f"--json and --format {chosen} are two formats.")
+    if session.csv and chosen != "csv":
+        wrong_usage(f"--csv and --format {chosen} are two formats.")
     if chosen == "table" and output is not None:
         wrong_usage(f"--output {output} needs --format json, csv or parquet, or a name that ends so.")
     if chosen == "parquet" and output is None:

@@ -42,7 +42,7 @@ def grant(
     The user has to be there. With the first role the catalog gets roles; until then one user owns everything."""
     if print_sql:
         text = session.lake.grant_sql(role, user)
-        if not session.json:
+        if not (session.json or session.csv):
             print(text, end="")  # as it is: it is run elsewhere
         return Answer({"sql": text}, ())
     session.lake.grant(role, user)

@@ -84,11 +84,18 @@ class Answer:
 
 
 def tell(session: Session, answer: Answer) -> None:
-    if session.json:
-        session.print_json(answer.document)
+    if session.json or session.csv:
+        print_document(session, answer.document)
         return
     for part in answer.parts if isinstance(answer.parts, Sequence) else (answer.parts,):
         show(session, part)
+
+
+def print_document(session: Session, document: Any) -> None:
+    if session.csv:
+        session.print_csv(document)
+    else:
+        session.print_json(document)
 
 
 def show(session: Session, part: Part) -> None:

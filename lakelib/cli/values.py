@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -42,6 +42,25 @@ def json_value(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
     return str(value)
+
+
+def csv_lines(document: Any) -> Iterator[str]:
+    """The objects of a document, a line each, below the names of their fields. NULL is nothing, the empty text is `""`,
+    and what is nested is JSON."""
+    found = json_value(document)
+    records = found if isinstance(found, list) else [found]
+    names = list(dict.fromkeys(name for each in records for name in each))
+    if names:
+        yield ",".join(map(_csv_cell, names))
+    for each in records:
+        yield ",".join(_csv_cell(each.get(name)) for name in names)
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if not text or set(text) & set('",\r\n') else text
 
 
 def special_float(value: float) -> str:

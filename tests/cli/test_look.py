@@ -1,5 +1,6 @@
 """Looking into a lake: tables for people, JSON of stable names for programs."""
 
+import csv
 import json
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ import pytest
 from lakelib import Lake, LakeError, Table
 from lakelib.cli.command import Common, Session
 from lakelib.cli.show import Column, say, show_fields, show_table, show_title
+from lakelib.cli.values import csv_lines
 from tests.cli.conftest import Run
 
 
@@ -185,3 +187,30 @@ def test_what_is_shown_does_nothing_to_the_terminal(capsys: pytest.CaptureFixtur
     told = "".join(capsys.readouterr())
     assert not {"\x1b", "\r"} & set(told)
     assert told.count("clear\\x1b") == 11
+
+
+# As CSV
+
+
+def test_what_is_listed_is_csv_with_the_fields_of_json(run: Run, orders: Table) -> None:
+    for words in (["tables"], ["history", orders.name], ["files", orders.name], ["describe", orders.name]):
+        document = run(*words, "--json").out if words[0] == "files" else run(*words, "--json").document
+        records = list(map(json.loads, document.splitlines())) if isinstance(document, str) else document
+        first = records[0] if isinstance(records, list) else records
+        read = list(csv.DictReader(run(*words, "--csv").lines))
+        assert list(read[0]) == list(first)
+        assert len(read) == (len(records) if isinstance(records, list) else 1)
+        assert [read[0][name] for name in first if isinstance(first[name], str)] == [
+            text for text in first.values() if isinstance(text, str)
+        ]
+    assert run("scan", orders.name, "--csv").lines[0].startswith('"order_id","dt"')
+    assert run("tag", "list", orders.name, "--csv").out == ""
+    assert run("tables", "--csv", "--json").code == 2
+    assert run("scan", orders.name, "--csv", "--format", "json").code == 2
+
+
+def test_null_and_the_empty_text_are_apart_in_csv() -> None:
+    assert list(csv_lines([{"a": None, "b": "", "c": 'x "y", z', "d": [1, None]}])) == [
+        "a,b,c,d",
+        ',"","x ""y"", z","[1, null]"',
+    ]

@@ -107,6 +107,16 @@ def test_where_a_part_failed_there_is_what_was_done_and_the_first_error(run: Run
     assert run("compact", "shop.nope").err.startswith("error: There is no table shop.nope.")
 
 
+def test_a_remedy_speaks_of_the_command_to_people_and_of_the_api_to_programs(
+    run: Run, orders: Table, tmp_path: Path
+) -> None:
+    (tmp_path / "more.csv").write_text("order_id,dt,at,surprise\n1,2026-11-18,2026-11-18T10:00,x\n")
+    told = run("load", orders.name, tmp_path / "more.csv")
+    assert (told.code, "give --merge-schema to add" in told.err) == (3, True)
+    assert "give merge_schema=True to add" in run("load", orders.name, tmp_path / "more.csv", "--json").err
+    assert "`lake history` lists the snapshots." in run("scan", orders.name, "--at", 99).err
+
+
 def test_without_spark_it_is_said_what_takes_it() -> None:
     failed = explain_failure(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
     assert (failed.exit_code, failed.kind, "lakelib[spark]" in failed.remedy) == (3, "spark_missing", True)
