@@ -161,9 +161,9 @@ def stop(folder: Path, *, mode: str = "fast") -> bool:
 
 
 def keep_up_after_exit(seconds: float) -> None:
-    """Lets the servers that this process uses live on after it for so long, for who comes next. Not where the process is
-    all that its container runs, and not on a folder that another host may be the next to use: both would find a server
-    that was killed."""
+    """Lets the servers that this process uses live on after it for so long, for who comes next. Not where the process
+    is all that its container runs, and not on a folder that another host may be the next to use: both would find a
+    server that was killed."""
     global _stay_seconds
     _stay_seconds = 0.0 if os.getpid() == _FIRST_PROCESS else seconds
 

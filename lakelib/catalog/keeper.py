@@ -1,7 +1,7 @@
 """Keeps an embedded server up for a while after its last user: a command that comes soon finds it.
 
-A shell that sleeps shares the users' lock, and costs nothing. When the time is over it becomes this program, which stops
-the server, or sleeps on if somebody has used it meanwhile.
+A shell that sleeps shares the users' lock, and costs nothing. When the time is over it becomes this program, which
+stops the server, or sleeps on if somebody has used it meanwhile.
 """
 
 import os
