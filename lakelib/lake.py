@@ -298,7 +298,8 @@ class Lake:
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
-        return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
+        table, found = publish.find_staged(self._runtime, commit_id)
+        return StagedCommit(self._runtime, table.ref, found)
 
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""

@@ -12,7 +12,7 @@ from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo
+from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo, TableRef
 
 Row = Mapping[str, Any]
 
@@ -155,8 +155,7 @@ def _hexes(values: Sequence[bytes | None]) -> list[str | None]:
 def commit_from_row(row: Row) -> CommitInfo:
     return CommitInfo(
         id=row["id"],
-        table_id=row["table_id"],
-        table_name=row["table_name"],
+        table=TableRef(id=row["table_id"], full_name=row["table_name"]),
         kind=CommitKind(row["kind"]),
         state=CommitState(row["state"]),
         snapshot_id=row["snapshot_id"],

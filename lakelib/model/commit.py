@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
-from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot
+from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +19,7 @@ class CommitInfo:
     """A commit as it stands."""
 
     id: UUID
-    table_id: int
-    table_name: str
+    table: TableRef
     kind: CommitKind
     state: CommitState
     snapshot_id: int | None

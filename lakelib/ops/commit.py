@@ -34,7 +34,7 @@ from lakelib.model.commit import (
     TableChanged,
 )
 from lakelib.model.roles import Right
-from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
+from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
@@ -94,11 +94,11 @@ def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     return redo
 
 
-def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> UUID:
+def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> UUID:
     """The work as a staged commit. It is done again when what it looked at is gone by the time that it is staged."""
-    patience = Patience(f"Writing to {handle.full_name}")
+    patience = Patience(f"Writing to {ref.full_name}")
     for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        table = tables.load_table(runtime.catalog, ref)
         _check_may_write(runtime, work.right, request.judging is not None)
         check_gate(table, request)
         _check_fits(table, request, request.judging)
@@ -118,10 +118,10 @@ def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work:
     raise AssertionError("the last try returns or raises")
 
 
-def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> Snapshot:
+def publish_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> Snapshot:
     """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
-    with Turn(runtime, Patience(f"Writing to {handle.full_name}"), handle.id) as turn:
-        return _carry_through(runtime, request, work, _Course(runtime, handle, work, turn))
+    with Turn(runtime, Patience(f"Writing to {ref.full_name}"), ref.id) as turn:
+        return _carry_through(runtime, request, work, _Course(runtime, ref, work, turn))
 
 
 def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: "_Course") -> Snapshot:
@@ -186,11 +186,11 @@ def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snap
 class _Course:
     """One call's way to its snapshot."""
 
-    def __init__(self, runtime: Runtime, handle: TableInfo, work: Work, turn: Turn) -> None:
+    def __init__(self, runtime: Runtime, ref: TableRef, work: Work, turn: Turn) -> None:
         self._runtime = runtime
         self._judging: Judging | None = None
         self._work = work
-        self._handle = handle
+        self._ref = ref
         self._turn = turn
         self._patience = turn.patience
         self._tries = 0
@@ -201,11 +201,11 @@ class _Course:
     def load_table(self) -> TableInfo:
         """As it is now; at first, for small work, as it was when it was looked at last."""
         self._loads += 1
-        remembered = self._runtime.known.recall(self._handle.id) if self._work.is_small and self._loads == 1 else None
+        remembered = self._runtime.known.recall(self._ref.id) if self._work.is_small and self._loads == 1 else None
         self.is_from_memory = remembered is not None
         if remembered is not None:
             return remembered
-        table = tables.load_table(self._runtime.catalog, self._handle.id, self._handle.full_name)
+        table = tables.load_table(self._runtime.catalog, self._ref)
         self._runtime.known.remember(table)
         return table
 
@@ -246,7 +246,7 @@ class _Course:
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged(ahead=ahead):
                 if ahead:  # what is judged before they have published is stale
-                    self._turn.take(self._handle.id)
+                    self._turn.take(self._ref.id)
                 return self._publish(proposal)
             case outcome:
                 return outcome
@@ -293,7 +293,7 @@ class _Course:
         if self._tries > _MOST_TRIES:
             self._patience.give_up()
         if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
-            self._turn.take(self._handle.id)
+            self._turn.take(self._ref.id)
         else:
             self._patience.pause()
 

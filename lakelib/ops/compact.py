@@ -25,7 +25,7 @@ from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import abandon, ending_if_given_up
 from lakelib.ops.read import Held
@@ -51,7 +51,7 @@ _COMMIT_BYTES = 4096 * MIB
 
 def compact(
     runtime: Runtime,
-    handle: TableInfo,
+    ref: TableRef,
     *,
     full: bool = False,
     where: str | Predicate | None = None,
@@ -69,7 +69,7 @@ def compact(
     call = _Call(session=session, progress=_Progress(tell), tally=_Tally())
     skipped = 0
     for _ in range(_MOST_ROUNDS):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        table = tables.load_table(runtime.catalog, ref)
         plan = _plan(runtime, table, full, where)
         call.progress.expect(sum(unit.size_bytes for unit in plan.units))
         lost = _try_units(runtime, table, plan.units, call) if plan.units else 0
@@ -325,7 +325,7 @@ def _publish_proposal(
             case _:  # the commit has ended, or its table, or nothing was staged
                 if _is_given_up(runtime, proposal.commit_id):
                     discard([file for each in left for file in each.files])
-                tables.load_table(runtime.catalog, table.id, table.full_name)
+                tables.load_table(runtime.catalog, table.ref)
                 return 0
     return 0
 

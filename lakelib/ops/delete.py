@@ -16,7 +16,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
-from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, publish_work, stage_work
 from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
@@ -37,32 +37,32 @@ from lakelib.storage.write_work import WriteWork
 _OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}
 
 
-def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Snapshot:
+def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:
     """Deletes the rows for which the predicate is TRUE, and publishes: those too that were added meanwhile."""
-    return publish_work(runtime, handle, request, _work_where(runtime, handle, where, request))
+    return publish_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
+def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> UUID:
     """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at."""
-    return stage_work(runtime, handle, request, _work_where(runtime, handle, where, request))
+    return stage_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
+def delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> Snapshot:
     """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
-    return publish_work(runtime, handle, request, _work_keys(runtime, open_source(data), request))
+    return publish_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
 
 
-def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
+def stage_delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    return stage_work(runtime, handle, request, _work_keys(runtime, open_source(data), request))
+    return stage_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
 
 
-def _work_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Work:
+def _work_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Work:
     def prepare(table: TableInfo) -> Proposal:
         return _propose_where(runtime, table, where, request)
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        if conflict.reasons == (Reason.ROWS_ADDED,) and amend_delete(runtime, handle, where, proposal, conflict.about):
+        if conflict.reasons == (Reason.ROWS_ADDED,) and amend_delete(runtime, ref, where, proposal, conflict.about):
             return Redo.SAME
         return Redo.ANEW if set(conflict.reasons) <= _OVERTAKEN else Redo.NOT
 

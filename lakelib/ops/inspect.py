@@ -234,11 +234,6 @@ def list_commits(
     ]
 
 
-def reload(runtime: Runtime, handle: TableInfo) -> TableInfo:
-    """The table at its head. Raises NotFoundError once it was dropped."""
-    return tables.load_table(runtime.catalog, handle.id, handle.full_name)
-
-
 def partition_values(table: TableInfo, key: PartitionKey) -> dict[str, Any]:
     pairs = zip(table.partition_by, key, strict=True)
     return {

@@ -73,7 +73,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     if commit.kind is CommitKind.OVERWRITE:
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
-    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    table = tables.load_table(runtime.catalog, commit.table)
     columns = schema_of_staged(runtime, table, commit, beneath).columns
     check_suite(judging.suite, columns)
     checks = _run_checks(runtime, table, commit, columns, judging, tuple(beneath))
@@ -215,7 +215,7 @@ def publish_judged(
                 case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
                     if not judgings.get(about.commit_id):
                         raise error_of(refused)
-                    turn.take(commits.load_commit(runtime.catalog, about.commit_id).table_id)
+                    turn.take(commits.load_commit(runtime.catalog, about.commit_id).table.id)
                     _judge_again(runtime, commit_ids, judgings)
                 case outcome:
                     raise error_of(outcome)
@@ -231,7 +231,7 @@ def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping
         before = [
             other
             for other in commit_ids[:place]
-            if found[other].table_id == found[commit_id].table_id and found[other].state is CommitState.STAGED
+            if found[other].table == found[commit_id].table and found[other].state is CommitState.STAGED
         ]
         for judging in judgings.get(commit_id, ()):
             now = as_required(runtime, commit_id, judging)
@@ -255,7 +255,7 @@ def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
     if suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash:
         return True
     commit = commits.load_commit(runtime.catalog, commit_id)
-    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    table = tables.load_table(runtime.catalog, commit.table)
     return verdict.looked_at != _looked_at(suite, schema_of_staged(runtime, table, commit).columns)
 
 

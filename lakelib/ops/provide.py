@@ -65,8 +65,8 @@ def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
         gate = None if suite is None else _registered(runtime, spec, suite, seen)
         table = _as_declared(runtime, spec, gate)
         if gate is None or table.required_suite == gate.required or _requires(runtime, seen, table, gate, spec):
-            return Provided(table=set_options(runtime, table, spec.options), suite=suite)
-    raise changed_all_the_time(table)
+            return Provided(table=set_options(runtime, table.ref, spec.options), suite=suite)
+    raise changed_all_the_time(table.ref)
 
 
 def _registered(runtime: Runtime, spec: TableSpec, suite: Suite, seen: TableInfo | None) -> RegisteredSuite:
@@ -146,7 +146,7 @@ def _differs(spec: TableSpec, found: Differences) -> InvalidInputError:
 def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differences) -> TableInfo:
     """Whoever else does the same at this moment may be first: what counts is that it is done."""
     try:
-        evolve(runtime, table, add=found.add, drop=(), rename={}, widen=dict(found.widen), request=WriteRequest())
+        evolve(runtime, table.ref, add=found.add, drop=(), rename={}, widen=dict(found.widen), request=WriteRequest())
     except LakeError:
         table = find_table(runtime, spec.table)
         rest = _differences(table, spec)

@@ -74,7 +74,7 @@ def try_publish(
 def _as_all_see_it(runtime: Runtime, about: About) -> About:
     """The heads that a transaction gives its tables are gone with it."""
     commit = commits.load_commit(runtime.catalog, about.commit_id)
-    head_id = tables.load_table(runtime.catalog, commit.table_id, about.table_name).head_id
+    head_id = tables.load_table(runtime.catalog, commit.table).head_id
     return replace(about, head_id=min(head_id, about.head_id), follows_others=about.head_id > head_id)
 
 
@@ -110,7 +110,7 @@ def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUI
             f"{commit_id!r} is no id of a commit.", kind="invalid_commit_id", remedy="Take it from StagedCommit.id."
         ) from None
     commit = commits.load_commit(runtime.catalog, wanted)
-    return tables.load_table(runtime.catalog, commit.table_id, commit.table_name), wanted
+    return tables.load_table(runtime.catalog, commit.table), wanted
 
 
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:

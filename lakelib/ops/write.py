@@ -16,7 +16,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, publish_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
@@ -31,14 +31,14 @@ from lakelib.storage.write_work import WriteWork
 _SMALL_BYTES = 1 << 20
 
 
-def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
+def write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    return publish_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
+    return publish_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
 
 
-def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
+def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return stage_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
+    return stage_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
 
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:
