@@ -185,7 +185,7 @@ def test_an_old_snapshot_has_its_old_schema(engine: Engine, table: Table) -> Non
     assert rows_of(engine, table.scan(columns=["key", "value", "note"], where="key = 1")) == [(1, 2, None)]
     with pytest.raises(InvalidInputError, match="no column 'v'"):
         table.scan(columns=["v"])
-    with pytest.raises(InvalidInputError, match=r"'note'.*The columns are id, dt, v, s"):
+    with pytest.raises(InvalidInputError, match=r"'note'.*The columns: id, dt, v, s"):
         table.scan(at=2, where="note = 'x'")
 
 
