@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from lakelib.catalog import dump, tables
 from lakelib.catalog.dump import HeldTable, Moment
-from lakelib.errors import CorruptionError, InvalidInputError, NotFoundError, RetryableError
+from lakelib.errors import CorruptionError, InvalidInputError, LeaseLostError, NotFoundError
 from lakelib.model.backup import BackedTable, BackupNote, BackupResult, note_from_json, note_to_json
 from lakelib.ops.create import split_name
 from lakelib.ops.expire import check_length
@@ -273,8 +273,7 @@ def _copy_files(runtime: Runtime, target: Storage, note: BackupNote, holder: str
 
 def _renew(runtime: Runtime, holder: str) -> None:
     if dump.renew(runtime.catalog, holder, _WHILE_COPYING) is None:
-        raise RetryableError(
+        raise LeaseLostError(
             "The holds on the snapshots that are being copied were lost.",
-            kind="lease_lost",
             remedy="Make the backup again.",
         )

@@ -12,7 +12,14 @@ from uuid import UUID
 from lakelib.catalog import commits, tables
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.roles import require_right
-from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError, RejectedError
+from lakelib.errors import (
+    ConflictError,
+    DecidedError,
+    IdentityDiffersError,
+    InvalidInputError,
+    LakeError,
+    RejectedError,
+)
 from lakelib.model.commit import (
     About,
     Busy,
@@ -198,9 +205,8 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
         case Fenced():
             return _fenced_error(outcome)
         case IdentityDiffers(what=what):
-            return InvalidInputError(
+            return IdentityDiffersError(
                 f"The catalog is not what it was when this process looked at it: {what} differs.",
-                kind="identity_differs",
                 remedy="Connect again; the catalog may have been adopted, or be a copy.",
             )
         case CommitMissing(commit_id=commit_id):

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pyarrow as pa
 
 from lakelib.catalog import tables
-from lakelib.errors import InvalidInputError
+from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
@@ -110,9 +110,7 @@ def write_rows(
     final = work(new_schema) if new_schema else checked
     written = source.write(final, threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
-        raise InvalidInputError(
-            f"There are no rows for {table.full_name}.", kind="empty_source", remedy="Give rows, or allow none."
-        )
+        raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
 
 
