@@ -21,6 +21,7 @@ from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     compact,
+    decide,
     delete,
     evolve,
     expire,
@@ -352,7 +353,7 @@ class StagedCommit:
     @property
     def state(self) -> str:
         """ "staged", "published", "rejected" or "expired"."""
-        return publish.find_state(self._runtime, self._commit_id)
+        return decide.find_state(self._runtime, self._commit_id)
 
     def scan(
         self,
@@ -424,15 +425,15 @@ class StagedCommit:
         name and reason, which the snapshot tells.
         """
         judgings = {self._commit_id: self.judgings}
-        return judge.publish_judged(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
+        return publish.publish(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
 
     def reject(self, reason: str) -> None:
         """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
-        publish.reject_staged(self._runtime, self._commit_id, reason)
+        decide.reject_staged(self._runtime, self._commit_id, reason)
 
     def discard(self, by: str, reason: str) -> None:
         """A person decides against the commit: it is rejected, and waits for nobody any more."""
-        publish.discard_staged(self._runtime, self._commit_id, by, reason)
+        decide.discard_staged(self._runtime, self._commit_id, by, reason)
 
     def __repr__(self) -> str:
         return (

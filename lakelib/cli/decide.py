@@ -111,12 +111,12 @@ def publish(
     They may be of any tables. What a gate rejected is published by a person who says why."""
     if (by is None) != (reason is None):
         wrong_usage("--by and --reason belong together.")
-    from lakelib.ops.publish import publish_staged
+    from lakelib.ops.publish import publish as publish_commits
 
     ids = [read_commit_id(text) for text in commit]
     lake = session.lake
     names = [lake.staged(each).table_name for each in ids]
-    snapshots = publish_staged(lake.runtime, ids, by=by, reason=reason)
+    snapshots = publish_commits(lake.runtime, ids, by=by, reason=reason)
     published = [
         {"table": name, "commit": each, "snapshot": snapshot.id}
         for name, each, snapshot in zip(names, ids, snapshots, strict=True)

@@ -18,7 +18,7 @@ from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.ops.amend import amend_delete
-from lakelib.ops.commit import Redo, Work, publish_work, stage_work
+from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
 from lakelib.ops.keyed_rows import find_rows, gather_keys
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
@@ -39,7 +39,7 @@ _OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}
 
 def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:
     """Deletes the rows for which the predicate is TRUE, and publishes: those too that were added meanwhile."""
-    return publish_work(runtime, ref, request, _work_where(runtime, ref, where, request))
+    return commit_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
 def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> UUID:
@@ -49,7 +49,7 @@ def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, 
 
 def delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> Snapshot:
     """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
-    return publish_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
+    return commit_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
 
 
 def stage_delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> UUID:

@@ -15,12 +15,12 @@ from lakelib.model.gate import GateRequirement, RegisteredSuite, RequiredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.model.text import is_said
+from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.judge import Judging, check_suite, open_gate, open_registered
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.specs.suite import Suite, suite_error, suite_text
 
-_MOST_TRIES = 10
 _LONGEST_NAME = 200
 
 Gate = str | PathLike[str] | Suite
@@ -61,7 +61,8 @@ def require(runtime: Runtime, ref: TableRef, gate: Gate, by: str | None, reason:
     """
     _check_said(by=by, reason=reason)
     suite = find_registered(runtime, gate) if isinstance(gate, str) else register(runtime, gate, by)
-    for _ in range(_MOST_TRIES):
+
+    def attempt() -> GateRequirement | Overtaken:
         table = tables.load_table(runtime.catalog, ref)
         if table.required_suite == suite.required:
             held = _requirement_of(runtime, table)
@@ -69,9 +70,9 @@ def require(runtime: Runtime, ref: TableRef, gate: Gate, by: str | None, reason:
             check_requirable(open_registered(suite), table.schema.columns)
             _check_replaceable(table, suite.name, by, reason)
             held = gates.require_suite(runtime.catalog, table, suite, by=by, reason=reason)
-        if held is not None:
-            return held
-    raise changed_all_the_time(ref)
+        return held or Overtaken(gate_changed(ref))
+
+    return do_again(attempt, most_tries=MOST_CHANGES)
 
 
 def release(runtime: Runtime, ref: TableRef, by: str, reason: str) -> None:
@@ -215,7 +216,7 @@ def _is_required(table: TableInfo, what_to_do: str) -> InvalidInputError:
     )
 
 
-def changed_all_the_time(table: TableRef) -> RetryableError:
+def gate_changed(table: TableRef) -> RetryableError:
     return RetryableError(
         f"What gate {table.full_name} requires is being changed by others all the time.",
         kind="gate_changed",

@@ -18,7 +18,7 @@ from lakelib.model.commit import Conflict, Reason
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
-from lakelib.ops.commit import Redo, Work, publish_work, schema_again, stage_work
+from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -33,7 +33,7 @@ def overwrite(
     runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> Snapshot:
     """Replaces the target's rows and publishes."""
-    return publish_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
+    return commit_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
 
 
 def stage_overwrite(

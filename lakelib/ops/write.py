@@ -18,7 +18,7 @@ from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
-from lakelib.ops.commit import Work, publish_work, schema_again, stage_work
+from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -33,7 +33,7 @@ _SMALL_BYTES = 1 << 20
 
 def write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    return publish_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
+    return commit_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
 
 
 def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:

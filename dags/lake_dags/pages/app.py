@@ -198,10 +198,10 @@ def publish(
     token: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    from lakelib.ops.publish import publish_staged
+    from lakelib.ops.publish import publish as publish_commits
 
     def work(lake: Any, by: str, why: str) -> None:
-        publish_staged(lake.runtime, [commit_id], by=by, reason=why)
+        publish_commits(lake.runtime, [commit_id], by=by, reason=why)
 
     return _decide(request, user, commit_id, token, reason, work)
 
@@ -214,7 +214,7 @@ def discard(
     token: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    from lakelib.ops.publish import discard_staged
+    from lakelib.ops.decide import discard_staged
 
     def work(lake: Any, by: str, why: str) -> None:
         discard_staged(lake.runtime, commit_id, by, why)
