@@ -121,14 +121,14 @@ class RunWriter:
         self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool = False
     ) -> None:
         """With `single_run` the rows must fit into one buffer: columns that are not stored decide their order."""
-        self._storage = storage
+        self._root = storage.at(target.location)
         self._target = target
         self._stored_schema = target.stored_schema
         self._buffer_bytes = min(buffer_bytes, LARGEST_BUFFER_BYTES)
         self._threads = threads
         self._single_run = single_run
         self._pool: ThreadPoolExecutor | None = None
-        self._is_remote = not storage.at(target.location).is_local
+        self._is_remote = not self._root.is_local
         self._attempt = new_attempt_id()
         self._numbers = count()
         self._paths: list[str] = []
@@ -148,7 +148,7 @@ class RunWriter:
             self._pool.shutdown(cancel_futures=True)
         if kind is not None:
             with suppress(LakeError):  # the error that ended the write is the one to be told
-                self._storage.at(self._target.location).delete_files(self._paths)
+                self._root.delete_files(self._paths)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
@@ -299,8 +299,7 @@ class RunWriter:
         path = f"{folder}/{name}" if folder else name
         self._paths.append(path)
         written = write_file(
-            self._storage,
-            self._target.location,
+            self._root,
             path,
             [rows],
             self._stored_schema,
