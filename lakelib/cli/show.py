@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakelib.cli.command import Session
 from lakelib.cli.values import escaped, escaped_lines
+from lakelib.progress import shown_elsewhere
 
 _GAP = 2
 _BETWEEN = 3
@@ -104,7 +105,7 @@ def working(session: Session, what: str) -> Iterator[Tell]:
         TextColumn("{task.fields[far]}", markup=False),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=session.err, transient=True) as progress:
+    with shown_elsewhere(), Progress(*columns, console=session.err, transient=True) as progress:
         task = progress.add_task(what, total=None, far="")
 
         def tell(done: int, total: int | None) -> None:

@@ -6,7 +6,7 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, SupportsIndex
@@ -28,6 +28,7 @@ from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, gather_splits, needs_merge
 from lakelib.plan.where import COMMIT, bind_where
+from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.storage.split_reader import ReadTarget, read_splits
@@ -116,8 +117,8 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
 def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     """All rows of the scan."""
     schema = plan.target.output_schema
-    with Held(runtime, plan):
-        pieces = collect_in_order(*_reading(runtime, plan), runtime.read_threads)
+    with Held(runtime, plan), _shown(plan, "Reading") as shown:
+        pieces = collect_in_order(*_reading(runtime, plan, shown), runtime.read_threads)
     return pa.concat_tables([pa.Table.from_batches([], schema), *pieces])
 
 
@@ -173,19 +174,29 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
             splits.append(split)
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
-    with Held(runtime, counted):
-        for piece in stream_as_ready(*_reading(runtime, counted), runtime.read_threads):
+    with Held(runtime, counted), _shown(counted, "Counting") as shown:
+        for piece in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
             known += piece.num_rows
     return known
 
 
 def _reading(
-    runtime: Runtime, plan: ScanPlan
+    runtime: Runtime, plan: ScanPlan, shown: Bar = SILENT
 ) -> tuple[Sequence[Sequence[Split]], Callable[[Sequence[Split]], Iterator[pa.Table]]]:
     """The splits, those together that are read together, and how they are read."""
     gathered = list(gather_splits(plan.splits, merges=bool(plan.target.primary_key)))
     threads_each = max(1, runtime.read_threads // max(1, len(gathered)))
-    return gathered, lambda splits: read_splits(runtime.storage, plan.target, splits, threads_each)
+
+    def read(splits: Sequence[Split]) -> Iterator[pa.Table]:
+        yield from read_splits(runtime.storage, plan.target, splits, threads_each)
+        shown.advance(sum(split.size_bytes for split in splits))
+
+    return gathered, read
+
+
+def _shown(plan: ScanPlan, doing: str) -> AbstractContextManager[Bar]:
+    """By bytes of files."""
+    return bar(f"{doing} {plan.table.full_name}", sum(split.size_bytes for split in plan.splits))
 
 
 def _hopeful(split: Split, predicate: Predicate) -> Split:

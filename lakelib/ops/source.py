@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest
+from lakelib.progress import bar, counted
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
@@ -73,7 +74,10 @@ class ArrowSource:
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
         if self.rereadable:
             work = replace(work, inside=None)
-        return write_batches(work, self.schema, self.batches(), threads)
+        rows = self.data.num_rows if isinstance(self.data, pa.Table) else None
+        with bar("Writing rows", rows) as shown:
+            batches = counted(self.batches(), shown, lambda batch: batch.num_rows)
+            return write_batches(work, self.schema, batches, threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> RowSource:
         present = {name.casefold() for name in self.schema.names}
