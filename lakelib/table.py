@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.model.compaction import CompactionResult
+from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
@@ -174,7 +175,7 @@ class Table:
         """The live files: iterate to stream them, `len()` counts them."""
         return inspect.list_files(self._runtime, self._now(), at)
 
-    def partitions(self, at: int | str | datetime | None = None) -> Listing[inspect.PartitionSummary]:
+    def partitions(self, at: int | str | datetime | None = None) -> Listing[PartitionSummary]:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 

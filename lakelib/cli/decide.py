@@ -14,8 +14,8 @@ from lakelib.cli.values import escaped, json_text, readable_age, readable_count,
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
 
 if TYPE_CHECKING:
+    from lakelib.model.commit import CommitSummary
     from lakelib.model.verdict import CheckResult, Verdict
-    from lakelib.ops.inspect import CommitSummary
     from lakelib.table import StagedCommit
 
 _PANEL = "Decide"

@@ -14,9 +14,9 @@ from lakelib.cli.values import counted, escaped, readable_count, readable_time, 
 from lakelib.model.maintenance import readable_bytes
 
 if TYPE_CHECKING:
+    from lakelib.model.files import FileSummary, PartitionSummary
     from lakelib.model.gate import GateRequirement
     from lakelib.model.table import Snapshot, TableInfo
-    from lakelib.ops.inspect import FileSummary, PartitionSummary
 
 _PANEL = "Look"
 _MOST_FILES = 100

@@ -12,6 +12,15 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NeededFile:
+    """A file that a backup needs."""
+
+    table_id: int
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackedTable:
     """A table as a backup holds it, at the moment of the backup."""
 

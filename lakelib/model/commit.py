@@ -35,6 +35,34 @@ class CommitInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSummary:
+    """A commit as it stands, for people."""
+
+    id: UUID
+    table: str
+    kind: str
+    state: str
+    staged_at: datetime
+    decided_at: datetime | None
+    reason: str | None
+    """Why it was rejected, or came to its end otherwise."""
+    gate: str | None
+    outcome: str | None
+    """Of its newest verdict, by that gate: "accept", "warn", "reject" or "errored"."""
+    base_snapshot: int
+    head_snapshot: int
+    """The table's head at this moment: what is above the base has come since."""
+    snapshot: int | None
+    """What it became."""
+    application: str | None
+    version: int | None
+    approved_by: str | None
+    approval_reason: str | None
+    summary: Mapping[str, Any]
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Amendment:
     """How a staged commit changes."""
 

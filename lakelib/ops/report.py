@@ -77,12 +77,12 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Background:
 
 def _find_before(runtime: Runtime, table: TableInfo, partition: str | None, gate: str) -> Before | None:
     before = None if partition is None else commits.find_judged_before(runtime.catalog, table.id, partition, gate)
-    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before["id"])
+    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before.id)
     if before is None or verdict is None:
         return None
     return Before(
-        partition=before["partition"],
-        rows=before["summary"].get("rows_in"),
+        partition=before.partition,
+        rows=before.summary.get("rows_in"),
         checks={check.name: check for check in verdict.checks},
     )
 

@@ -13,6 +13,7 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
+from lakelib.model.table import CommitState
 from lakelib.ops import commit as committing
 from lakelib.ops import compact as compaction
 from lakelib.ops import judge as judging
@@ -175,7 +176,7 @@ def test_who_has_to_wait_anyway_judges_once_others_have_published(
 
     writing.start()
     wait_until(lambda: len(polls) >= 3)
-    assert commits.list_commits(catalog, table._ref.id, ["staged"], 10)
+    assert commits.list_commits(catalog, table._ref.id, [CommitState.STAGED], 10)
     assert verdicts == []
     before = table.stage_upsert(rows({3: ("mon", 3)}))
     commits.publish(catalog, [before.id], epoch=1, turn=other)
