@@ -22,10 +22,10 @@ from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.identity import Identity, WarehouseStanding
-from lakelib.model.maintenance import VacuumResult
 from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
+from lakelib.model.upkeep import VacuumResult
 from lakelib.ops import backup, create, decide, doctor, gates, inspect, publish, roles, vacuum
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership

@@ -11,14 +11,13 @@ import pyarrow as pa
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
-from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
-from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
+from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     compact,

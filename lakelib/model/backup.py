@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.model.doctor import DoctorReport
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 FORMAT = 1
 """What a backup's own description is written in."""

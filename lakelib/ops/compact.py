@@ -18,13 +18,13 @@ from lakelib.catalog import commits, files, reclaiming, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
-from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.model.upkeep import CompactionResult
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
 from lakelib.ops.patience import Patience

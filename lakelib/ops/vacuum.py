@@ -23,8 +23,8 @@ from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.catalog.roles import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
-from lakelib.model.maintenance import FailedFile, VacuumResult
 from lakelib.model.roles import Right
+from lakelib.model.upkeep import FailedFile, VacuumResult
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime

@@ -17,8 +17,8 @@ import lakelib
 from lakelib.catalog import commits, connections, leases, reclaiming, retention, snapshots, tables
 from lakelib.catalog.queries import query
 from lakelib.model.commit import StageOutcome
-from lakelib.model.maintenance import ExpireResult
 from lakelib.model.table import CommitKind, Proposal
+from lakelib.model.upkeep import ExpireResult
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.staging_hooks import before_staging
 
