@@ -266,8 +266,8 @@ def _find_rows(
 
 
 def _by_partition(table: TableInfo, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    for piece in arrange_rows(rows, table.partition_by, table.primary_key, 0):
-        yield piece.partition_key, pa.Table.from_batches([piece.rows])
+    for part in arrange_rows(rows, table.partition_by, table.primary_key, 0):
+        yield part.partition_key, pa.Table.from_batches([part.rows])
 
 
 def _superset(table: TableInfo, keys: pa.RecordBatch, partition_keys: Sequence[PartitionKey]) -> Predicate:
