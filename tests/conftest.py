@@ -252,7 +252,8 @@ def _started_s3(folder: str) -> Iterator[str]:
 def _s3_command(folder: str) -> list[str]:
     os.makedirs(folder)
     program = Path(sysconfig.get_path("scripts"), "rclone")
-    # Else a ranged read first waits 20 ms for an earlier range to be asked for.
+    # Else a ranged read first waits 20 ms for an earlier range to be asked for, and one of a file whose time is being
+    # set, as an upload's end does, is cut short.
     return [
         str(program),
         "--config=",
@@ -262,6 +263,7 @@ def _s3_command(folder: str) -> list[str]:
         "--addr=127.0.0.1:0",
         f"--auth-key={_ACCESS_KEY},{_SECRET_KEY}",
         "--vfs-read-wait=0",
+        "--local-no-check-updated",
     ]
 
 
