@@ -181,7 +181,7 @@ def test_after_a_failed_file_no_further_one_is_begun(local_storage: Storage, mon
 def _writing(work: Callable[[], object]) -> Callable[..., WrittenParquet]:
     """Stands for `write_file`: does some work, writes nothing."""
 
-    def write(storage: Storage, location: str, path: str, batches: Any, *rest: Any) -> WrittenParquet:
+    def write(storage: Storage, path: str, batches: Any, *rest: Any) -> WrittenParquet:
         work()
         row_count = sum(rows.num_rows for rows in batches)
         return WrittenParquet(path=path, row_count=row_count, size_bytes=1, bounds=ColumnBounds())
