@@ -12,7 +12,7 @@ from jobs.common.parser import Surroundings, add_surroundings, make_parser, read
 from jobs.common.selection import Selection, add_selection, find_tables, read_selection
 from jobs.common.sessions import opened_session, told_progress
 from lakelib import Lake, LakeError
-from lakelib.model.compaction import CompactionResult
+from lakelib.model.upkeep import CompactionResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from jobs.common.outcome import Failed, explain_failure
 from jobs.common.parser import Surroundings, add_surroundings, make_parser, read_surroundings
 from jobs.common.selection import Selection, add_selection, find_tables, read_selection
 from lakelib import Lake, LakeError
-from lakelib.model.maintenance import ExpireResult, VacuumResult, describe_holdings
+from lakelib.model.upkeep import ExpireResult, VacuumResult, describe_holdings
 from lakelib.ops import expire as expiry
 from lakelib.ops import vacuum as vacuuming
 from lakelib.specs.durations import parse_duration

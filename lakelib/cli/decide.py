@@ -14,8 +14,8 @@ from lakelib.cli.values import escaped, json_text, readable_age, readable_count,
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
 
 if TYPE_CHECKING:
+    from lakelib.model.commit import CommitSummary
     from lakelib.model.verdict import CheckResult, Verdict
-    from lakelib.ops.inspect import CommitSummary
     from lakelib.table import StagedCommit
 
 _PANEL = "Decide"
@@ -111,12 +111,12 @@ def publish(
     They may be of any tables. What a gate rejected is published by a person who says why."""
     if (by is None) != (reason is None):
         wrong_usage("--by and --reason belong together.")
-    from lakelib.ops.publish import publish_staged
+    from lakelib.ops.publish import publish as publish_commits
 
     ids = [read_commit_id(text) for text in commit]
     lake = session.lake
     names = [lake.staged(each).table_name for each in ids]
-    snapshots = publish_staged(lake.runtime, ids, by=by, reason=reason)
+    snapshots = publish_commits(lake.runtime, ids, by=by, reason=reason)
     published = [
         {"table": name, "commit": each, "snapshot": snapshot.id}
         for name, each, snapshot in zip(names, ids, snapshots, strict=True)

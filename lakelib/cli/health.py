@@ -10,7 +10,7 @@ from lakelib.cli.show import Column, say, show_fields, show_table, show_title, w
 from lakelib.cli.values import counted, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, CorruptionError
 from lakelib.model.doctor import REPAIRS
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.doctor import DoctorReport

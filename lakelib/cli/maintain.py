@@ -12,10 +12,10 @@ from lakelib.cli.arguments import Really, TableName, Where, read_duration
 from lakelib.cli.command import Session, command
 from lakelib.cli.show import Column, Tell, say, show_fields, show_table, show_title, working
 from lakelib.cli.values import counted, readable_seconds
-from lakelib.model.maintenance import describe_holdings, readable_bytes
+from lakelib.model.upkeep import describe_holdings, readable_bytes
 
 if TYPE_CHECKING:
-    from lakelib.model.compaction import CompactionResult
+    from lakelib.model.upkeep import CompactionResult
 
 _PANEL = "Maintain"
 _LENGTH = 'A length of time such as "7d" or "12h".'
