@@ -29,6 +29,36 @@ class OnlySparkError(InvalidInputError):
     default_kind = "only_spark"
 
 
+class UnknownOptionError(InvalidInputError):
+    """There is no option of that name."""
+
+    default_kind = "unknown_option"
+
+
+class EmptySourceError(InvalidInputError):
+    """There are no rows, where there have to be some."""
+
+    default_kind = "empty_source"
+
+
+class DeniedError(InvalidInputError):
+    """The store does not let this process, or its credentials, do it."""
+
+    default_kind = "permission_denied"
+
+
+class CatalogRefusedError(InvalidInputError):
+    """The catalog does not let its user do it, or connect at all."""
+
+    default_kind = "catalog_refused"
+
+
+class IdentityDiffersError(InvalidInputError):
+    """Catalog and warehouse do not belong together, or one of them is another one than it was taken for."""
+
+    default_kind = "identity_differs"
+
+
 class NotFoundError(LakeError):
     """A namespace, table, snapshot, tag or commit does not exist."""
 
@@ -39,6 +69,12 @@ class ExpiredError(NotFoundError):
     """A snapshot was there and has expired. Whoever meant the head finds a newer one by looking again."""
 
     default_kind = "snapshot_expired"
+
+
+class MissingFileError(NotFoundError):
+    """There is no file of that name."""
+
+    default_kind = "missing_file"
 
 
 class ConflictError(LakeError):
@@ -65,6 +101,12 @@ class RetryableError(LakeError):
     default_kind = "retryable"
 
 
+class LeaseLostError(RetryableError):
+    """Files that were held are held no more: they may be gone."""
+
+    default_kind = "lease_lost"
+
+
 class OutcomeUnknownError(RetryableError):
     """A service was lost while a change was under way: it took effect, or it did not. Repeated with the same
     idempotency key the call finds out; without a key it may do its work twice."""
@@ -76,6 +118,12 @@ class CorruptionError(LakeError):
     """Stored data or metadata is not what the catalog says it is. Needs a person."""
 
     default_kind = "corruption"
+
+
+class LostFileError(CorruptionError):
+    """A file that the catalog names is not there."""
+
+    default_kind = "missing_file"
 
 
 OTHER_EXIT_CODE = 1

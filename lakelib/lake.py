@@ -22,11 +22,11 @@ from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.identity import Identity, WarehouseStanding
-from lakelib.model.maintenance import VacuumResult
 from lakelib.model.roles import Grant
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
-from lakelib.ops import backup, create, doctor, gates, inspect, judge, publish, roles, vacuum
+from lakelib.model.upkeep import VacuumResult
+from lakelib.ops import backup, create, decide, doctor, gates, inspect, publish, roles, vacuum
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -298,7 +298,8 @@ class Lake:
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:
         """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
-        return StagedCommit(self._runtime, *publish.find_staged(self._runtime, commit_id))
+        table, found = decide.find_staged(self._runtime, commit_id)
+        return StagedCommit(self._runtime, table.ref, found)
 
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
@@ -368,7 +369,7 @@ class Transaction:
     ) -> None:
         if kind is None and self._staged:
             judgings = {each.id: each.judgings for each in self._staged}
-            self.snapshots = judge.publish_judged(self._runtime, list(judgings), judgings)
+            self.snapshots = publish.publish(self._runtime, list(judgings), judgings)
 
 
 def has_own_catalog(settings: Settings) -> bool:

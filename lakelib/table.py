@@ -9,17 +9,19 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
-from lakelib.model.compaction import CompactionResult
+from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
-from lakelib.model.maintenance import ExpireResult, Tag
 from lakelib.model.predicate import Predicate
-from lakelib.model.table import CommitKind, Snapshot, TableInfo
+from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
+from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     compact,
+    decide,
     delete,
     evolve,
     expire,
@@ -59,16 +61,17 @@ class Table:
 
     def __init__(self, runtime: Runtime, info: TableInfo) -> None:
         self._runtime = runtime
-        self._info = info
+        self._ref = info.ref
+        self._location = info.location
 
     @property
     def name(self) -> str:
         """Namespace and name."""
-        return self._info.full_name
+        return self._ref.full_name
 
     @property
     def location(self) -> str:
-        return self._runtime.storage.place_of(self._info.location)
+        return self._runtime.storage.place_of(self._location)
 
     @property
     def schema(self) -> pa.Schema:
@@ -97,12 +100,12 @@ class Table:
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
         request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._info, CommitKind.APPEND, data, request)
+        return write.write(self._runtime, self._ref, CommitKind.APPEND, data, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
         request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._info, CommitKind.UPSERT, data, request)
+        return write.write(self._runtime, self._ref, CommitKind.UPSERT, data, request)
 
     def overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
@@ -110,43 +113,43 @@ class Table:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
         request = judged_where_it_is(parse_request("partitions", **options), data)
-        return overwrite.overwrite(self._runtime, self._info, data, partitions, request)
+        return overwrite.overwrite(self._runtime, self._ref, data, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
-        return delete.delete_where(self._runtime, self._info, where, parse_request(**options))
+        return delete.delete_where(self._runtime, self._ref, where, parse_request(**options))
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
-        return delete.delete_keys(self._runtime, self._info, data, judged_where_it_is(parse_request(**options), data))
+        return delete.delete_keys(self._runtime, self._ref, data, judged_where_it_is(parse_request(**options), data))
 
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._info, CommitKind.APPEND, data, request), request)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, data, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._info, CommitKind.UPSERT, data, request), request)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, data, request), request)
 
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
         request = judged_where_it_is(parse_request("partitions", **options), data)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._info, data, partitions, request), request)
+        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, data, partitions, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
-        return self._staged(delete.stage_delete_where(self._runtime, self._info, where, request), request)
+        return self._staged(delete.stage_delete_where(self._runtime, self._ref, where, request), request)
 
     def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(delete.stage_delete_keys(self._runtime, self._info, data, request), request)
+        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, data, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
         """With a verdict, if a gate was asked for."""
-        staged = StagedCommit(self._runtime, self._info, commit_id)
+        staged = StagedCommit(self._runtime, self._ref, commit_id)
         if request.judging is not None:
             staged.judge(request.judging.suite, request.judging.session)
         return staged
@@ -171,7 +174,7 @@ class Table:
         """The live files: iterate to stream them, `len()` counts them."""
         return inspect.list_files(self._runtime, self._now(), at)
 
-    def partitions(self, at: int | str | datetime | None = None) -> Listing[inspect.PartitionSummary]:
+    def partitions(self, at: int | str | datetime | None = None) -> Listing[PartitionSummary]:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
@@ -195,7 +198,7 @@ class Table:
         writer is disturbed. `where` chooses partitions; with a Spark session its tasks do the work. `tell` hears how
         many bytes are rewritten, and of how many."""
         return compact.compact(
-            self._runtime, self._info, full=checked_flag("full", full), where=where, session=session, tell=tell
+            self._runtime, self._ref, full=checked_flag("full", full), where=where, session=session, tell=tell
         )
 
     def evolve(
@@ -209,7 +212,7 @@ class Table:
         """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`."""
         return evolve.evolve(
             self._runtime,
-            self._info,
+            self._ref,
             add=add,
             drop=drop,
             rename=rename or {},
@@ -242,13 +245,13 @@ class Table:
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A
         gate that is required stays so: `release_gate` takes it away."""
-        evolve.set_options(self._runtime, self._info, options)
+        evolve.set_options(self._runtime, self._ref, options)
 
     @property
     def required_gate(self) -> GateRequirement | None:
         """The suite that must have passed a commit before it is published; None for none. One without a hash is
         required by its name alone, as tables did before suites were registered."""
-        return gates.find_requirement(self._runtime, self._info)
+        return gates.find_requirement(self._runtime, self._ref)
 
     def gate_history(self) -> list[GateRequirement]:
         """The suite that is required and those that were, the newest first: who required them, who released them,
@@ -264,11 +267,11 @@ class Table:
 
         Another version of the gate takes the place of the one that is required; another gate only by name and reason.
         """
-        return gates.require(self._runtime, self._info, gate, by, reason)
+        return gates.require(self._runtime, self._ref, gate, by, reason)
 
     def release_gate(self, *, by: str, reason: str) -> None:
         """Commits need no gate from now on. Who has said so and why stays in the catalog."""
-        gates.release(self._runtime, self._info, by, reason)
+        gates.release(self._runtime, self._ref, by, reason)
 
     def tag(
         self,
@@ -319,7 +322,7 @@ class Table:
         return work(self._runtime, self._now(), rules, grace)
 
     def _now(self) -> TableInfo:
-        return inspect.reload(self._runtime, self._info)
+        return tables.load_table(self._runtime.catalog, self._ref)
 
     def _repr_html_(self) -> str:
         table = self._now()
@@ -333,9 +336,9 @@ class StagedCommit:
     """A commit that nobody sees yet. It is judged; published, rejected, or replaced by a newer attempt at the same
     work."""
 
-    def __init__(self, runtime: Runtime, info: TableInfo, commit_id: UUID) -> None:
+    def __init__(self, runtime: Runtime, ref: TableRef, commit_id: UUID) -> None:
         self._runtime = runtime
-        self._info = info
+        self._ref = ref
         self._commit_id = commit_id
         self._judgings: dict[str, Judging] = {}
 
@@ -345,12 +348,12 @@ class StagedCommit:
 
     @property
     def table_name(self) -> str:
-        return self._info.full_name
+        return self._ref.full_name
 
     @property
     def state(self) -> str:
         """ "staged", "published", "rejected" or "expired"."""
-        return publish.find_state(self._runtime, self._commit_id)
+        return decide.find_state(self._runtime, self._commit_id)
 
     def scan(
         self,
@@ -365,7 +368,9 @@ class StagedCommit:
         transaction of them all."""
         view = read.staged_view(self._commit_id, scope, self._beneath(on_top_of))
         request = read.ScanRequest(columns=_names(columns), where=where, staged=view)
-        return Scan(self._runtime, read.plan_scan(self._runtime, inspect.reload(self._runtime, self._info), request))
+        return Scan(
+            self._runtime, read.plan_scan(self._runtime, tables.load_table(self._runtime.catalog, self._ref), request)
+        )
 
     def judge(
         self,
@@ -389,7 +394,7 @@ class StagedCommit:
 
     def _beneath(self, on_top_of: Sequence["StagedCommit"]) -> list[UUID]:
         for other in on_top_of:
-            if not isinstance(other, StagedCommit) or other._info.id != self._info.id or other.id == self.id:
+            if not isinstance(other, StagedCommit) or other._ref.id != self._ref.id or other.id == self.id:
                 raise InvalidInputError(
                     f"on_top_of has {other!r}.",
                     kind="invalid_on_top_of",
@@ -420,15 +425,15 @@ class StagedCommit:
         name and reason, which the snapshot tells.
         """
         judgings = {self._commit_id: self.judgings}
-        return judge.publish_judged(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
+        return publish.publish(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
 
     def reject(self, reason: str) -> None:
         """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
-        publish.reject_staged(self._runtime, self._commit_id, reason)
+        decide.reject_staged(self._runtime, self._commit_id, reason)
 
     def discard(self, by: str, reason: str) -> None:
         """A person decides against the commit: it is rejected, and waits for nobody any more."""
-        publish.discard_staged(self._runtime, self._commit_id, by, reason)
+        decide.discard_staged(self._runtime, self._commit_id, by, reason)
 
     def __repr__(self) -> str:
         return (

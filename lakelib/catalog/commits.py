@@ -3,6 +3,7 @@ one statement and one transaction, and no client is between its lock and its unl
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,12 +12,12 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import (
-    Row,
     attempt_from_row,
     columns_to_list,
     commit_from_row,
     files_to_json,
     snapshot_from_row,
+    summary_from_row,
 )
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
@@ -28,6 +29,7 @@ from lakelib.model.commit import (
     CommitInfo,
     CommitMissing,
     CommitOutcome,
+    CommitSummary,
     Conflict,
     Done,
     Ended,
@@ -62,6 +64,17 @@ _MOST_QUESTIONS = 10
 """So often, beside once a commit, it is told of partitions that came; where ever more do, others have to wait first."""
 
 _Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedBefore:
+    """A published commit that a gate has judged."""
+
+    id: UUID
+    partition: str
+    summary: Mapping[str, Any]
+
+
 _Settled = dict[str, dict[str, list[int]]]
 
 
@@ -400,9 +413,10 @@ def find_newest_copy(catalog: Catalog, table_id: int) -> tuple[int, str] | None:
     return None if row is None else (row["snapshot_id"], row["partition"])
 
 
-def find_judged_before(catalog: Catalog, table_id: int, partition: str, gate: str) -> Row | None:
+def find_judged_before(catalog: Catalog, table_id: int, partition: str, gate: str) -> JudgedBefore | None:
     """The published commit of the partition before this one that the gate has judged."""
-    return catalog.one("find_judged_before", {"table_id": table_id, "partition": partition, "gate": gate})
+    row = catalog.one("find_judged_before", {"table_id": table_id, "partition": partition, "gate": gate})
+    return None if row is None else JudgedBefore(id=row["id"], partition=row["partition"], summary=row["summary"])
 
 
 def overtake_appends(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> None:
@@ -431,10 +445,12 @@ def load_commit(catalog: Catalog, commit_id: UUID) -> CommitInfo:
     return commit_from_row(row)
 
 
-def list_commits(catalog: Catalog, table_id: int | None, states: Sequence[str], limit: int) -> list[Row]:
+def list_commits(
+    catalog: Catalog, table_id: int | None, states: Sequence[CommitState], limit: int
+) -> list[CommitSummary]:
     """Commits of a table, or of all, in these states, the newest first, with the outcome of their newest verdict."""
-    parameters = {"table_id": table_id, "states": list(states), "limit": limit}
-    return list(catalog.all("list_commits", parameters))
+    parameters = {"table_id": table_id, "states": [state.value for state in states], "limit": limit}
+    return [summary_from_row(row) for row in catalog.all("list_commits", parameters)]
 
 
 def commit_missing(commit_id: UUID) -> NotFoundError:

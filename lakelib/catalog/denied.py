@@ -6,7 +6,7 @@ import psycopg
 from psycopg import conninfo
 
 from lakelib.catalog.address import login_of
-from lakelib.errors import InvalidInputError
+from lakelib.errors import CatalogRefusedError, InvalidInputError
 from lakelib.model.roles import Right
 
 _RIGHTS_OF_FUNCTIONS = {
@@ -76,9 +76,8 @@ def right_missing(url: str, right: Right, said: str = "") -> InvalidInputError:
     """What to raise for a user who lacks a right; with the server's own words, if it has said any."""
     user, role = user_of(url), right.role.value
     named = f"user {user}" if user else "its user"
-    return InvalidInputError(
+    return CatalogRefusedError(
         f"The catalog at {login_of(url)} does not let {named} {right.words}{f': {said}' if said else ''}.",
-        kind="catalog_refused",
         remedy=f"It takes the role {role}. Have an owner run `lake grant {role} {user or 'USER'}`, or name another user"
         " in the setting catalog (LAKE_CATALOG).",
     )

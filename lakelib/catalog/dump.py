@@ -17,6 +17,7 @@ from lakelib.catalog.programs import TO_SERVER, find_program, run_program
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
 from lakelib.errors import ConflictError, InvalidInputError, RetryableError
+from lakelib.model.backup import NeededFile
 
 _TRIES = 5
 _STREAM_ROWS = 5000
@@ -46,11 +47,12 @@ class Moment:
     tables: tuple[HeldTable, ...]
     migrations: tuple[tuple[int, str, str], ...]
 
-    def stream_files(self) -> Iterator[Row]:
-        """Table, path and size of each file that the tables' readable snapshots need."""
+    def stream_files(self) -> Iterator[NeededFile]:
+        """The files that the tables' readable snapshots need."""
         with self.db.cursor("lakelib_backup", binary=True) as cursor:
             cursor.itersize = _STREAM_ROWS
-            yield from cursor.execute(query("list_needed_files"), {"table_ids": [table.id for table in self.tables]})
+            cursor.execute(query("list_needed_files"), {"table_ids": [table.id for table in self.tables]})
+            yield from (NeededFile(**row) for row in cursor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

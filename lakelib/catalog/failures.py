@@ -9,7 +9,7 @@ import psycopg
 from lakelib.catalog.address import login_of, place_of
 from lakelib.catalog.connections import NoneFreeError
 from lakelib.catalog.denied import denied
-from lakelib.errors import InvalidInputError, LakeError, OutcomeUnknownError, RetryableError
+from lakelib.errors import CatalogRefusedError, LakeError, OutcomeUnknownError, RetryableError
 
 SERVER_SPOKE = "FATAL:"
 """What a server says that is there and does not take a connection, as while it starts."""
@@ -80,9 +80,8 @@ def is_full(error: psycopg.Error) -> bool:
 
 
 def refused(url: str, error: Exception) -> LakeError:
-    return InvalidInputError(
+    return CatalogRefusedError(
         f"The catalog at {login_of(url)} refused the connection: {_said(error)}.",
-        kind="catalog_refused",
         remedy="Check address, user, password and database in the setting catalog (LAKE_CATALOG, or lake.pg.url in the "
         "properties file).",
     )

@@ -12,9 +12,11 @@ from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.pruning import YES, Condition, file_condition, partition_condition, prefix_condition
 from lakelib.catalog.queries import query, query_text
 from lakelib.catalog.records import Row, file_from_row, partition_from_row
-from lakelib.model.files import DataFile, Partition
+from lakelib.model.files import Contents, DataFile, FileSummary, Partition, PartitionSummary, Touched
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column
+from lakelib.model.table import TableInfo
+from lakelib.rows.values import partition_values
 
 _PLAN_COLUMNS = (
     "f.id, f.path, f.partition_id, f.depth, f.prefix, f.run, f.level, f.row_count, f.delete_count, f.size_bytes,"
@@ -64,11 +66,11 @@ def load_files(catalog: Catalog, wanted: FileQuery) -> FoundFiles:
 
 
 @contextmanager
-def stream_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Iterator[Iterator[Row]]:
-    """Every file of a snapshot, with the key of its partition, without holding them all."""
-    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
+def stream_files(catalog: Catalog, table: TableInfo, snapshot_id: int) -> Iterator[Iterator[FileSummary]]:
+    """Every file of a snapshot, without holding them all."""
+    parameters = {"table_id": table.id, "snapshot_id": snapshot_id}
     with catalog.stream(query("list_files"), parameters, rows_at_once=_STREAM_ROWS) as rows:
-        yield rows
+        yield (_file_summary(table, row) for row in rows)
 
 
 def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:
@@ -77,34 +79,63 @@ def count_files(catalog: Catalog, table_id: int, snapshot_id: int) -> int:
     return 0 if row is None else int(row["files"])
 
 
-def sum_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Row:
-    """What a snapshot holds: files, stored_rows, size_bytes, partitions."""
-    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
-    row = catalog.one("sum_files", parameters)
+def sum_files(catalog: Catalog, table_id: int, snapshot_id: int) -> Contents:
+    row = catalog.one("sum_files", {"table_id": table_id, "snapshot_id": snapshot_id})
     assert row is not None
-    return row
+    return Contents(**row)
 
 
 def load_partitions(catalog: Catalog, ids: Sequence[int]) -> dict[int, Partition]:
     return catalog.run(lambda db: _partitions_by_id(db, ids), only_reads=True)
 
 
-def summarise_partitions(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Row]:
-    """One row a partition: id, key, path, files, stored_rows, size_bytes, newest_snapshot."""
-    parameters = {"table_id": table_id, "snapshot_id": snapshot_id}
-    return list(catalog.all("summarise_partitions", parameters))
+def summarise_partitions(catalog: Catalog, table: TableInfo, snapshot_id: int) -> list[PartitionSummary]:
+    """One entry a partition that has files, in the order of their values."""
+    rows = catalog.all("summarise_partitions", {"table_id": table.id, "snapshot_id": snapshot_id})
+    return [
+        PartitionSummary(
+            values=partition_values(table.partition_by, row["key"]),
+            path=row["path"],
+            files=row["files"],
+            stored_rows=row["stored_rows"],
+            size_bytes=row["size_bytes"],
+            newest_snapshot=row["newest_snapshot"],
+        )
+        for row in rows
+    ]
 
 
-def list_touched(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Row]:
-    """One row a partition that a snapshot has added files to or removed files from: id, key, path, is_replaced,
-    size_bytes, previous_snapshot."""
-    return list(catalog.all("list_touched", {"table_id": table_id, "snapshot_id": snapshot_id}))
+def list_touched(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Touched]:
+    """The partitions that a snapshot has added files to or removed files from, in the order of their values."""
+    return [
+        Touched(
+            partition=partition_from_row(row),
+            is_replaced=bool(row["is_replaced"]),
+            size_bytes=row["size_bytes"],
+            previous_snapshot=row["previous_snapshot"],
+        )
+        for row in catalog.all("list_touched", {"table_id": table_id, "snapshot_id": snapshot_id})
+    ]
 
 
 def find_touched_partitions(catalog: Catalog, commit_id: UUID) -> tuple[int, ...]:
     """The partitions that publishing a commit changes."""
     rows = catalog.all("find_touched_partitions", {"commit_id": commit_id})
     return tuple(sorted(row["partition_id"] for row in rows))
+
+
+def _file_summary(table: TableInfo, row: Row) -> FileSummary:
+    return FileSummary(
+        path=row["path"],
+        partition=partition_values(table.partition_by, row["key"]),
+        row_count=row["row_count"],
+        delete_count=row["delete_count"],
+        size_bytes=row["size_bytes"],
+        depth=row["depth"],
+        prefix=row["prefix"],
+        level=row["level"],
+        added_snapshot=row["added_snapshot"],
+    )
 
 
 def _load_files(db: Connection, wanted: FileQuery) -> FoundFiles:

@@ -8,7 +8,7 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
 from lakelib.catalog.tables import table_missing
 from lakelib.model.gate import GateRequirement, RegisteredSuite
-from lakelib.model.table import TableInfo
+from lakelib.model.table import TableInfo, TableRef
 
 
 def register_suite(
@@ -54,14 +54,14 @@ def require_suite(
     required = {"table_id": table.id, "name": suite.name, "version": suite.version, "by": by}
 
     def work(db: Connection) -> GateRequirement | None:
-        name, version = _lock_required(db, table)
+        name, version = _lock_required(db, table.ref)
         if (name, version) != (table.options.required_gate, table.required_suite and table.required_suite.version):
             return None
         if version is not None:
             released = {"table_id": table.id, "by": by, "reason": reason or f"replaced by version {suite.version}"}
             db.execute(query("release_requirement"), released)
         elif name not in ("", suite.name):
-            _keep_released_name(db, table, name, by, reason)
+            _keep_released_name(db, table.ref, name, by, reason)
         row = db.execute(query("insert_requirement"), required).fetchone()
         assert row is not None, "the suite is registered, and has a critical check"
         db.execute(query("set_required_name"), required)
@@ -70,7 +70,7 @@ def require_suite(
     return catalog.run(work)
 
 
-def release(catalog: Catalog, table: TableInfo, *, by: str, reason: str) -> bool:
+def release(catalog: Catalog, table: TableRef, *, by: str, reason: str) -> bool:
     """The table requires no gate afterwards. Whether this was so before, and nobody else's doing."""
 
     def work(db: Connection) -> bool:
@@ -87,12 +87,12 @@ def release(catalog: Catalog, table: TableInfo, *, by: str, reason: str) -> bool
     return catalog.run(work)
 
 
-def list_requirements(catalog: Catalog, table: TableInfo) -> list[GateRequirement]:
+def list_requirements(catalog: Catalog, table: TableRef) -> list[GateRequirement]:
     """What the table requires by hash and what it has required, the newest first."""
     return catalog.run(lambda db: [_requirement_from_row(row) for row in _requirements(db, table)])
 
 
-def _lock_required(db: Connection, table: TableInfo) -> tuple[str, int | None]:
+def _lock_required(db: Connection, table: TableRef) -> tuple[str, int | None]:
     """What is required by the time that the table is held: looked for after the lock, for a statement sees nothing that
     was committed while it waited."""
     if db.execute(query("lock_gated_table"), {"table_id": table.id}).fetchone() is None:
@@ -102,17 +102,17 @@ def _lock_required(db: Connection, table: TableInfo) -> tuple[str, int | None]:
     return row["name"], row["version"]
 
 
-def _keep_released_name(db: Connection, table: TableInfo, name: str, by: str | None, reason: str | None) -> None:
+def _keep_released_name(db: Connection, table: TableRef, name: str, by: str | None, reason: str | None) -> None:
     db.execute(query("insert_released_name"), {"table_id": table.id, "name": name, "by": by, "reason": reason})
 
 
-def _is_latest(db: Connection, table: TableInfo, by: str, reason: str) -> bool:
+def _is_latest(db: Connection, table: TableRef, by: str, reason: str) -> bool:
     """Whether the last release was this one: it is repeated after a lost reply."""
     newest = next(iter(_requirements(db, table)), None)
     return newest is not None and (newest["released_by"], newest["release_reason"]) == (by, reason)
 
 
-def _requirements(db: Connection, table: TableInfo) -> list[Row]:
+def _requirements(db: Connection, table: TableRef) -> list[Row]:
     return list(db.execute(query("list_requirements"), {"table_id": table.id}).fetchall())
 
 

@@ -6,25 +6,11 @@ from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
-from lakelib.errors import InvalidInputError
 from lakelib.model.identity import Identity, Warehouse
-from lakelib.plan.identity import DIFFERS
 
 
 def load_identity(catalog: Catalog) -> Identity:
     return catalog.run(_load)
-
-
-def check_identity(db: Connection, epoch: int) -> None:
-    """To be called inside a transaction that changes what a lake is. Raises InvalidInputError if the catalog is not the
-    one any more that was seen at this epoch, on the server that it is bound to."""
-    row = db.execute(query("check_identity"), {"epoch": epoch}).fetchone()
-    if row is not None and row["differs"] is not None:
-        raise InvalidInputError(
-            f"The catalog is not what it was when this process looked at it: {row['differs']} differs.",
-            kind=DIFFERS,
-            remedy="Connect again; the catalog may have been adopted, or be a copy.",
-        )
 
 
 def knows_table_below(catalog: Catalog, uri: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.snapshots import missing_snapshot
-from lakelib.errors import LakeError, RetryableError
+from lakelib.errors import LakeError, LeaseLostError
 from lakelib.model.table import TableInfo
 
 LEASE_DURATION = timedelta(minutes=15)
@@ -29,9 +29,8 @@ class Lease:
         """Holds on for another full duration. Raises RetryableError if the hold had been lost."""
         parameters = {"id": self.id, "duration": LEASE_DURATION}
         if self.catalog.one("renew_lease", parameters) is None:
-            raise RetryableError(
+            raise LeaseLostError(
                 "The lease on the snapshot being read was lost: the reader paused for longer than it lasts.",
-                kind="lease_lost",
                 remedy="Read again.",
             )
 
@@ -91,10 +90,11 @@ class LeaseKeeper:
         """Renews one lease, and notes if it is lost. A catalog that is out of reach may be back at the next time."""
         try:
             lease.renew()
+        except LeaseLostError as error:
+            if lease.id in self._held:
+                self._lost[lease.id] = error
         except LakeError as error:
             _LOG.debug("lease %s not renewed: %s", lease.id, error)
-            if error.kind == "lease_lost" and lease.id in self._held:
-                self._lost[lease.id] = error
 
     def close(self) -> None:
         """Ends the thread. Nothing is renewed any more."""

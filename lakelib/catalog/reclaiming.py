@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
-from lakelib.catalog.records import Row
 
 _STREAM_ROWS = 5000
 _BATCH = 1000
@@ -115,8 +114,8 @@ def _queue_some(catalog: Catalog, parameters: dict[str, int]) -> int:
 
 
 @contextmanager
-def stream_files_of_table(catalog: Catalog, table_id: int) -> Iterator[Iterator[Row]]:
+def stream_files_of_table(catalog: Catalog, table_id: int) -> Iterator[Iterator[tuple[str, int]]]:
     """Path and size of every file that the catalog knows of the table."""
     parameters = {"table_id": table_id}
     with catalog.stream(query("list_files_of_table"), parameters, rows_at_once=_STREAM_ROWS) as rows:
-        yield rows
+        yield ((row["path"], row["size_bytes"]) for row in rows)

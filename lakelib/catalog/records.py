@@ -7,12 +7,12 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any
 
-from lakelib.model.commit import CommitInfo
+from lakelib.model.commit import CommitInfo, CommitSummary
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo
+from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo, TableRef
 
 Row = Mapping[str, Any]
 
@@ -152,11 +152,33 @@ def _hexes(values: Sequence[bytes | None]) -> list[str | None]:
     return [None if value is None else "\\x" + value.hex() for value in values]
 
 
+def summary_from_row(row: Row) -> CommitSummary:
+    return CommitSummary(
+        id=row["id"],
+        table=row["table_name"],
+        kind=row["kind"],
+        state=row["state"],
+        staged_at=row["staged_at"].astimezone(UTC),
+        decided_at=None if row["decided_at"] is None else row["decided_at"].astimezone(UTC),
+        reason=row["reason"],
+        gate=row["gate"],
+        outcome=row["outcome"],
+        base_snapshot=row["base_snapshot_id"],
+        head_snapshot=row["head_id"],
+        snapshot=row["snapshot_id"],
+        application=row["application"],
+        version=row["version"],
+        approved_by=row["approved_by"],
+        approval_reason=row["approval_reason"],
+        summary=row["summary"],
+        properties=row["properties"],
+    )
+
+
 def commit_from_row(row: Row) -> CommitInfo:
     return CommitInfo(
         id=row["id"],
-        table_id=row["table_id"],
-        table_name=row["table_name"],
+        table=TableRef(id=row["table_id"], full_name=row["table_name"]),
         kind=CommitKind(row["kind"]),
         state=CommitState(row["state"]),
         snapshot_id=row["snapshot_id"],

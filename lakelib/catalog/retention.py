@@ -14,7 +14,7 @@ from uuid import UUID
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
-from lakelib.model.maintenance import Hold, KeptSnapshot, OpenCommit
+from lakelib.model.upkeep import Hold, KeptSnapshot, OpenCommit
 
 _BATCH = 1000
 _STREAM_ROWS = 5000

@@ -16,7 +16,7 @@ from lakelib.catalog.address import login_of
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.denied import right_missing, user_of
 from lakelib.catalog.queries import query
-from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.errors import CatalogRefusedError, InvalidInputError, NotFoundError
 from lakelib.model.roles import Grant, Right, Role
 
 _LOCK_ID = 0x6C616B66
@@ -95,9 +95,8 @@ def become_owner(db: Connection) -> None:
     if owner is None:
         return
     if not owner["is_own"]:
-        raise InvalidInputError(
+        raise CatalogRefusedError(
             "The catalog has an older schema than this lakelib needs, and its user may not migrate it.",
-            kind="catalog_refused",
             remedy=f"It takes the role {Right.OWN.role.value}: have an owner connect with this lakelib once.",
         )
     db.execute(sql.SQL("set local role {}").format(sql.Identifier(owner["name"])))
@@ -183,10 +182,9 @@ def _telling(catalog: Catalog, role: Role, user: str, work: Callable[[], None]) 
             remedy=f"Make it first: create role {user} login password '…'.",
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
-        raise InvalidInputError(
+        raise CatalogRefusedError(
             f"User {user_of(catalog.url) or 'of the catalog'} may not change roles on the server of"
             f" {login_of(catalog.url)}: {error.diag.message_primary}.",
-            kind="catalog_refused",
             remedy="An administrator may: who owns the catalog and has CREATEROLE, or a superuser. Have one run what"
             f" `lake grant --print-sql {role.value} {user}` prints, in this database.",
         ) from error

@@ -13,7 +13,7 @@ from lakelib.errors import NotFoundError
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import Buckets, TableInfo
+from lakelib.model.table import Buckets, TableInfo, TableRef
 from lakelib.model.text import meant
 
 
@@ -95,11 +95,11 @@ def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:
     return None if row is None else table_from_row(row)
 
 
-def load_table(catalog: Catalog, table_id: int, name: str) -> TableInfo:
-    """The table at its head. Raises NotFoundError once it was dropped; `name` is for the message."""
-    row = catalog.one("load_table_by_id", {"table_id": table_id})
+def load_table(catalog: Catalog, ref: TableRef) -> TableInfo:
+    """The table at its head. Raises NotFoundError once it was dropped."""
+    row = catalog.one("load_table_by_id", {"table_id": ref.id})
     if row is None:
-        raise table_missing(name)
+        raise table_missing(ref.full_name)
     return table_from_row(row)
 
 

@@ -7,8 +7,8 @@ from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
 from lakelib.catalog.snapshots import missing_snapshot
 from lakelib.errors import ConflictError
-from lakelib.model.maintenance import Tag, TagEnd
 from lakelib.model.table import TableInfo
+from lakelib.model.upkeep import Tag, TagEnd
 
 
 def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int, end: TagEnd) -> Tag:

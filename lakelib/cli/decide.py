@@ -17,8 +17,8 @@ from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableEr
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
 
 if TYPE_CHECKING:
+    from lakelib.model.commit import CommitSummary
     from lakelib.model.verdict import CheckResult, Verdict
-    from lakelib.ops.inspect import CommitSummary
     from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
     from lakelib.pipeline.outcome import Outcome
     from lakelib.table import StagedCommit

@@ -11,7 +11,7 @@ from lakelib.cli.show import Answer, Column, Fields, Listing, Note, Part, Senten
 from lakelib.cli.values import counted, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, CorruptionError
 from lakelib.model.doctor import REPAIRS
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.doctor import DoctorReport

@@ -11,12 +11,12 @@ from lakelib.cli.command import Session, command
 from lakelib.cli.gates import described, requirement_facts
 from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Note, Part, Title
 from lakelib.cli.values import counted, escaped, readable_count, readable_time, readable_values
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
+    from lakelib.model.files import FileSummary, PartitionSummary
     from lakelib.model.gate import GateRequirement
     from lakelib.model.table import Snapshot, TableInfo
-    from lakelib.ops.inspect import FileSummary, PartitionSummary
 
 _PANEL = "Look"
 _MOST_FILES = 100

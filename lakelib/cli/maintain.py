@@ -13,11 +13,11 @@ from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Tell, Title, working
 from lakelib.cli.values import counted, readable_seconds
-from lakelib.model.maintenance import describe_holdings, readable_bytes
+from lakelib.model.upkeep import describe_holdings, readable_bytes
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection, Surroundings
 
 if TYPE_CHECKING:
-    from lakelib.model.compaction import CompactionResult
+    from lakelib.model.upkeep import CompactionResult
     from lakelib.pipeline.outcome import Outcome
     from lakelib.pipeline.upkeep import Compacted
 

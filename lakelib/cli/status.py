@@ -12,7 +12,7 @@ from lakelib.cli.command import Session, command
 from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Note, Part, Sentence, Title
 from lakelib.cli.values import counted, readable_age, readable_count, readable_time
 from lakelib.errors import NotFoundError
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.status import HeldBack, LakeStatus, PartitionStatus, TableDetail, TableStatus

@@ -10,7 +10,7 @@ from lakelib.cli.show import Answer, Column, Listing, Sentence
 from lakelib.cli.values import readable_time
 
 if TYPE_CHECKING:
-    from lakelib.model.maintenance import Tag
+    from lakelib.model.upkeep import Tag
 
 TagName = Annotated[str, typer.Argument(metavar="TAG", help="The tag's name.", show_default=False)]
 

@@ -24,7 +24,7 @@ from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Note, Sentence, working
 from lakelib.cli.values import counted
 from lakelib.errors import NotFoundError
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.table import Snapshot

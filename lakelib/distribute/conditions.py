@@ -1,4 +1,4 @@
-"""Pure. A predicate as a Spark column: the same rows, decided by the JVM."""
+"""Pure. Predicates, with the values in them, as Spark columns: the same rows, decided by the JVM."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -9,7 +9,6 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
-from lakelib.distribute.constants import constant
 from lakelib.model.predicate import (
     And,
     Compare,
@@ -25,6 +24,7 @@ from lakelib.model.predicate import (
     Raw,
 )
 from lakelib.model.schema import Column
+from lakelib.rows.values import python_value
 
 _OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
     Comparison.EQ: operator.eq,
@@ -116,3 +116,21 @@ def _literals(predicate: Predicate) -> Iterator[tuple[Column, Raw]]:
             yield column, raw
         case Like(column=column, pattern=pattern):
             yield column, pattern
+
+
+def constant(type_text: str, raw: Raw | None) -> SparkColumn:
+    """The raw value (see `model.sortable`), NULL for None, as a Spark column of that type, which is not nested.
+
+    Python's dates and times are never handed over: on their way they pass through time zones and old calendars.
+    """
+    if raw is None:
+        return sf.lit(None).cast(type_text)
+    match type_text:
+        case "timestamp":
+            return sf.timestamp_micros(sf.lit(raw))
+        case "timestamp_ntz":
+            return sf.timestamp_add("MICROSECOND", sf.lit(raw), sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
+        case "date":
+            return sf.date_from_unix_date(sf.lit(raw))
+        case _:
+            return sf.lit(python_value(type_text, raw)).cast(type_text)

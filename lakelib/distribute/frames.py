@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelib.distribute.constants import constant
+from lakelib.distribute.conditions import constant
 from lakelib.distribute.types import arrow_schema_of
 from lakelib.distribute.writer import write_frame
 from lakelib.errors import LakeError

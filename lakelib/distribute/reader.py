@@ -23,7 +23,7 @@ from lakelib.distribute.types import spark_schema_of
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
-from lakelib.plan.balance import balance, choose_group_count, choose_piece_count
+from lakelib.plan.balance import balance, choose_group_count, choose_part_count
 from lakelib.plan.scan import needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
@@ -176,7 +176,7 @@ def _cut_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], sl
     total = sum(split.size_bytes for split in splits)
     parts: list[ReadPart] = []
     for split in splits:
-        pieces = choose_piece_count(split.size_bytes, total, slots)
-        ranges: Sequence[Predicate | None] = cut_split(storage, target, split, pieces) if pieces > 1 else [None]
+        count = choose_part_count(split.size_bytes, total, slots)
+        ranges: Sequence[Predicate | None] = cut_split(storage, target, split, count) if count > 1 else [None]
         parts += [ReadPart(split=split, within=within, size_bytes=split.size_bytes // len(ranges)) for within in ranges]
     return parts

@@ -5,10 +5,19 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.model.doctor import DoctorReport
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 FORMAT = 1
 """What a backup's own description is written in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededFile:
+    """A file that a backup needs."""
+
+    table_id: int
+    path: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

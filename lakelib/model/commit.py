@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
-from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot
+from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +19,7 @@ class CommitInfo:
     """A commit as it stands."""
 
     id: UUID
-    table_id: int
-    table_name: str
+    table: TableRef
     kind: CommitKind
     state: CommitState
     snapshot_id: int | None
@@ -33,6 +32,34 @@ class CommitInfo:
     """So many times it was amended."""
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSummary:
+    """A commit as it stands, for people."""
+
+    id: UUID
+    table: str
+    kind: str
+    state: str
+    staged_at: datetime
+    decided_at: datetime | None
+    reason: str | None
+    """Why it was rejected, or came to its end otherwise."""
+    gate: str | None
+    outcome: str | None
+    """Of its newest verdict, by that gate: "accept", "warn", "reject" or "errored"."""
+    base_snapshot: int
+    head_snapshot: int
+    """The table's head at this moment: what is above the base has come since."""
+    snapshot: int | None
+    """What it became."""
+    application: str | None
+    version: int | None
+    approved_by: str | None
+    approval_reason: str | None
+    summary: Mapping[str, Any]
+    properties: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

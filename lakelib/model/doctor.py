@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 
 
 class Harm(Enum):

@@ -1,6 +1,7 @@
-"""Frozen values: partitions, files and splits."""
+"""Frozen values: the files of a table, by partition and split."""
 
 from dataclasses import dataclass
+from typing import Any
 
 PartitionKey = tuple[bytes | None, ...]
 """One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""
@@ -86,3 +87,52 @@ class Split:
     @property
     def size_bytes(self) -> int:
         return sum(file.size_bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSummary:
+    """A partition at a snapshot. `stored_rows` counts rows of all its files: superseded ones and delete marks too."""
+
+    values: dict[str, Any]
+    path: str
+    files: int
+    stored_rows: int
+    size_bytes: int
+    newest_snapshot: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSummary:
+    """A live file. `path` is relative to the table's location; the keys are those whose hash begins with `prefix`."""
+
+    path: str
+    partition: dict[str, Any]
+    row_count: int
+    delete_count: int
+    size_bytes: int
+    depth: int
+    prefix: int
+    level: int
+    added_snapshot: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a snapshot holds. `stored_rows` counts rows of all its files: superseded ones and delete marks too."""
+
+    files: int
+    stored_rows: int
+    size_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """A partition that a snapshot has added files to, or removed files from."""
+
+    partition: Partition
+    is_replaced: bool
+    size_bytes: int
+    """Of the files that were there before the snapshot, with those that came with it."""
+    previous_snapshot: int | None
+    """Of one that was replaced, the newest snapshot that had touched it before."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.text import is_indexable
 
 KIB = 1024
@@ -99,9 +99,8 @@ def stored_options(given: Mapping[str, Any]) -> TableOptions:
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
-            raise InvalidInputError(
+            raise UnknownOptionError(
                 f"Unknown table option {name!r}.",
-                kind="unknown_option",
                 remedy=f"Known options: {', '.join(sorted(known))}.",
             )
         values[name] = _convert(name, value, type(known[name].default))

@@ -11,9 +11,6 @@ import struct
 
 from lakelib.model.predicate import Raw
 
-MAX_BOUND_BYTES = 64
-"""Bounds of strings and binaries are cut to this length in the catalog."""
-
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 _SIGN_64 = 1 << 63
 _SIGN_128 = 1 << 127
@@ -57,19 +54,6 @@ def decode(type_text: str, encoded: bytes) -> Raw:
     if type_text in ("float", "double"):
         return _decode_float(encoded)
     raise ValueError(f"type {type_text} has no sortable encoding")
-
-
-def cut_lower(encoded: bytes) -> bytes:
-    """A lower bound that is short enough to store, and not above the given one."""
-    return encoded[:MAX_BOUND_BYTES]
-
-
-def cut_upper(encoded: bytes) -> bytes | None:
-    """An upper bound that is short enough to store, and not below the given one; None where there is none."""
-    if len(encoded) <= MAX_BOUND_BYTES:
-        return encoded
-    head = encoded[:MAX_BOUND_BYTES].rstrip(b"\xff")
-    return head[:-1] + bytes((head[-1] + 1,)) if head else None
 
 
 def _encode_float(value: float) -> bytes:

@@ -45,8 +45,16 @@ class Buckets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableRef:
+    """Which table is meant, whatever has become of it. Who takes a TableRef loads; who takes a TableInfo trusts it."""
+
+    id: int
+    full_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableInfo:
-    """A table at its head: what a use case needs to know of it. Columns are named by id."""
+    """A table as it was when it was loaded: what a use case needs to know of it. Columns are named by id."""
 
     id: int
     namespace: str
@@ -71,6 +79,10 @@ class TableInfo:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}.{self.name}"
+
+    @property
+    def ref(self) -> TableRef:
+        return TableRef(id=self.id, full_name=self.full_name)
 
     @property
     def primary_key(self) -> tuple[Column, ...]:

@@ -17,7 +17,7 @@ from lakelib.model.commit import About, Amended, Amendment, Ended
 from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
-from lakelib.model.table import Proposal, ReadScope, TableInfo
+from lakelib.model.table import Proposal, ReadScope, TableInfo, TableRef
 from lakelib.ops.delete_files import mark_columns, rewrite_without, write_marks
 from lakelib.ops.patience import Patience
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
@@ -41,10 +41,10 @@ class _Changes:
     withdrawn: tuple[DataFile, ...] = ()
 
 
-def amend_delete(runtime: Runtime, handle: TableInfo, where: str | Predicate, proposal: Proposal, about: About) -> bool:
+def amend_delete(runtime: Runtime, ref: TableRef, where: str | Predicate, proposal: Proposal, about: About) -> bool:
     """Whether the staged delete takes in what was added up to now, or was decided meanwhile, which publishing tells. If
     not, it has to be done anew."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    table = tables.load_table(runtime.catalog, ref)
     predicate = bind_where(where, table.schema)
     if predicate is None or table.schema.id != proposal.schema.id:
         return False

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lakelib.errors import NotFoundError
+from lakelib.errors import MissingFileError, NotFoundError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.paths import complete_uri
@@ -62,10 +62,12 @@ def check_arrival(spec: TableSpec, key: str, arrival: Arrival) -> None:
 def _find_files(storage: Storage, path: str, *, may_be_unfinished: bool) -> tuple[SourceFile, ...]:
     try:
         return tuple(find_source_files(storage, path))
-    except NotFoundError as error:
-        if error.kind == "missing_file" or may_be_unfinished:
-            return ()
-        raise
+    except MissingFileError:
+        return ()
+    except NotFoundError:
+        if not may_be_unfinished:
+            raise
+        return ()
 
 
 def _exists(storage: Storage, path: str) -> bool:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -23,8 +23,8 @@ from uuid import uuid4
 
 from lakelib.catalog import dump, tables
 from lakelib.catalog.dump import HeldTable, Moment
-from lakelib.errors import CorruptionError, InvalidInputError, NotFoundError, RetryableError
-from lakelib.model.backup import BackedTable, BackupNote, BackupResult, note_from_json, note_to_json
+from lakelib.errors import CorruptionError, InvalidInputError, LeaseLostError, NotFoundError
+from lakelib.model.backup import BackedTable, BackupNote, BackupResult, NeededFile, note_from_json, note_to_json
 from lakelib.ops.create import split_name
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
@@ -39,15 +39,6 @@ DEFAULT_HOLD = timedelta(days=7)
 _WHILE_COPYING = timedelta(hours=6)
 _RENEWED_EVERY_SECONDS = 1800.0
 _COPIED_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeededFile:
-    """A file that a backup needs."""
-
-    table_id: int
-    path: str
-    size_bytes: int
 
 
 def back_up(
@@ -243,10 +234,10 @@ def _write_list(moment: Moment, path: Path) -> tuple[int, int]:
     """How many files there are, and their size."""
     files = size_bytes = 0
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=3) as lines:
-        for row in moment.stream_files():
-            lines.write(json.dumps(dict(row), ensure_ascii=False) + "\n")
+        for file in moment.stream_files():
+            lines.write(json.dumps(asdict(file), ensure_ascii=False) + "\n")
             files += 1
-            size_bytes += row["size_bytes"]
+            size_bytes += file.size_bytes
     return files, size_bytes
 
 
@@ -273,8 +264,7 @@ def _copy_files(runtime: Runtime, target: Storage, note: BackupNote, holder: str
 
 def _renew(runtime: Runtime, holder: str) -> None:
     if dump.renew(runtime.catalog, holder, _WHILE_COPYING) is None:
-        raise RetryableError(
+        raise LeaseLostError(
             "The holds on the snapshots that are being copied were lost.",
-            kind="lease_lost",
             remedy="Make the backup again.",
         )

@@ -34,11 +34,14 @@ from lakelib.model.commit import (
     TableChanged,
 )
 from lakelib.model.roles import Right
-from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo
+from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.ops.again import Overtaken, do_again
+from lakelib.ops.decide import end_staged, ending_if_given_up
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, ending_if_given_up, error_of, settle_done
+from lakelib.ops.publish import settle_done
+from lakelib.ops.refusals import error_of
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
@@ -94,58 +97,34 @@ def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     return redo
 
 
-def stage_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> UUID:
+def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> UUID:
     """The work as a staged commit. It is done again when what it looked at is gone by the time that it is staged."""
-    patience = Patience(f"Writing to {handle.full_name}")
-    for tries_left in reversed(range(_STAGE_TRIES if work.looks_again else 1)):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    patience = Patience(f"Writing to {ref.full_name}")
+
+    def attempt() -> UUID | Overtaken:
+        table = tables.load_table(runtime.catalog, ref)
         _check_may_write(runtime, work.right, request.judging is not None)
         check_gate(table, request)
         _check_fits(table, request, request.judging)
         try:
             proposal = work.prepare(table)
-        except ExpiredError:
-            if not tries_left:
-                raise
-            continue
+        except ExpiredError as error:
+            return Overtaken(error)
         match stage_files(runtime, table, proposal, patience):
             case Staged(commit_id=commit_id):
                 return commit_id
-            case InputGone() | PastExpired() if tries_left:
-                continue
+            case (InputGone() | PastExpired()) as outcome:
+                return Overtaken(error_of(outcome, ref.full_name))
             case outcome:
-                raise error_of(outcome, table.full_name)
-    raise AssertionError("the last try returns or raises")
+                raise error_of(outcome, ref.full_name)
+
+    return do_again(attempt, most_tries=_STAGE_TRIES if work.looks_again else 1)
 
 
-def publish_work(runtime: Runtime, handle: TableInfo, request: WriteRequest, work: Work) -> Snapshot:
+def commit_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> Snapshot:
     """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
-    with Turn(runtime, Patience(f"Writing to {handle.full_name}"), handle.id) as turn:
-        return _carry_through(runtime, request, work, _Course(runtime, handle, work, turn))
-
-
-def _carry_through(runtime: Runtime, request: WriteRequest, work: Work, course: "_Course") -> Snapshot:
-    while True:
-        table = course.load_table()
-        done = None if course.is_from_memory else find_done(runtime, table, request)  # publishing finds it as well
-        if done is not None:
-            return done
-        try:
-            judging = check_publishable(runtime, table, request) if work.brings_rows else None
-            _check_may_write(runtime, work.right, judging is not None)
-            proposal = work.prepare(table)
-        except (InvalidInputError, RejectedError):
-            if not course.is_from_memory:
-                raise
-            continue
-        except ExpiredError:  # the head that it looked at, while it did
-            if not work.looks_again:
-                raise
-            course.begin_anew()
-            continue
-        snapshot = course.carry(table, proposal, judging)
-        if snapshot is not None:
-            return snapshot
+    with Turn(runtime, Patience(f"Writing to {ref.full_name}"), ref.id) as turn:
+        return do_again(_Course(runtime, ref, request, work, turn).attempt)
 
 
 def check_writable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> None:
@@ -186,59 +165,94 @@ def find_done(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Snap
 class _Course:
     """One call's way to its snapshot."""
 
-    def __init__(self, runtime: Runtime, handle: TableInfo, work: Work, turn: Turn) -> None:
+    def __init__(self, runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work, turn: Turn) -> None:
         self._runtime = runtime
-        self._judging: Judging | None = None
+        self._ref = ref
+        self._request = request
         self._work = work
-        self._handle = handle
         self._turn = turn
         self._patience = turn.patience
+        self._judging: Judging | None = None
+        self._proposal: Proposal | None = None
+        """What is staged, and to be published once more; None if the work is to be done."""
         self._tries = 0
         self._loads = 0
-        self.is_from_memory = False
+        self._is_from_memory = False
         """Whether the table was loaded as it was a moment ago: it may be another by now."""
 
-    def load_table(self) -> TableInfo:
+    def attempt(self) -> Snapshot | Overtaken:
+        """Does the work, unless it is staged, and publishes it."""
+        proposal = self._proposal
+        if proposal is not None:
+            return self._carry(proposal, lambda: self._publish(proposal))
+        table = self._load_table()
+        done = None if self._is_from_memory else find_done(self._runtime, table, self._request)  # publishing finds it
+        if done is not None:
+            return done
+        prepared = self._prepare(table)
+        if isinstance(prepared, Overtaken):
+            return prepared
+        return self._carry(prepared, lambda: self._begin(table, prepared))
+
+    def _load_table(self) -> TableInfo:
         """As it is now; at first, for small work, as it was when it was looked at last."""
         self._loads += 1
-        remembered = self._runtime.known.recall(self._handle.id) if self._work.is_small and self._loads == 1 else None
-        self.is_from_memory = remembered is not None
+        remembered = self._runtime.known.recall(self._ref.id) if self._work.is_small and self._loads == 1 else None
+        self._is_from_memory = remembered is not None
         if remembered is not None:
             return remembered
-        table = tables.load_table(self._runtime.catalog, self._handle.id, self._handle.full_name)
+        table = tables.load_table(self._runtime.catalog, self._ref)
         self._runtime.known.remember(table)
         return table
 
-    def carry(self, table: TableInfo, proposal: Proposal, judging: Judging | None) -> Snapshot | None:
-        """The snapshot that the proposal became; None if the work has to be done anew."""
-        self._judging = judging
+    def _prepare(self, table: TableInfo) -> Proposal | Overtaken:
+        try:
+            self._judging = check_publishable(self._runtime, table, self._request) if self._work.brings_rows else None
+            _check_may_write(self._runtime, self._work.right, self._judging is not None)
+            return self._work.prepare(table)
+        except (InvalidInputError, RejectedError):
+            if not self._is_from_memory:
+                raise
+        except ExpiredError:  # the head that it looked at, while it did
+            if not self._work.looks_again:
+                raise
+            self._make_way(PastExpired())
+        return Overtaken()
+
+    def _carry(self, proposal: Proposal, step: Callable[[], CommitOutcome]) -> Snapshot | Overtaken:
+        """The snapshot that the proposal becomes by the step; if others were first, what is in their way no more."""
+        self._proposal = None
         with ending_if_given_up(self._runtime, proposal.commit_id):
-            return self._carry(table, proposal)
+            match step():
+                case Done() as done:
+                    return settle_done(self._runtime, done)[0]
+                case TableChanged():
+                    return Overtaken()
+                case outcome:
+                    return self._resolve(outcome, proposal)
 
-    def begin_anew(self) -> None:
-        """Waits before work is done again that could not be prepared."""
-        self._make_way(PastExpired())
+    def _resolve(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Snapshot | Overtaken:
+        if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
+            self._make_way(outcome)
+        match self._redo(outcome, proposal):
+            case Redo.SAME:
+                self._proposal = proposal
+                return Overtaken()
+            case Redo.ANEW if self._is_free(outcome, proposal):
+                return Overtaken()
+            case Redo.ANEW:
+                return self._take_over(proposal)
+            case Redo.NOT:
+                self._end(outcome, proposal)
+                raise error_of(outcome, self._ref.full_name)
 
-    def _carry(self, table: TableInfo, proposal: Proposal) -> Snapshot | None:
-        outcome = self._begin(table, proposal)
-        if isinstance(outcome, TableChanged):
-            return None
-        while not isinstance(outcome, Done):
-            if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
-                self._make_way(outcome)
-            match self._redo(outcome, proposal):
-                case Redo.SAME:
-                    outcome = self._publish(proposal)
-                case Redo.ANEW:
-                    if self._is_free(outcome, proposal):
-                        return None
-                    outcome = self._publish_again(proposal)
-                    if not isinstance(outcome, Done):
-                        raise error_of(outcome, table.full_name)
-                case Redo.NOT:
-                    self._end(outcome, proposal)
-                    raise error_of(outcome, table.full_name)
-        return settle_done(self._runtime, outcome)[0]
+    def _take_over(self, proposal: Proposal) -> Snapshot:
+        """What became of a commit that others have decided about meanwhile."""
+        match self._publish_staged(proposal):
+            case Done() as done:
+                return settle_done(self._runtime, done)[0]
+            case outcome:
+                raise error_of(outcome, self._ref.full_name)
 
     def _begin(self, table: TableInfo, proposal: Proposal) -> CommitOutcome:
         if self._judging is None:
@@ -246,13 +260,13 @@ class _Course:
         match stage_files(self._runtime, table, proposal, self._patience):
             case Staged(ahead=ahead):
                 if ahead:  # what is judged before they have published is stale
-                    self._turn.take(self._handle.id)
+                    self._turn.take(self._ref.id)
                 return self._publish(proposal)
             case outcome:
                 return outcome
 
     def _commit(self, table: TableInfo, proposal: Proposal, epoch: int) -> CommitOutcome:
-        if self.is_from_memory:
+        if self._is_from_memory:
             proposal = replace(proposal, definition=table.definition)
         outcome = commits.commit(
             self._runtime.catalog, proposal, epoch=epoch, rebase=self._work.replaces, turn=self._turn.id
@@ -263,9 +277,9 @@ class _Course:
         """Of a staged commit: judged first, if there is a gate."""
         if self._judging is not None:
             self._judge(proposal.commit_id, self._judging)
-        return self._publish_again(proposal)
+        return self._publish_staged(proposal)
 
-    def _publish_again(self, proposal: Proposal) -> PublishOutcome:
+    def _publish_staged(self, proposal: Proposal) -> PublishOutcome:
         rebase = self._work.replaces and self._judging is None
         return self._turn.attempt(
             lambda epoch: commits.publish(
@@ -282,7 +296,7 @@ class _Course:
                 )
             require_passed(judge(self._runtime, commit_id, judging))
         except (ConflictError, InvalidInputError) as error:
-            abandon(self._runtime, commit_id, error.kind)
+            end_staged(self._runtime, commit_id, error.kind)
             raise
 
     def _make_way(self, outcome: NotPublished | NotStaged) -> None:
@@ -293,7 +307,7 @@ class _Course:
         if self._tries > _MOST_TRIES:
             self._patience.give_up()
         if isinstance(outcome, Stale) or self._tries > _FREE_TRIES:
-            self._turn.take(self._handle.id)
+            self._turn.take(self._ref.id)
         else:
             self._patience.pause()
 
@@ -322,9 +336,9 @@ class _Course:
         """A commit that others have made impossible ends; what a gate has to let through stays."""
         match outcome:
             case Conflict(reasons=reasons):
-                abandon(self._runtime, proposal.commit_id, reasons[0].value)
+                end_staged(self._runtime, proposal.commit_id, reasons[0].value)
             case Stale() | Fenced():
-                abandon(self._runtime, proposal.commit_id, "it was overtaken")
+                end_staged(self._runtime, proposal.commit_id, "it was overtaken")
 
 
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,15 +18,16 @@ from lakelib.catalog import commits, files, reclaiming, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
-from lakelib.model.compaction import CompactionResult
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.model.upkeep import CompactionResult
+from lakelib.ops.again import Overtaken, do_again
+from lakelib.ops.decide import end_staged, ending_if_given_up
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import abandon, ending_if_given_up
 from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
@@ -35,6 +35,7 @@ from lakelib.ops.write import run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
 from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.where import bind_where
+from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.rewriter import RewriteWork, rewrite_split
@@ -51,7 +52,7 @@ _COMMIT_BYTES = 4096 * MIB
 
 def compact(
     runtime: Runtime,
-    handle: TableInfo,
+    ref: TableRef,
     *,
     full: bool = False,
     where: str | Predicate | None = None,
@@ -66,17 +67,26 @@ def compact(
     require_right(runtime.catalog, Right.MAINTAIN)
     runtime.ownership.confirm()
     start = time.monotonic()
-    call = _Call(session=session, progress=_Progress(tell), tally=_Tally())
+    with bar(f"Compacting {ref.full_name}") as shown:
+        call = _Call(session=session, progress=_Progress(tell, shown), tally=_Tally())
+        skipped = _compact_in_rounds(runtime, ref, full, where, call)
+    return call.tally.result(ref.full_name, skipped, time.monotonic() - start)
+
+
+def _compact_in_rounds(
+    runtime: Runtime, ref: TableRef, full: bool, where: str | Predicate | None, call: "_Call"
+) -> int:
+    """How many units were due and are left to others."""
     skipped = 0
     for _ in range(_MOST_ROUNDS):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+        table = tables.load_table(runtime.catalog, ref)
         plan = _plan(runtime, table, full, where)
         call.progress.expect(sum(unit.size_bytes for unit in plan.units))
         lost = _try_units(runtime, table, plan.units, call) if plan.units else 0
         skipped = lost + plan.blocked
         if call.waited_seconds > _LONGEST_WAIT_SECONDS if lost else plan.is_last_round:
             break
-    return call.tally.result(table.full_name, skipped, time.monotonic() - start)
+    return skipped
 
 
 def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate | None) -> CompactionPlan:
@@ -140,16 +150,19 @@ class _Rewritten:
 class _Progress:
     """What is rewritten of what is known to be due."""
 
-    def __init__(self, tell: Tell | None) -> None:
+    def __init__(self, tell: Tell | None, shown: Bar) -> None:
         self._tell = tell
+        self._shown = shown
         self._done_bytes = 0
         self._total_bytes = 0
 
     def expect(self, size_bytes: int) -> None:
         self._total_bytes += size_bytes
+        self._shown.expect(size_bytes)
 
     def advance(self, size_bytes: int) -> None:
         self._done_bytes += size_bytes
+        self._shown.advance(size_bytes)
         if self._tell is not None:
             self._tell(self._done_bytes, self._total_bytes)
 
@@ -181,7 +194,7 @@ def _compact_units(runtime: Runtime, table: TableInfo, units: Sequence[Unit], ca
         for wave in waves:
             began_at = reclaiming.load_now(runtime.catalog)
             rewritten = _rewrite(runtime, wave, schemas, call)
-            lost += len(rewritten) - _publish(runtime, table, rewritten, began_at, call)
+            lost += len(rewritten) - _commit(runtime, table, rewritten, began_at, call)
     return lost
 
 
@@ -277,10 +290,10 @@ def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> 
             _delete(work.storage.at(work.target.location), future.result())
 
 
-# Publishing
+# Committing
 
 
-def _publish(
+def _commit(
     runtime: Runtime, table: TableInfo, rewritten: Sequence[_Rewritten], began_at: datetime, call: "_Call"
 ) -> int:
     """Puts the new files in place of the old ones, in one commit. How many units that was possible for: the others
@@ -289,52 +302,67 @@ def _publish(
     patience = Patience(f"Compacting {table.full_name}")
     try:
         with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
-            return _publish_proposal(runtime, table, proposal, rewritten, call.tally, turn)
+            return do_again(_Course(runtime, table, proposal, rewritten, call.tally, turn).attempt)
     finally:
         call.waited_seconds += patience.waited_seconds
 
 
-def _publish_proposal(
-    runtime: Runtime,
-    table: TableInfo,
-    proposal: Proposal,
-    rewritten: Sequence[_Rewritten],
-    tally: "_Tally",
-    turn: Turn,
-) -> int:
-    left = list(rewritten)
-    discard = partial(_delete, runtime.storage.at(table.location))
+class _Course:
+    """The way of one commit: with each attempt it has fewer units, if others have taken some of their files."""
 
-    def publish(epoch: int) -> CommitOutcome:
-        return commits.publish(runtime.catalog, [proposal.commit_id], epoch=epoch, turn=turn.id)
+    def __init__(
+        self,
+        runtime: Runtime,
+        table: TableInfo,
+        proposal: Proposal,
+        rewritten: Sequence[_Rewritten],
+        tally: "_Tally",
+        turn: Turn,
+    ) -> None:
+        self._runtime = runtime
+        self._table = table
+        self._proposal = proposal
+        self._left = list(rewritten)
+        self._tally = tally
+        self._turn = turn
+        self._step = self._begin
 
-    outcome: CommitOutcome = turn.attempt(
-        lambda epoch: commits.commit(runtime.catalog, proposal, epoch=epoch, turn=turn.id)
-    )
-    while left:
-        match outcome:
+    def attempt(self) -> int | Overtaken:
+        """How many units are published."""
+        match self._turn.attempt(self._step):
             case Done(commits=(became,)):
-                tally.add(left, became.snapshot)
-                return len(left)
-            case Conflict():
-                left, spoilt = _without_spoilt(runtime, table, proposal, left, outcome)
-                discard([file for each in spoilt for file in each.files])
-                turn.patience.pause()
-                if left:
-                    outcome = turn.attempt(publish)
+                self._tally.add(self._left, became.snapshot)
+                return len(self._left)
+            case Conflict() as conflict:
+                return self._without_spoilt(conflict)
             case _:  # the commit has ended, or its table, or nothing was staged
-                if _is_given_up(runtime, proposal.commit_id):
-                    discard([file for each in left for file in each.files])
-                tables.load_table(runtime.catalog, table.id, table.full_name)
+                if _is_given_up(self._runtime, self._proposal.commit_id):
+                    self._discard(self._left)
+                tables.load_table(self._runtime.catalog, self._table.ref)
                 return 0
-    return 0
+
+    def _begin(self, epoch: int) -> CommitOutcome:
+        return commits.commit(self._runtime.catalog, self._proposal, epoch=epoch, turn=self._turn.id)
+
+    def _publish(self, epoch: int) -> CommitOutcome:
+        return commits.publish(self._runtime.catalog, [self._proposal.commit_id], epoch=epoch, turn=self._turn.id)
+
+    def _without_spoilt(self, conflict: Conflict) -> int | Overtaken:
+        self._left, spoilt = _without_spoilt(self._runtime, self._proposal, self._left, conflict)
+        self._discard(spoilt)
+        self._turn.patience.pause()
+        self._step = self._publish
+        return Overtaken() if self._left else 0
+
+    def _discard(self, rewritten: Sequence[_Rewritten]) -> None:
+        _delete(self._runtime.storage.at(self._table.location), [file for each in rewritten for file in each.files])
 
 
 def _is_given_up(runtime: Runtime, commit_id: UUID) -> bool:
     """Whether it is certain that the commit is no snapshot and never will be. A staged commit is for everybody to see:
     others may have published it, or rejected it, which leaves it to be published by name and reason."""
     try:
-        return abandon(runtime, commit_id, "the compaction was overtaken")
+        return end_staged(runtime, commit_id, "the compaction was overtaken")
     except NotFoundError:
         return True
     except LakeError:
@@ -342,7 +370,7 @@ def _is_given_up(runtime: Runtime, commit_id: UUID) -> bool:
 
 
 def _without_spoilt(
-    runtime: Runtime, table: TableInfo, proposal: Proposal, left: list[_Rewritten], conflict: Conflict
+    runtime: Runtime, proposal: Proposal, left: list[_Rewritten], conflict: Conflict
 ) -> tuple[list[_Rewritten], list[_Rewritten]]:
     """The units that can be published still, staged as the same commit, and those that cannot."""
     gone = commits.find_spoilt(runtime.catalog, proposal.commit_id)
@@ -352,7 +380,7 @@ def _without_spoilt(
         return kept, []  # who was in the way has given up: it is tried again
     if kept and spoilt and _withdraw(runtime, proposal, conflict, spoilt):
         return kept, spoilt
-    given_up = abandon(runtime, proposal.commit_id, conflict.reasons[0].value)
+    given_up = end_staged(runtime, proposal.commit_id, conflict.reasons[0].value)
     return [], left if given_up else []
 
 

@@ -5,22 +5,32 @@ the files that hold matching rows are replaced by files without them. A predicat
 whole partitions and reads nothing. What is added while a delete is under way is looked at as well (`ops.amend`).
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelib.catalog import files
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.files import PartitionKey
-from lakelib.model.predicate import Predicate, columns_of
-from lakelib.model.table import NO_READ, WHOLE_TABLE, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.predicate import And, In, Predicate, columns_of
+from lakelib.model.table import (
+    MAX_DEPTH,
+    NO_READ,
+    WHOLE_TABLE,
+    CommitKind,
+    Proposal,
+    ReadScope,
+    Snapshot,
+    TableInfo,
+    TableRef,
+)
 from lakelib.ops.amend import amend_delete
-from lakelib.ops.commit import Redo, Work, publish_work, stage_work
+from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
-from lakelib.ops.keyed_rows import find_rows, gather_keys
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -30,39 +40,43 @@ from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.where import bind_where
 from lakelib.rows.align import places_by_name
-from lakelib.rows.arrange import partition_keys
+from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
+from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.values import raw_values
 from lakelib.storage.write_work import WriteWork
 
+_KEYS_AT_ONCE = 10_000
+"""So many keys are looked for together: one plan for all of them, and a file is opened once."""
 _OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}
 
 
-def delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Snapshot:
+def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:
     """Deletes the rows for which the predicate is TRUE, and publishes: those too that were added meanwhile."""
-    return publish_work(runtime, handle, request, _work_where(runtime, handle, where, request))
+    return commit_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def stage_delete_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> UUID:
+def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> UUID:
     """The delete as a staged commit. It conflicts with what happens, from now on, to the partitions it looked at."""
-    return stage_work(runtime, handle, request, _work_where(runtime, handle, where, request))
+    return stage_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> Snapshot:
+def delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> Snapshot:
     """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
-    return publish_work(runtime, handle, request, _work_keys(runtime, open_source(data), request))
+    return commit_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
 
 
-def stage_delete_keys(runtime: Runtime, handle: TableInfo, data: Any, request: WriteRequest) -> UUID:
+def stage_delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    return stage_work(runtime, handle, request, _work_keys(runtime, open_source(data), request))
+    return stage_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
 
 
-def _work_where(runtime: Runtime, handle: TableInfo, where: str | Predicate, request: WriteRequest) -> Work:
+def _work_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Work:
     def prepare(table: TableInfo) -> Proposal:
         return _propose_where(runtime, table, where, request)
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        if conflict.reasons == (Reason.ROWS_ADDED,) and amend_delete(runtime, handle, where, proposal, conflict.about):
+        if conflict.reasons == (Reason.ROWS_ADDED,) and amend_delete(runtime, ref, where, proposal, conflict.about):
             return Redo.SAME
         return Redo.ANEW if set(conflict.reasons) <= _OVERTAKEN else Redo.NOT
 
@@ -196,9 +210,9 @@ def _rows_of_keys(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the table has of these keys, with their sequence. Tells the partitions that it looked at."""
     names = tuple(column.name for column in mark_columns(table))
-    for batch in gather_keys(keys):
+    for batch in _gather_keys(keys):
         looked_at.update(partition_keys(batch, table.partition_by))
-        yield from find_rows(runtime, table, batch, names)
+        yield from _find_rows(runtime, table, batch, names)
 
 
 def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_ids: Collection[int]) -> ReadScope:
@@ -212,3 +226,56 @@ def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_i
         if partition_may_match(predicate, table.partition_by, partition.key)
     )
     return ReadScope(partition_ids=looked_at, where=predicate, own_partitions=True)
+
+
+def _gather_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same keys, in batches that are worth a search."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        for start in range(0, batch.num_rows, _KEYS_AT_ONCE):
+            part = batch.slice(start, _KEYS_AT_ONCE)
+            if sum(one.num_rows for one in waiting) + part.num_rows > _KEYS_AT_ONCE:
+                yield pa.concat_batches(waiting)
+                waiting = []
+            waiting.append(part)
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _find_rows(
+    runtime: Runtime, table: TableInfo, keys: pa.RecordBatch, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows at the table's head that have one of the keys, each in its own partition, with the columns named.
+
+    `keys` have the columns of the primary key and of the partition, and these are among the columns named.
+    """
+    asked = dict(_by_partition(table, keys))
+    hashes = key_hashes([keys.column(column.name) for column in table.primary_key])
+    request = ScanRequest(
+        columns=tuple(names),
+        where=_superset(table, keys, list(asked)),
+        hash_prefixes=tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist()))),
+    )
+    key_names = [column.name for column in table.primary_key]
+    for batch in stream_batches(runtime, plan_scan(runtime, table, request)):
+        for partition_key, found in _by_partition(table, batch):
+            if partition_key in asked:
+                wanted = asked[partition_key].select(key_names)
+                rows = found.join(wanted, keys=key_names, join_type="left semi")
+                yield from rows.select(list(names)).to_batches()
+
+
+def _by_partition(table: TableInfo, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Table]]:
+    for part in arrange_rows(rows, table.partition_by, table.primary_key, 0):
+        yield part.partition_key, pa.Table.from_batches([part.rows])
+
+
+def _superset(table: TableInfo, keys: pa.RecordBatch, partition_keys: Sequence[PartitionKey]) -> Predicate:
+    """Rows that have in each key column one of the values that occur there, in the partitions of the keys."""
+    columns = (keys.column(column.name) for column in table.primary_key)
+    parts: list[Predicate] = [
+        In(column=column, values=tuple(raw for raw in raw_values(pc.unique(values)) if raw is not None))
+        for column, values in zip(table.primary_key, columns, strict=True)
+    ]
+    here = in_any_partition(table.partition_by, partition_keys) if table.partition_by else None
+    return And(parts=(*parts, here) if here is not None else tuple(parts))

@@ -18,7 +18,7 @@ from lakelib.catalog.doctor import ExaminedFile, ExaminedTable, FileSpan
 from lakelib.errors import CorruptionError
 from lakelib.model.doctor import Finding, Harm
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import TableInfo
+from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.verify import Breach, Promise
 from lakelib.storage.file_check import check_file
@@ -237,7 +237,9 @@ class _Promises:
 
     def __init__(self, visit: Visit) -> None:
         self._catalog = visit.runtime.catalog
-        self._table: TableInfo = tables.load_table(self._catalog, visit.table.id, visit.table.name)
+        self._table: TableInfo = tables.load_table(
+            self._catalog, TableRef(id=visit.table.id, full_name=visit.table.name)
+        )
         self._schemas: dict[int, TableSchema] = {}
 
     def of(self, one: ExaminedFile) -> Promise:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError, OnlySparkError
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import check_query, translate_query

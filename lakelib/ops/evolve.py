@@ -9,20 +9,19 @@ from lakelib.errors import InvalidInputError, RetryableError
 from lakelib.model.options import parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
-from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo
-from lakelib.ops.commit import Work, publish_work, schema_again
+from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
+from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.evolve import evolve_schema
 
-_MOST_TRIES = 10
-
 
 def evolve(
     runtime: Runtime,
-    handle: TableInfo,
+    ref: TableRef,
     *,
     add: Sequence[Any] | str,
     drop: Sequence[str],
@@ -42,7 +41,7 @@ def evolve(
         return propose(table, CommitKind.EVOLVE, request, written)
 
     work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
-    return publish_work(runtime, handle, request, work)
+    return commit_work(runtime, ref, request, work)
 
 
 def _change(
@@ -89,20 +88,26 @@ def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:
             )
 
 
-def set_options(runtime: Runtime, handle: TableInfo, given: Mapping[str, Any]) -> TableInfo:
+def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> TableInfo:
     """The table with these options, for whoever opens it from then on; those that are not named stay. To name a gate
     is to require it. Raises InvalidInputError for an unknown name or a bad value, and for what would take away the gate
     that is required."""
-    for _ in range(_MOST_TRIES):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+
+    def attempt() -> TableInfo | Overtaken:
+        table = tables.load_table(runtime.catalog, ref)
         wanted = parse_options({**table.options.as_mapping(), **given})
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
-            continue
-        if wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):
+        elif wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):
             return replace(table, options=wanted)
-    raise RetryableError(
-        f"The options of {handle.full_name} are being changed by others all the time.",
+        return Overtaken(_options_changed(ref))
+
+    return do_again(attempt, most_tries=MOST_CHANGES)
+
+
+def _options_changed(ref: TableRef) -> RetryableError:
+    return RetryableError(
+        f"The options of {ref.full_name} are being changed by others all the time.",
         kind="options_changed",
         remedy="Try again.",
     )

@@ -11,9 +11,9 @@ from datetime import UTC, timedelta
 from lakelib.catalog import retention
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
-from lakelib.model.maintenance import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo
+from lakelib.model.upkeep import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
 from lakelib.specs.durations import LONGEST

@@ -13,14 +13,14 @@ from lakelib.errors import InvalidInputError, NotFoundError, RejectedError, Retr
 from lakelib.model.commit import Refusal
 from lakelib.model.gate import GateRequirement, RegisteredSuite, RequiredSuite
 from lakelib.model.schema import Column
-from lakelib.model.table import TableInfo
+from lakelib.model.table import TableInfo, TableRef
 from lakelib.model.text import is_said
+from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.judge import Judging, check_suite, open_gate, open_registered
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.specs.suite import Suite, suite_error, suite_text
 
-_MOST_TRIES = 10
 _LONGEST_NAME = 200
 
 Gate = str | PathLike[str] | Suite
@@ -52,7 +52,7 @@ def list_gates(runtime: Runtime) -> list[RegisteredSuite]:
     return gates.list_suites(runtime.catalog)
 
 
-def require(runtime: Runtime, handle: TableInfo, gate: Gate, by: str | None, reason: str | None) -> GateRequirement:
+def require(runtime: Runtime, ref: TableRef, gate: Gate, by: str | None, reason: str | None) -> GateRequirement:
     """The table requires the newest version of the gate of that name, or the suite, which is registered if it was not.
 
     Raises NotFoundError for a name under which nothing is registered; InvalidInputError for a suite that has no
@@ -61,20 +61,21 @@ def require(runtime: Runtime, handle: TableInfo, gate: Gate, by: str | None, rea
     """
     _check_said(by=by, reason=reason)
     suite = find_registered(runtime, gate) if isinstance(gate, str) else register(runtime, gate, by)
-    for _ in range(_MOST_TRIES):
-        table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+
+    def attempt() -> GateRequirement | Overtaken:
+        table = tables.load_table(runtime.catalog, ref)
         if table.required_suite == suite.required:
-            held = find_requirement(runtime, table)
+            held = _requirement_of(runtime, table)
         else:
             check_requirable(open_registered(suite), table.schema.columns)
             _check_replaceable(table, suite.name, by, reason)
             held = gates.require_suite(runtime.catalog, table, suite, by=by, reason=reason)
-        if held is not None:
-            return held
-    raise changed_all_the_time(handle)
+        return held or Overtaken(gate_changed(ref))
+
+    return do_again(attempt, most_tries=MOST_CHANGES)
 
 
-def release(runtime: Runtime, handle: TableInfo, by: str, reason: str) -> None:
+def release(runtime: Runtime, ref: TableRef, by: str, reason: str) -> None:
     """The table requires no gate. Who has said so and why stays in the catalog. Raises InvalidInputError without a name
     and a reason, and where none is required."""
     if not is_said(by) or not is_said(reason):
@@ -83,17 +84,20 @@ def release(runtime: Runtime, handle: TableInfo, by: str, reason: str) -> None:
             kind="invalid_release",
             remedy="Say who releases the table from its gate, and why, both in text, without NUL characters.",
         )
-    if not gates.release(runtime.catalog, handle, by=by, reason=reason):
+    if not gates.release(runtime.catalog, ref, by=by, reason=reason):
         raise InvalidInputError(
-            f"Table {handle.full_name} requires no gate.",
+            f"Table {ref.full_name} requires no gate.",
             kind="gate_not_required",
             remedy="There is nothing to release it from.",
         )
 
 
-def find_requirement(runtime: Runtime, handle: TableInfo) -> GateRequirement | None:
+def find_requirement(runtime: Runtime, ref: TableRef) -> GateRequirement | None:
     """What the table requires at this moment."""
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    return _requirement_of(runtime, tables.load_table(runtime.catalog, ref))
+
+
+def _requirement_of(runtime: Runtime, table: TableInfo) -> GateRequirement | None:
     if table.required_suite is not None:
         return next((each for each in list_requirements(runtime, table) if each.released_at is None), None)
     return GateRequirement(name=table.options.required_gate) if table.options.required_gate else None
@@ -101,7 +105,7 @@ def find_requirement(runtime: Runtime, handle: TableInfo) -> GateRequirement | N
 
 def list_requirements(runtime: Runtime, table: TableInfo) -> list[GateRequirement]:
     """What the table requires by hash, and what it has required until it was released; the newest first."""
-    return gates.list_requirements(runtime.catalog, table)
+    return gates.list_requirements(runtime.catalog, table.ref)
 
 
 def find_registered(runtime: Runtime, name: str) -> RegisteredSuite:
@@ -135,7 +139,7 @@ def require_by_option(runtime: Runtime, table: TableInfo, name: str) -> None:
     value that would take away what is required."""
     if not name:
         raise _is_required(table, "release it, by name and reason: table.release_gate(by=…, reason=…)")
-    require(runtime, table, name, None, None)
+    require(runtime, table.ref, name, None, None)
 
 
 def gate_of(runtime: Runtime, table: TableInfo, request: WriteRequest) -> Judging | None:
@@ -212,7 +216,7 @@ def _is_required(table: TableInfo, what_to_do: str) -> InvalidInputError:
     )
 
 
-def changed_all_the_time(table: TableInfo) -> RetryableError:
+def gate_changed(table: TableRef) -> RetryableError:
     return RetryableError(
         f"What gate {table.full_name} requires is being changed by others all the time.",
         kind="gate_changed",

@@ -9,12 +9,11 @@ import logging
 import time
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from lakelib.catalog import identity as catalog_identity
 from lakelib.catalog.connect import Catalog
-from lakelib.errors import InvalidInputError, LakeError, RetryableError
+from lakelib.errors import DeniedError, IdentityDiffersError, InvalidInputError, LakeError, RetryableError
 from lakelib.model.identity import Difference, Identity, Marker, Warehouse, WarehouseStanding
 from lakelib.model.text import is_storable
 from lakelib.plan.identity import (
@@ -32,12 +31,7 @@ FRESH_SECONDS = 5.0
 """For how long a remote warehouse's note is taken to be as it was. A local one is read each time."""
 _LISTED_AT_MOST = 10_000
 
-Result = TypeVar("Result", covariant=True)
 _LOG = logging.getLogger(__name__)
-
-
-class _AtEpoch(Protocol[Result]):
-    def __call__(self, *, epoch: int) -> Result: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +75,6 @@ class Ownership:
         self._seen = _Seen(standing.identity.epoch, note, time.monotonic())
         return standing.identity.epoch
 
-    def with_epoch(self, work: "_AtEpoch[Result]") -> Result:
-        """Does what is to be done at the epoch that it is given; again if it turns out that there is a newer one."""
-        try:
-            return work(epoch=self.confirm())
-        except InvalidInputError as error:
-            if error.kind != DIFFERS:
-                raise
-            return work(epoch=self.confirm_now())
-
     def look(self) -> WarehouseStanding:
         """How things stand. Changes nothing."""
         return self._look()[1]
@@ -107,7 +92,7 @@ class Ownership:
             if folder_number(self.storage) is not None:
                 self._settle(note, standing)
         except LakeError as error:
-            may_only_read = isinstance(error, RetryableError) or error.kind == "permission_denied"
+            may_only_read = isinstance(error, RetryableError | DeniedError)
             _LOG.log(logging.DEBUG if may_only_read else logging.WARNING, "%s", error)
         return None if known is None or known.uri == self.storage.uri else known.uri
 
@@ -195,8 +180,8 @@ def _check(standing: WarehouseStanding) -> None:
         raise _refused(standing.difference)
 
 
-def _refused(difference: Difference) -> InvalidInputError:
-    return InvalidInputError(
+def _refused(difference: Difference) -> IdentityDiffersError:
+    return IdentityDiffersError(
         f"This lake can only be read here: {difference.detail}.",
         kind=difference.kind,
         remedy="Name the catalog and the warehouse that belong together. If this catalog is to own the warehouse from "

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.errors import InvalidInputError
-from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, Snapshot, TableInfo
+from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Work, stage_work
 from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
@@ -54,7 +54,7 @@ def check_not_replayed(runtime: Runtime, commit_id: UUID, snapshot: Snapshot) ->
     commit, other = (commits.load_commit(runtime.catalog, each) for each in (commit_id, snapshot.commit_id))
     partition, stands_for = (each.properties.get("partition") for each in (commit, other))
     if partition != stands_for:
-        table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+        table = tables.load_table(runtime.catalog, commit.table)
         what = f"partition {stands_for}, not for {partition}, whose commit {commit_id} was not published"
         assert commit.application is not None, "one key has published both"
         assert other.version is not None
@@ -101,14 +101,14 @@ def check_not_older(runtime: Runtime, table: TableInfo, spec: TableSpec, partiti
 
 
 def stage_partition(
-    runtime: Runtime, handle: TableInfo, spec: TableSpec, key: str, rows: Any, request: WriteRequest
+    runtime: Runtime, ref: TableRef, spec: TableSpec, key: str, rows: Any, request: WriteRequest
 ) -> UUID:
     """The rows of the partition as a staged commit, in the way that the spec says.
 
     Rows that lack the key's column get the partition's value. Raises InvalidInputError for a row of another partition
     where the spec or an overwrite of the partition refuses it, before anything is staged.
     """
-    table = tables.load_table(runtime.catalog, handle.id, handle.full_name)
+    table = tables.load_table(runtime.catalog, ref)
     check_not_older(runtime, table, spec, key)
     target = _target(table, spec.partition_value(key))
     if spec.write.mode == "append" and request.idempotency_key is not None:
@@ -116,7 +116,7 @@ def stage_partition(
         check_not_appended(runtime, table, spec, key, request.idempotency_key)
     source = open_source(rows).with_constants(target.constants)
     if spec.write.mode == "overwrite":
-        return stage_overwrite(runtime, table, source, _replaced(spec, key), request)
+        return stage_overwrite(runtime, ref, source, _replaced(spec, key), request)
     kind = CommitKind.UPSERT if spec.write.mode == "upsert" else CommitKind.APPEND
     inside = InsideCheck(partition_by=table.partition_by, values=target.values) if spec.partition.strict else None
 
@@ -124,7 +124,7 @@ def stage_partition(
         written = write_rows(runtime, now, source, request, file_kind=kind.value, inside=inside)
         return propose(now, kind, request, written)
 
-    return stage_work(runtime, table, request, Work(prepare=prepare))
+    return stage_work(runtime, ref, request, Work(prepare=prepare))
 
 
 def _target(table: TableInfo, values: Mapping[str, str]) -> StaticTarget:

@@ -1,12 +1,11 @@
-"""Use case: a gate judges a staged commit, and what has passed is published.
+"""Use case: a gate judges a staged commit.
 
 Judging step by step: the suite fits the table; the table at its head, once for all scopes; for each scope the rows,
 through the ordinary scan, and its checks; the outcome; the verdict, kept with the commit in one transaction.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -15,19 +14,18 @@ from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables, verdicts
 from lakelib.catalog.roles import require_right
-from lakelib.errors import DecidedError, InvalidInputError, RejectedError, RetryableError
-from lakelib.model.commit import CommitInfo, Done, Refusal, Rejected, Stale
+from lakelib.errors import InvalidInputError, RejectedError, RetryableError
+from lakelib.model.commit import CommitInfo
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
-from lakelib.model.table import CommitKind, CommitState, Snapshot, TableInfo
+from lakelib.model.table import CommitKind, TableInfo
 from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
 from lakelib.ops.patience import Patience
-from lakelib.ops.publish import error_of, parse_approval, patience_to_publish, settle_done, try_publish
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.turn import Turn, while_busy
+from lakelib.ops.turn import while_busy
 from lakelib.plan.outcome import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
 
@@ -73,7 +71,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     if commit.kind is CommitKind.OVERWRITE:
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
-    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    table = tables.load_table(runtime.catalog, commit.table)
     columns = schema_of_staged(runtime, table, commit, beneath).columns
     check_suite(judging.suite, columns)
     checks = _run_checks(runtime, table, commit, columns, judging, tuple(beneath))
@@ -189,55 +187,7 @@ def _run_scope(
     return run.run_elsewhere(checks, columns, heap_count, carry)
 
 
-# Publishing what was judged
-
-
-def publish_judged(
-    runtime: Runtime,
-    commit_ids: Sequence[UUID],
-    judgings: Mapping[UUID, Sequence[Judging]],
-    *,
-    by: str | None = None,
-    reason: str | None = None,
-) -> list[Snapshot]:
-    """As `publish_staged`. Where rows have changed that a verdict rests on, or the table requires another suite of the
-    gate by now, the commits are judged again, each on top of those before it, if it is known how they are judged; else
-    the stale verdict is a ConflictError, and the other suite's a RejectedError. Raises as `require_passed` does for a
-    verdict that has turned.
-    """
-    approval = parse_approval(by, reason)
-    patience = patience_to_publish(commit_ids)
-    with Turn(runtime, patience) as turn:
-        while True:
-            match try_publish(runtime, commit_ids, turn, approval):
-                case Done() as done:
-                    return settle_done(runtime, done)
-                case (Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE)) as refused:
-                    if not judgings.get(about.commit_id):
-                        raise error_of(refused)
-                    turn.take(commits.load_commit(runtime.catalog, about.commit_id).table_id)
-                    _judge_again(runtime, commit_ids, judgings)
-                case outcome:
-                    raise error_of(outcome)
-            patience.pause()
-
-
-def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Mapping[UUID, Sequence[Judging]]) -> None:
-    """What has been decided of a commit meanwhile is for publishing to tell: someone else may have published it."""
-    found = {commit_id: commits.load_commit(runtime.catalog, commit_id) for commit_id in commit_ids}
-    for place, commit_id in enumerate(commit_ids):
-        if found[commit_id].state is not CommitState.STAGED:
-            continue
-        before = [
-            other
-            for other in commit_ids[:place]
-            if found[other].table_id == found[commit_id].table_id and found[other].state is CommitState.STAGED
-        ]
-        for judging in judgings.get(commit_id, ()):
-            now = as_required(runtime, commit_id, judging)
-            if _may_be_stale(runtime, commit_id, now.suite):
-                with suppress(DecidedError):
-                    require_passed(judge(runtime, commit_id, now, before))
+# Judging again
 
 
 def as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
@@ -248,14 +198,14 @@ def as_required(runtime: Runtime, commit_id: UUID, judging: Judging) -> Judging:
     return replace(judging, suite=open_registered(required))
 
 
-def _may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
+def may_be_stale(runtime: Runtime, commit_id: UUID, suite: Suite) -> bool:
     """Whether the verdict may rest on rows of others, or on columns that are others by now: also one of the suite as it
     was before it was changed."""
     verdict = find_verdict(runtime, commit_id)
     if suite.scopes != (Scope.STAGED,) or verdict is None or verdict.suite_hash != suite.hash:
         return True
     commit = commits.load_commit(runtime.catalog, commit_id)
-    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    table = tables.load_table(runtime.catalog, commit.table)
     return verdict.looked_at != _looked_at(suite, schema_of_staged(runtime, table, commit).columns)
 
 

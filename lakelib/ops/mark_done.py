@@ -18,9 +18,9 @@ from lakelib.model import sortable
 from lakelib.model.files import MAX_PARTITION_KEY_BYTES, PartitionKey
 from lakelib.model.table import TableInfo
 from lakelib.ops.done_files import settle_file
-from lakelib.ops.inspect import partition_values
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.runtime import Runtime
+from lakelib.rows.values import partition_values
 from lakelib.storage.paths import join_uri, partition_path
 
 ACTIONS = ("done_partition", "success_file", "http_report")
@@ -169,7 +169,7 @@ def _is_duration(value: Any) -> bool:
 
 def _shown(table: TableInfo, mark: done.Mark) -> DonePartition:
     return DonePartition(
-        values=partition_values(table, mark.key),
+        values=partition_values(table.partition_by, mark.key),
         path=mark.path,
         snapshot_id=mark.snapshot_id,
         created_at=mark.created_at,

@@ -17,8 +17,8 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
-from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo
-from lakelib.ops.commit import Redo, Work, publish_work, schema_again, stage_work
+from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
+from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -30,17 +30,17 @@ from lakelib.rows.values import raw_value
 
 
 def overwrite(
-    runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> Snapshot:
     """Replaces the target's rows and publishes."""
-    return publish_work(runtime, handle, request, _work(runtime, open_source(data), partitions, request))
+    return commit_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
 
 
 def stage_overwrite(
-    runtime: Runtime, handle: TableInfo, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> UUID:
     """The replacement as a staged commit."""
-    return stage_work(runtime, handle, request, _work(runtime, open_source(data), partitions, request))
+    return stage_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
 
 
 def _work(runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest) -> Work:

@@ -7,28 +7,28 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Piece = TypeVar("Piece")
+Part = TypeVar("Part")
 
-_PIECES_AHEAD = 4
+_PARTS_AHEAD = 4
 _POLL_SECONDS = 0.2
 
 
-def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Piece]], threads: int) -> list[Piece]:
-    """All pieces of all items, in the order of the items."""
+def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> list[Part]:
+    """All parts of all items, in the order of the items."""
     if threads == 1 or len(items) <= 1:
-        return [piece for item in items for piece in produce(item)]
+        return [part for item in items for part in produce(item)]
     with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="lakelib-read") as pool:
-        return [piece for pieces in pool.map(lambda item: list(produce(item)), items) for piece in pieces]
+        return [part for parts in pool.map(lambda item: list(produce(item)), items) for part in parts]
 
 
-def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Piece]], threads: int) -> Iterator[Piece]:
-    """Pieces as they become ready, never more than a few ahead of the consumer. Ends its threads when it is closed."""
+def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> Iterator[Part]:
+    """Parts as they become ready, never more than a few ahead of the consumer. Ends its threads when it is closed."""
     if threads == 1 or len(items) <= 1:
         for item in items:
             yield from produce(item)
         return
     threads = min(threads, len(items))
-    ready: queue.Queue[Piece | BaseException | None] = queue.Queue(maxsize=threads * _PIECES_AHEAD)
+    ready: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
     stopped = threading.Event()
     waiting = iter(items)
     take = threading.Lock()
@@ -40,8 +40,8 @@ def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Pi
                     item = next(waiting, None)
                 if item is None:
                     break
-                for piece in produce(item):
-                    if not _offer(ready, piece, stopped):
+                for part in produce(item):
+                    if not _offer(ready, part, stopped):
                         return
             _offer(ready, None, stopped)
         except BaseException as error:
@@ -58,22 +58,22 @@ def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Pi
             worker.join()
 
 
-def _until_all_ended(ready: "queue.Queue[Piece | BaseException | None]", threads: int) -> Iterator[Piece]:
+def _until_all_ended(ready: "queue.Queue[Part | BaseException | None]", threads: int) -> Iterator[Part]:
     while threads:
-        piece = ready.get()
-        if piece is None:
+        part = ready.get()
+        if part is None:
             threads -= 1
-        elif isinstance(piece, BaseException):
-            raise piece
+        elif isinstance(part, BaseException):
+            raise part
         else:
-            yield piece
+            yield part
 
 
-def _offer(ready: "queue.Queue[Piece | BaseException | None]", piece: object, stopped: threading.Event) -> bool:
-    """Puts the piece into the queue once there is room; False if the consumer is gone."""
+def _offer(ready: "queue.Queue[Part | BaseException | None]", part: object, stopped: threading.Event) -> bool:
+    """Puts the part into the queue once there is room; False if the consumer is gone."""
     while not stopped.is_set():
         try:
-            ready.put(piece, timeout=_POLL_SECONDS)  # type: ignore[arg-type]
+            ready.put(part, timeout=_POLL_SECONDS)  # type: ignore[arg-type]
             return True
         except queue.Full:
             continue

@@ -14,18 +14,17 @@ from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
+from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
 from lakelib.ops.engine import check_engine
 from lakelib.ops.evolve import evolve, set_options
-from lakelib.ops.gates import changed_all_the_time, check_requirable, register
+from lakelib.ops.gates import check_requirable, gate_changed, register
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compare import Differences, Wanted, compare_table
 from lakelib.plan.declare import declare_schema
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec
-
-_MOST_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +57,18 @@ def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
     the file, and replaced only if it is still that.
     """
     check_engine(runtime, spec)
-    for _ in range(_MOST_TRIES):
+
+    def attempt() -> Provided | Overtaken:
         seen = tables.find_table(runtime.catalog, spec.namespace, spec.name)
         suite = spec.suite()
         create_namespace(runtime, spec.namespace)
         gate = None if suite is None else _registered(runtime, spec, suite, seen)
         table = _as_declared(runtime, spec, gate)
         if gate is None or table.required_suite == gate.required or _requires(runtime, seen, table, gate, spec):
-            return Provided(table=set_options(runtime, table, spec.options), suite=suite)
-    raise changed_all_the_time(table)
+            return Provided(table=set_options(runtime, table.ref, spec.options), suite=suite)
+        return Overtaken(gate_changed(table.ref))
+
+    return do_again(attempt, most_tries=MOST_CHANGES)
 
 
 def _registered(runtime: Runtime, spec: TableSpec, suite: Suite, seen: TableInfo | None) -> RegisteredSuite:
@@ -146,7 +148,7 @@ def _differs(spec: TableSpec, found: Differences) -> InvalidInputError:
 def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differences) -> TableInfo:
     """Whoever else does the same at this moment may be first: what counts is that it is done."""
     try:
-        evolve(runtime, table, add=found.add, drop=(), rename={}, widen=dict(found.widen), request=WriteRequest())
+        evolve(runtime, table.ref, add=found.add, drop=(), rename={}, widen=dict(found.widen), request=WriteRequest())
     except LakeError:
         table = find_table(runtime, spec.table)
         rest = _differences(table, spec)

@@ -118,8 +118,8 @@ def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     """All rows of the scan."""
     schema = plan.target.output_schema
     with Held(runtime, plan), _shown(plan, "Reading") as shown:
-        pieces = collect_in_order(*_reading(runtime, plan, shown), runtime.read_threads)
-    return pa.concat_tables([pa.Table.from_batches([], schema), *pieces])
+        parts = collect_in_order(*_reading(runtime, plan, shown), runtime.read_threads)
+    return pa.concat_tables([pa.Table.from_batches([], schema), *parts])
 
 
 def read_some(runtime: Runtime, plan: ScanPlan, most: int) -> pa.Table:
@@ -131,18 +131,18 @@ def read_some(runtime: Runtime, plan: ScanPlan, most: int) -> pa.Table:
     found, missing = [pa.Table.from_batches([], plan.target.output_schema)], most
     with Held(runtime, plan):
         gathered, read_one = _reading(runtime, plan)
-        pieces = (piece for splits in gathered for piece in read_one(splits))
-        while missing > 0 and (piece := next(pieces, None)) is not None:
-            found.append(piece)
-            missing -= piece.num_rows
+        parts = (part for splits in gathered for part in read_one(splits))
+        while missing > 0 and (part := next(parts, None)) is not None:
+            found.append(part)
+            missing -= part.num_rows
     return pa.concat_tables(found).slice(0, most)
 
 
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
     with Held(runtime, plan):
-        for piece in stream_as_ready(*_reading(runtime, plan), runtime.read_threads):
-            yield from piece.to_batches(max_chunksize=plan.table.options.read_batch_rows)
+        for part in stream_as_ready(*_reading(runtime, plan), runtime.read_threads):
+            yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
@@ -175,8 +175,8 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
     with Held(runtime, counted), _shown(counted, "Counting") as shown:
-        for piece in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
-            known += piece.num_rows
+        for part in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
+            known += part.num_rows
     return known
 
 

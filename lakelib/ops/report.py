@@ -49,19 +49,19 @@ def write_report(
     verdict = verdicts.find_verdict(runtime.catalog, commit_id)
     if verdict is None:
         raise NotFoundError(
-            f"No gate has judged commit {commit_id} of {commit.table_name}.",
+            f"No gate has judged commit {commit_id} of {commit.table.full_name}.",
             kind="verdict_not_found",
             remedy="Judge it with staged.judge(gate).",
         )
     found = find_out(runtime, verdict) if background is None else background
-    page = report_html(verdict, table=commit.table_name, state=commit.state.value, background=found)
+    page = report_html(verdict, table=commit.table.full_name, state=commit.state.value, background=found)
     return write_local_file(path, page)
 
 
 def find_out(runtime: Runtime, verdict: Verdict) -> Background:
     """What people ask of a judged commit. Rows that cannot be read any more are left out."""
     commit = commits.load_commit(runtime.catalog, verdict.commit_id)
-    table = tables.load_table(runtime.catalog, commit.table_id, commit.table_name)
+    table = tables.load_table(runtime.catalog, commit.table)
     told: Mapping[str, str] = commit.properties
     return Background(
         partition=told.get("partition"),
@@ -77,12 +77,12 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Background:
 
 def _find_before(runtime: Runtime, table: TableInfo, partition: str | None, gate: str) -> Before | None:
     before = None if partition is None else commits.find_judged_before(runtime.catalog, table.id, partition, gate)
-    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before["id"])
+    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before.id)
     if before is None or verdict is None:
         return None
     return Before(
-        partition=before["partition"],
-        rows=before["summary"].get("rows_in"),
+        partition=before.partition,
+        rows=before.summary.get("rows_in"),
         checks={check.name: check for check in verdict.checks},
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, TypedDict
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey
 from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
@@ -82,9 +82,7 @@ def parse_request(
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:
-    return InvalidInputError(
-        f"Unknown option {name!r}.", kind="unknown_option", remedy=choose_from("Known", name, known)
-    )
+    return UnknownOptionError(f"Unknown option {name!r}.", remedy=choose_from("Known", name, known))
 
 
 def _parse_key(given: Any) -> IdempotencyKey | None:

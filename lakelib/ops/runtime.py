@@ -1,13 +1,41 @@
 """What every use case works with: the catalog, the storage, and how many threads it may use."""
 
+import time
 from dataclasses import dataclass, field
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
+from lakelib.model.table import TableInfo
 from lakelib.ops.identity import Ownership
-from lakelib.ops.known import KnownTables
 from lakelib.ops.patience import Publishers
 from lakelib.storage.filesystem import Storage
+
+_KNOWN_SECONDS = 60.0
+"""The work counts as begun when the table was looked at: a vacuum since then costs it a second try."""
+_MOST_KNOWN = 1000
+
+
+class KnownTables:
+    """Tables as this process has seen them last: small writes go by them, and save a question. The catalog says, when
+    the commit is staged, if that is so no more; then the work is done again by what is so now.
+
+    Safe to use from many threads, and in a forked child.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[int, tuple[float, TableInfo]] = {}
+
+    def remember(self, table: TableInfo) -> None:
+        if len(self._tables) >= _MOST_KNOWN:
+            self._tables.clear()
+        self._tables[table.id] = (time.monotonic(), table)
+
+    def recall(self, table_id: int) -> TableInfo | None:
+        """The table as it was at most a minute ago, unless what is written to it has to pass a gate."""
+        since, table = self._tables.get(table_id, (0.0, None))
+        if table is None or table.options.required_gate or time.monotonic() - since > _KNOWN_SECONDS:
+            return None
+        return table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from lakelib.rows.unite import TargetColumns
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
-"""Tables are handed on in pieces that are worth a thread's while."""
+"""Tables are handed on in parts that are worth a thread's while."""
 
 
 @runtime_checkable

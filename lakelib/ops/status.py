@@ -24,8 +24,8 @@ from lakelib.model.status import (
     WaitingCommit,
 )
 from lakelib.model.table import TableInfo
+from lakelib.ops.decide import find_staged
 from lakelib.ops.expire import DEFAULT_KEEP_LAST, DEFAULT_OLDER_THAN
-from lakelib.ops.publish import find_staged
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.status_look import Look, Memory, look_around
 from lakelib.ops.status_partitions import Stand, stands_of, waits

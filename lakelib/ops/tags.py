@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from lakelib.catalog import tags
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.maintenance import Tag, TagEnd
 from lakelib.model.table import TableInfo
 from lakelib.model.text import is_storable
+from lakelib.model.upkeep import Tag, TagEnd
 from lakelib.ops.expire import check_count, check_length
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime

@@ -9,13 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import files
-from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
-from lakelib.ops.inspect import partition_values
 from lakelib.ops.read import At, ScanRequest, plan_scan, read_table, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.same import holds_same_rows
+from lakelib.rows.values import partition_values
 
 COMPARED_PARTITION_BYTES = 2**27
 """The files of a partition, before and after: as many as fit into memory with ease."""
@@ -42,23 +41,19 @@ def list_touched(runtime: Runtime, table: TableInfo, at: At) -> list[TouchedPart
         return []
     left = COMPARED_BYTES
     found = []
-    for row in files.list_touched(runtime.catalog, table.id, snapshot.id):
-        is_compared = _is_comparable(row) and row["size_bytes"] <= left
-        left -= row["size_bytes"] if is_compared else 0
-        is_same = is_compared and _is_same(runtime, table, snapshot, row["id"])
+    for each in files.list_touched(runtime.catalog, table.id, snapshot.id):
+        is_compared = each.is_replaced and each.size_bytes <= min(COMPARED_PARTITION_BYTES, left)
+        left -= each.size_bytes if is_compared else 0
+        is_same = is_compared and _is_same(runtime, table, snapshot, each.partition.id)
         found.append(
             TouchedPartition(
-                values=partition_values(table, tuple(row["key"])),
-                path=row["path"],
+                values=partition_values(table.partition_by, each.partition.key),
+                path=each.partition.path,
                 is_same=is_same,
-                previous_snapshot=row["previous_snapshot"] if is_same else None,
+                previous_snapshot=each.previous_snapshot if is_same else None,
             )
         )
     return found
-
-
-def _is_comparable(row: Row) -> bool:
-    return bool(row["is_replaced"]) and row["size_bytes"] <= COMPARED_PARTITION_BYTES
 
 
 def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_id: int) -> bool:
@@ -79,4 +74,4 @@ def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_i
 def list_touched_by(runtime: Runtime, table: TableInfo, commit_id: UUID) -> list[dict[str, Any]]:
     """The values of the partitions that publishing a commit changes, or has changed."""
     found = files.load_partitions(runtime.catalog, files.find_touched_partitions(runtime.catalog, commit_id))
-    return [partition_values(table, partition.key) for partition in found.values()]
+    return [partition_values(table.partition_by, partition.key) for partition in found.values()]

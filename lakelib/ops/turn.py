@@ -61,16 +61,11 @@ class Turn:
         with ExitStack() as entered:
             if self._table_id is not None:
                 entered.enter_context(self._runtime.publishers.enter(self._table_id, self.patience))
-            return at_epoch(self._runtime, act)
-
-
-def at_epoch(runtime: Runtime, attempt: Callable[[int], Outcome]) -> Outcome:
-    """What comes of what is attempted at the lake's epoch, and again if it turns out that there is a newer one. Raises
-    InvalidInputError if the lake may only be read here."""
-    outcome = attempt(runtime.ownership.confirm())
-    if isinstance(outcome, IdentityDiffers):
-        return attempt(runtime.ownership.confirm_now())
-    return outcome
+            ownership = self._runtime.ownership
+            outcome = act(ownership.confirm())
+            if isinstance(outcome, IdentityDiffers):  # there is a newer epoch
+                return act(ownership.confirm_now())
+            return outcome
 
 
 def while_busy(patience: Patience, attempt: Callable[[], Outcome]) -> Outcome:

@@ -23,8 +23,8 @@ from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.catalog.roles import require_right
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
-from lakelib.model.maintenance import FailedFile, VacuumResult
 from lakelib.model.roles import Right
+from lakelib.model.upkeep import FailedFile, VacuumResult
 from lakelib.ops import done_files
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
@@ -122,11 +122,11 @@ def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
         if reclaiming.retire_dropped(runtime.catalog, place.id):
             account.dropped_tables.append(place.name)
         return
-    with reclaiming.stream_files_of_table(runtime.catalog, place.id) as rows:
-        for number, row in enumerate(rows):
+    with reclaiming.stream_files_of_table(runtime.catalog, place.id) as files:
+        for number, (path, size_bytes) in enumerate(files):
             if number == 0:
                 account.dropped_tables.append(place.name)
-            account.delete_file(runtime.storage.at(place.location).uri_of(row["path"]), row["size_bytes"])
+            account.delete_file(runtime.storage.at(place.location).uri_of(path), size_bytes)
 
 
 def _delete_due(runtime: Runtime, account: _Account) -> None:

@@ -12,13 +12,13 @@ from uuid import UUID, uuid4
 import pyarrow as pa
 
 from lakelib.catalog import tables
-from lakelib.errors import InvalidInputError
+from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
-from lakelib.ops.commit import Work, publish_work, schema_again, stage_work
+from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.source import RowSource, open_source
@@ -31,14 +31,14 @@ from lakelib.storage.write_work import WriteWork
 _SMALL_BYTES = 1 << 20
 
 
-def write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
+def write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    return publish_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
+    return commit_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
 
 
-def stage_write(runtime: Runtime, handle: TableInfo, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
+def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return stage_work(runtime, handle, request, _work(runtime, kind, open_source(data), request))
+    return stage_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
 
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:
@@ -110,9 +110,7 @@ def write_rows(
     final = work(new_schema) if new_schema else checked
     written = source.write(final, threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
-        raise InvalidInputError(
-            f"There are no rows for {table.full_name}.", kind="empty_source", remedy="Give rows, or allow none."
-        )
+        raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
 
 

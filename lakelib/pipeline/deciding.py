@@ -13,8 +13,8 @@ from uuid import UUID
 import lakelib
 from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
-from lakelib.ops.judge import Judging, publish_judged
-from lakelib.ops.publish import publish_staged
+from lakelib.ops.judge import Judging
+from lakelib.ops.publish import publish as publish_commits
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments
 from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
@@ -63,7 +63,7 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
         commits = [lake.staged(commit_id) for commit_id in job.commits]
         outcomes: dict[UUID, str] = {}
         try:
-            snapshots = publish_staged(lake.runtime, job.commits, by=job.by, reason=job.reason)
+            snapshots = publish_commits(lake.runtime, job.commits, by=job.by, reason=job.reason)
         except (ConflictError, RejectedError) as error:
             if error.kind not in _JUDGED_AGAIN:
                 raise
@@ -95,7 +95,7 @@ def _publish_judged(
             if commit.table_name in specs and commit.state == "staged"
             if (suite := specs[commit.table_name].suite()) is not None
         }
-        return publish_judged(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
+        return publish_commits(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
 
 
 def _is_judged_on_spark(commit: StagedCommit, specs: Mapping[str, TableSpec]) -> bool:

@@ -326,7 +326,7 @@ def _stage(lake: Lake, work: Work, doing: Doing) -> UUID | NothingToCommit:
         has_to_have = spec.when_empty(is_transformed=opened.is_transformed) != "publish"
         request = replace(request, refuse_empty=has_to_have)
         try:
-            return stage_partition(lake.runtime, work.table, spec, key, opened.rows, request)
+            return stage_partition(lake.runtime, work.table.ref, spec, key, opened.rows, request)
         except InvalidInputError as error:
             if error.kind != "empty_source":
                 raise

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import lakelib
 from lakelib import Lake, LakeError
 from lakelib.errors import EXIT_CODES, RetryableError
-from lakelib.model.compaction import CompactionResult
-from lakelib.model.maintenance import ExpireResult, VacuumResult, describe_holdings
+from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure
 from lakelib.pipeline.sessions import PREPARED, watched_session

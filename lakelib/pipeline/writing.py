@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, Snapshot, Table
-from lakelib.model.maintenance import readable_bytes
 from lakelib.model.table import TableInfo
+from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.commit import check_writable, find_done
 from lakelib.ops.create import find_table
 from lakelib.ops.overwrite import parse_target

@@ -1,4 +1,4 @@
-"""Pure. Decides how much work a task takes: so many groups, about equally heavy, whatever the pieces weigh."""
+"""Pure. Decides how much work a task takes: so many groups, about equally heavy, whatever the parts weigh."""
 
 import heapq
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ def choose_group_count(total_bytes: int, part_count: int, parallelism: int) -> i
     return max(1, min(part_count, wanted))
 
 
-def choose_piece_count(size_bytes: int, total_bytes: int, parallelism: int) -> int:
-    """Into how many pieces one split is cut, so that it does not keep the whole job waiting."""
+def choose_part_count(size_bytes: int, total_bytes: int, parallelism: int) -> int:
+    """Into how many parts one split is cut, so that it does not keep the whole job waiting."""
     share = max(1, min(_TASK_BYTES, total_bytes // (_GROUPS_A_SLOT * parallelism)))
     return max(1, round(size_bytes / share)) if size_bytes > 2 * share else 1
 

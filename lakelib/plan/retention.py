@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakelib.model.maintenance import HeldSnapshot, Hold, KeptSnapshot, OpenCommit, RetentionRules
+from lakelib.model.upkeep import HeldSnapshot, Hold, KeptSnapshot, OpenCommit, RetentionRules
 
 _FROM_BASE_ON = ("staged commit", "rejected commit")
 

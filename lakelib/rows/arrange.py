@@ -19,7 +19,7 @@ from lakelib.rows.values import raw_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class RowPart:
     """Rows of one partition and hash prefix, in the order in which they came: a range of a batch that is arranged."""
 
     partition_key: PartitionKey
@@ -41,35 +41,33 @@ def arrange_rows(
     primary_key: Sequence[Column],
     depth: int,
     *,
-    least_piece_rows: int = 0,
-) -> list[Piece]:
-    """The batch's rows, a piece for each partition and hash prefix of `depth` bits that occurs.
+    least_part_rows: int = 0,
+) -> list[RowPart]:
+    """The batch's rows, a part for each partition and hash prefix of `depth` bits that occurs.
 
-    If the pieces had fewer than `least_piece_rows` rows on average, there is just one for each partition, of depth 0.
+    If the parts had fewer than `least_part_rows` rows on average, there is just one for each partition, of depth 0.
     """
     partitions, codes = _partition_codes(batch, partition_by)
-    if (len(partitions) << depth) * least_piece_rows > batch.num_rows:
+    if (len(partitions) << depth) * least_part_rows > batch.num_rows:
         depth = 0
     if depth > 0:
         hashes = key_hashes([batch.column(column.name) for column in primary_key])
         codes = (codes << depth) | hash_prefixes(hashes, depth)
     elif len(partitions) == 1:
-        return [_piece(partitions[0], 0, 0, batch, 0, batch.num_rows)]
+        return [_part(partitions[0], 0, 0, batch, 0, batch.num_rows)]
     order, found, bounds = group_order(codes)
     arranged = batch.take(pa.array(order))
     mask = (1 << depth) - 1
     return [
-        _piece(partitions[code >> depth], depth, code & mask, arranged, start, end - start)
+        _part(partitions[code >> depth], depth, code & mask, arranged, start, end - start)
         for code, start, end in zip(found.tolist(), bounds.tolist(), bounds[1:].tolist(), strict=False)
     ]
 
 
-def deepen_pieces(pieces: Sequence[Piece], primary_key: Sequence[Column], depth: int) -> list[Piece]:
-    """The rows of pieces of one partition and prefix, in order, split to `depth`."""
-    rows = pa.concat_batches([piece.rows for piece in pieces])
-    return [
-        replace(piece, partition_key=pieces[0].partition_key) for piece in arrange_rows(rows, (), primary_key, depth)
-    ]
+def deepen_parts(parts: Sequence[RowPart], primary_key: Sequence[Column], depth: int) -> list[RowPart]:
+    """The rows of parts of one partition and prefix, in order, split to `depth`."""
+    rows = pa.concat_batches([part.rows for part in parts])
+    return [replace(part, partition_key=parts[0].partition_key) for part in arrange_rows(rows, (), primary_key, depth)]
 
 
 def cut_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -93,10 +91,12 @@ def partition_keys(batch: pa.RecordBatch, partition_by: Sequence[Column]) -> lis
     return _partition_codes(batch, partition_by)[0]
 
 
-def _piece(
+def _part(
     partition_key: PartitionKey, depth: int, prefix: int, batch: pa.RecordBatch, start: int, row_count: int
-) -> Piece:
-    return Piece(partition_key=partition_key, depth=depth, prefix=prefix, batch=batch, start=start, row_count=row_count)
+) -> RowPart:
+    return RowPart(
+        partition_key=partition_key, depth=depth, prefix=prefix, batch=batch, start=start, row_count=row_count
+    )
 
 
 def _partition_codes(

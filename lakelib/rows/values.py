@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
+from lakelib.model import sortable
+from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import Raw
+from lakelib.model.schema import Column
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
@@ -276,3 +279,11 @@ def wrong_value(type_text: str, value: Any, expected: str) -> InvalidInputError:
     return InvalidInputError(
         f"{shown} is not a value of type {type_text}.", kind="wrong_value", remedy=f"Give {expected}."
     )
+
+
+def partition_values(partition_by: Sequence[Column], key: PartitionKey) -> dict[str, Any]:
+    """A partition's values as Python's, by column."""
+    return {
+        column.name: None if part is None else python_value(column.type, sortable.decode(column.type, part))
+        for column, part in zip(partition_by, key, strict=True)
+    }

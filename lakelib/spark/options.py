@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.plan.at import parse_at
 
 FORMAT = "lake"
@@ -76,9 +76,7 @@ def check_known(given: Iterable[str], known: Iterable[str], purpose: str) -> Non
     folded = {name.casefold() for name in known}
     unknown = [name for name in given if name.casefold() not in folded]
     if unknown:
-        raise InvalidInputError(
-            f"Unknown option {unknown[0]!r} {purpose}.", kind="unknown_option", remedy=f"Known: {', '.join(known)}."
-        )
+        raise UnknownOptionError(f"Unknown option {unknown[0]!r} {purpose}.", remedy=f"Known: {', '.join(known)}.")
 
 
 def table_missing() -> InvalidInputError:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.options import parse_options
 from lakelib.specs.cron import parse_cron
 from lakelib.specs.partition_keys import Step
@@ -118,7 +118,7 @@ def _options(spec: "TableSpec") -> Iterator[Problem]:
         try:
             parse_options({name: value})
         except InvalidInputError as error:
-            is_known = error.kind != "unknown_option"
+            is_known = not isinstance(error, UnknownOptionError)
             found = repr(value) if is_known else "an option that is not known"
             expected = error.remedy.removeprefix("Give ").removeprefix("Known options: ").rstrip(".")
             yield Problem(place=("options", name), found=found, expected=expected if is_known else f"one of {expected}")

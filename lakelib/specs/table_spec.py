@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from lakelib.errors import InvalidInputError, LakeError
-from lakelib.model.maintenance import TagEnd
+from lakelib.model.upkeep import TagEnd
 from lakelib.specs.ddl import NamedColumn, parse_columns
 from lakelib.specs.folder_checks import find_problems_between
 from lakelib.specs.partition_keys import (

@@ -14,7 +14,16 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
+from lakelib.errors import (
+    CorruptionError,
+    DeniedError,
+    InvalidInputError,
+    LakeError,
+    LostFileError,
+    MissingFileError,
+    NotFoundError,
+    RetryableError,
+)
 from lakelib.storage.listing import DanglingLinkError
 
 _REFUSED = frozenset(
@@ -126,12 +135,11 @@ def translate(error: Exception, uri: str, *, named_by_catalog: bool = False) -> 
 
 def missing_file(uri: str, *, named_by_catalog: bool) -> LakeError:
     if named_by_catalog:
-        return CorruptionError(
+        return LostFileError(
             f"The catalog names the file {uri}, and it is not there.",
-            kind="missing_file",
             remedy="Restore it from a backup or a bucket version; find out who deleted it.",
         )
-    return NotFoundError(f"There is no file {uri}.", kind="missing_file")
+    return MissingFileError(f"There is no file {uri}.")
 
 
 def _service_code(error: Exception) -> str:
@@ -179,9 +187,8 @@ def _from_service(code: str, error: Exception, uri: str, named_by_catalog: bool)
 
 def _from_system(error: OSError, uri: str) -> LakeError:
     if error.errno in _REFUSED_ERRNO:
-        return InvalidInputError(
+        return DeniedError(
             f"This process may not use {uri}: {error.strerror}.",
-            kind="permission_denied",
             remedy="Give its user the right to, or correct the setting warehouse (LAKE_WAREHOUSE).",
         )
     if error.errno in _FULL_ERRNO:
@@ -196,9 +203,8 @@ def _from_system(error: OSError, uri: str) -> LakeError:
 
 
 def _refused(uri: str, said: str) -> InvalidInputError:
-    return InvalidInputError(
+    return DeniedError(
         f"The store refused the credentials for {uri}: {said}.",
-        kind="permission_denied",
         remedy="Correct s3_access_key and s3_secret_key (LAKE_S3_ACCESS_KEY_ID and LAKE_S3_SECRET_ACCESS_KEY, or the "
         "AWS_ names), or let them reach the bucket.",
     )

@@ -179,14 +179,13 @@ class Storage:
             store.make_durable(name)
 
     def _store(self) -> "_Store":
-        scheme, authority, _ = split_uri(self.uri)
-        return _open_store(scheme, authority, self.settings, os.getpid())
+        return _open_store(*_store_of(self.uri), self.settings, os.getpid())
 
     def _find(self, path: str) -> "tuple[str, _Store, str]":
         """A path's complete URI, its store, and its name there."""
         uri = self.uri_of(path)
         scheme, authority, inside = split_uri(uri)
-        if (scheme, authority) != split_uri(self.uri)[:2] or "/../" in f"{inside}/":
+        if (scheme, authority) != _store_of(self.uri) or "/../" in f"{inside}/":
             raise InvalidInputError(
                 f"The file {uri} is not in the store of {self.uri}.",
                 kind="invalid_location",
@@ -194,6 +193,12 @@ class Storage:
             )
         name = authority + inside if scheme in ("s3", "gs") else inside
         return uri, self._store(), name
+
+
+@lru_cache(maxsize=64)
+def _store_of(uri: str) -> tuple[str, str]:
+    """Scheme and authority of a root."""
+    return split_uri(uri)[:2]
 
 
 def _folder(uri: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lakelib.model.files import ColumnBounds
 from lakelib.model.predicate import Raw
 from lakelib.model.schema import Column
-from lakelib.model.sortable import cut_lower, cut_upper, encode, is_sortable
+from lakelib.model.sortable import encode, is_sortable
 from lakelib.plan.prune import Bounds
 
 NAN_COLUMNS = b"lake.nan_columns"
@@ -21,6 +21,9 @@ NAN_COLUMNS = b"lake.nan_columns"
 
 _ARROW_SCHEMA = b"ARROW:schema"
 """Key in a footer: what Arrow knows of the columns and Parquet does not."""
+
+MAX_BOUND_BYTES = 64
+"""Bounds of strings and binaries are cut to this length in the catalog."""
 
 _NAN = float("nan")
 _MOST_LAYOUTS = 16
@@ -129,14 +132,13 @@ def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text
 
 
 def file_bounds(
-    metadata: pq.FileMetaData, leaves: Mapping[str, range], columns: Sequence[Column], nan_columns: frozenset[str]
+    metadata: pq.FileMetaData, leaves: Mapping[str, range], columns: Sequence[Column], nan_columns: Collection[str]
 ) -> ColumnBounds:
-    """The bounds of a whole file, long ones cut. `nan_columns` are the columns that hold a NaN."""
+    """The bounds of a whole file, long ones cut, of columns that have some. `nan_columns` are those that hold a NaN."""
     row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     found = {
         column.id: _file_column_bounds(row_groups, leaves[column.name].start, column.type, column.name in nan_columns)
         for column in columns
-        if column.name in leaves and is_sortable(column.type)
     }
     unknown = Bounds(row_count=0)
     every = [found.get(column_id, unknown) for column_id in range(1, max(found, default=0) + 1)]
@@ -145,6 +147,19 @@ def file_bounds(
         upper=tuple(None if one.upper is None else cut_upper(one.upper) for one in every),
         null_counts=tuple(one.null_count for one in every),
     )
+
+
+def cut_lower(encoded: bytes) -> bytes:
+    """A lower bound that is short enough to store, and not above the given one."""
+    return encoded[:MAX_BOUND_BYTES]
+
+
+def cut_upper(encoded: bytes) -> bytes | None:
+    """An upper bound that is short enough to store, and not below the given one; None where there is none."""
+    if len(encoded) <= MAX_BOUND_BYTES:
+        return encoded
+    head = encoded[:MAX_BOUND_BYTES].rstrip(b"\xff")
+    return head[:-1] + bytes((head[-1] + 1,)) if head else None
 
 
 def is_float(type_text: str) -> bool:

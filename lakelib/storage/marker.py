@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import suppress
+from functools import lru_cache
 from uuid import UUID
 
 from lakelib.errors import CorruptionError, NotFoundError
@@ -19,7 +20,7 @@ def read_note(storage: Storage) -> bytes | None:
     """The note as it stands; None if there is none."""
     if storage.is_local:
         # Read before each publish: as directly as can be.
-        with suppress(FileNotFoundError, NotADirectoryError), open(_local_path(storage), "rb") as file:
+        with suppress(FileNotFoundError, NotADirectoryError), open(_local_path(storage.uri), "rb") as file:
             return file.read()
         return None
     try:
@@ -77,8 +78,9 @@ def make_folder(storage: Storage) -> None:
             os.makedirs(split_uri(storage.uri)[2], exist_ok=True)
 
 
-def _local_path(storage: Storage) -> str:
-    return f"{split_uri(storage.uri)[2].rstrip('/')}/{MARKER_NAME}"
+@lru_cache(maxsize=64)
+def _local_path(uri: str) -> str:
+    return f"{split_uri(uri)[2].rstrip('/')}/{MARKER_NAME}"
 
 
 def _text(marker: Marker) -> bytes:

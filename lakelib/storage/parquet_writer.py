@@ -1,7 +1,7 @@
 """Storage. Writes the Parquet files of tables, with the bounds of their columns."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +15,13 @@ from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
+from lakelib.model.sortable import is_sortable
 from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
 from lakelib.storage.failures import translated_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
     NAN_COLUMNS,
-    Layout,
     arrange_leaves,
     file_bounds,
     has_path_of_its_own,
@@ -48,7 +48,7 @@ _LEVELED = ("zstd", "gzip")
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 """The types that Parquet keeps as integers."""
 
-_MOST_LAYOUTS = 64
+_MOST_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,6 @@ class WrittenParquet:
 
 def write_file(
     storage: Storage,
-    location: str,
     path: str,
     batches: Iterable[pa.Table],
     schema: pa.Schema,
@@ -75,7 +74,7 @@ def write_file(
     carries their ids, the result their bounds. `lookup_columns` are those of them that rows are sorted by, in that
     order, and looked up by. If anything fails, the file is deleted again and the error raised.
     """
-    writer = FileWriter(storage.at(location), path, schema, columns, options, lookup_columns)
+    writer = FileWriter(storage, path, schema, columns, options, lookup_columns)
     try:
         for table in _regrouped(batches, schema, options.row_group_rows):
             writer.write(table)
@@ -113,12 +112,9 @@ class FileWriter:
         self._storage = storage
         self._path = path
         self._uri = storage.uri_of(path)
-        layout = _plan_layout(schema, tuple(columns))
-        self._schema, self._nested, self._leaves = layout.schema, layout.nested, layout.leaves
-        self._columns = columns
+        self._plan = _plan_file(schema, tuple(columns))
         self._options = options
         self._lookup_columns = lookup_columns
-        self._float_columns = {column.name for column in columns if is_float(column.type)}
         self._nan_columns: set[str] = set()
         self._metadata: list[pq.FileMetaData] = []
         self._stream: pa.NativeFile = storage.open_output(path)
@@ -134,7 +130,7 @@ class FileWriter:
 
     def finish(self) -> WrittenParquet:
         with translated_writing(self._uri):
-            writer = self._writer or self._open_writer(self._schema.empty_table())
+            writer = self._writer or self._open_writer(self._plan.schema.empty_table())
             writer.add_key_value_metadata({NAN_COLUMNS: json.dumps(sorted(self._nan_columns)).encode()})
             writer.close()
             size_bytes = self._stream.tell()
@@ -145,7 +141,7 @@ class FileWriter:
             path=self._path,
             row_count=metadata.num_rows,
             size_bytes=size_bytes,
-            bounds=file_bounds(metadata, self._leaves, self._columns, frozenset(self._nan_columns)),
+            bounds=file_bounds(metadata, self._plan.leaves, self._plan.bounded, self._nan_columns),
         )
 
     def discard(self) -> None:
@@ -160,10 +156,10 @@ class FileWriter:
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
         compression = self._choose_compression(first)
-        dictionary_columns = _choose_dictionary_columns(first)
+        dictionary_columns = _choose_dictionary_columns(first, self._plan.by_name)
         return pq.ParquetWriter(
             self._stream,
-            self._schema,
+            self._plan.schema,
             compression=compression,
             compression_level=self._options.compression_level if compression in _LEVELED else None,
             write_page_checksum=True,
@@ -184,9 +180,7 @@ class FileWriter:
         return {
             column.name: "DELTA_BINARY_PACKED"
             for column in self._lookup_columns[:1]
-            if column.type in _INTEGERS
-            and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._nested)
+            if column.type in _INTEGERS and column.name not in dictionary_columns and column.name in self._plan.by_name
         }
 
     def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -199,24 +193,46 @@ class FileWriter:
             for column in self._lookup_columns
             if bloom.is_suited(column.type)
             and column.name not in dictionary_columns
-            and has_path_of_its_own(column.name, self._nested)
+            and column.name in self._plan.by_name
         }
 
     def _find_nan(self, table: pa.Table) -> None:
-        for name in self._float_columns - self._nan_columns:
+        for name in self._plan.floats - self._nan_columns:
             if pc.any(pc.is_nan(table.column(name))).as_py():
                 self._nan_columns.add(name)
 
 
-@lru_cache(maxsize=_MOST_LAYOUTS)
-def _plan_layout(schema: pa.Schema, columns: tuple[Column, ...]) -> Layout:
-    """Of files with the ids of those columns: a writer of one mostly writes more of the same."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FilePlan:
+    """What files of one schema share."""
+
+    schema: pa.Schema
+    """With the ids of the table's columns."""
+    leaves: Mapping[str, range]
+    """Where each top-level column's values are among the file's Parquet columns."""
+    by_name: frozenset[str]
+    """The columns that pyarrow can be told of by their names."""
+    floats: frozenset[str]
+    bounded: tuple[Column, ...]
+    """The table's columns that have bounds."""
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
+    """A writer of one file mostly writes more of the same."""
     ids = {column.name: column.id for column in columns}
     fields = [
         field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field.remove_metadata()
         for field in schema
     ]
-    return Layout(schema=pa.schema(fields), leaves=arrange_leaves(schema), nested=nested_columns(schema))
+    leaves, nested = arrange_leaves(schema), nested_columns(schema)
+    return _FilePlan(
+        schema=pa.schema(fields),
+        leaves=leaves,
+        by_name=frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested)),
+        floats=frozenset(column.name for column in columns if is_float(column.type)),
+        bounded=tuple(column for column in columns if column.name in leaves and is_sortable(column.type)),
+    )
 
 
 def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:
@@ -245,17 +261,15 @@ def _sample_rows(first: pa.Table) -> int:
     return max(2, count)
 
 
-def _choose_dictionary_columns(first: pa.Table) -> list[str]:
+def _choose_dictionary_columns(first: pa.Table, by_name: Collection[str]) -> list[str]:
     """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
     if first.num_rows < 2:
         return []
     sample = first.take(pa.array(range(0, first.num_rows, max(1, first.num_rows // _sample_rows(first)))))
-    nested = nested_columns(first.schema)
     return [
         field.name
         for field in sample.schema
-        if field.name not in nested
-        and has_path_of_its_own(field.name, nested)
+        if field.name in by_name
         and not pa.types.is_boolean(field.type)
         and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
     ]

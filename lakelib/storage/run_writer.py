@@ -1,6 +1,6 @@
 """Writes runs: aligned batches in, finished files out. The same in the calling process and in a Spark task.
 
-Batches are arranged by partition as they come, and by bucket too where that leaves large pieces, and held in a bounded
+Batches are arranged by partition as they come, and by bucket too where that leaves large parts, and held in a bounded
 buffer. Each time the buffer is full, and when the input ends, each partition is split as deep as its size warrants, and
 every bucket's rows are sorted, reduced to one row a key, and written: a run.
 """
@@ -21,7 +21,7 @@ from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
-from lakelib.rows.arrange import Piece, arrange_rows, cut_batch, deepen_pieces
+from lakelib.rows.arrange import RowPart, arrange_rows, cut_batch, deepen_parts
 from lakelib.rows.buffers import whole_array
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
@@ -33,13 +33,13 @@ LARGEST_BUFFER_BYTES = 1024 * MIB
 """No run takes more in memory: an Arrow array of text or bytes holds at most 2 GiB."""
 
 _CHUNK_ROWS = 65_536
-"""Smaller batches are arranged together: else a partition's rows would come in ever so many pieces."""
+"""Smaller batches are arranged together: else a partition's rows would come in ever so many parts."""
 
 _CHUNK_BYTES = 64 * MIB
 """What is arranged together takes no more, unless it is one row."""
 
-_LEAST_PIECE_ROWS = 256
-"""Smaller pieces cost more, each for itself, than splitting them later."""
+_LEAST_PART_ROWS = 256
+"""Smaller parts cost more, each for itself, than splitting them later."""
 
 _SMALL_ROWS = 20_000
 """Fewer rows are handled by the calling thread: handing them over would cost more."""
@@ -96,7 +96,7 @@ def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_d
 class _Arranged:
     """A chunk of the input, arranged."""
 
-    pieces: list[Piece]
+    parts: list[RowPart]
     size_bytes: int
     row_count: int
 
@@ -121,21 +121,21 @@ class RunWriter:
         self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool = False
     ) -> None:
         """With `single_run` the rows must fit into one buffer: columns that are not stored decide their order."""
-        self._storage = storage
+        self._root = storage.at(target.location)
         self._target = target
         self._stored_schema = target.stored_schema
         self._buffer_bytes = min(buffer_bytes, LARGEST_BUFFER_BYTES)
         self._threads = threads
         self._single_run = single_run
         self._pool: ThreadPoolExecutor | None = None
-        self._is_remote = not storage.at(target.location).is_local
+        self._is_remote = not self._root.is_local
         self._attempt = new_attempt_id()
         self._numbers = count()
         self._paths: list[str] = []
         self._chunk: list[pa.RecordBatch] = []
         self._chunk_bytes = self._chunk_rows = 0
         self._arranging: list[Future[_Arranged]] = []
-        self._pieces: list[Piece] = []
+        self._parts: list[RowPart] = []
         self._held_bytes = self._held_rows = 0
         self._run = 0
         self._files: list[NewFile] = []
@@ -148,7 +148,7 @@ class RunWriter:
             self._pool.shutdown(cancel_futures=True)
         if kind is not None:
             with suppress(LakeError):  # the error that ended the write is the one to be told
-                self._storage.at(self._target.location).delete_files(self._paths)
+                self._root.delete_files(self._paths)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
@@ -188,19 +188,19 @@ class RunWriter:
     def _arrange(self, chunk: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
         batch = chunk[0] if len(chunk) == 1 else pa.concat_batches(chunk)
         target = self._target
-        pieces = arrange_rows(
+        parts = arrange_rows(
             batch,
             target.partition_by,
             target.primary_key,
             likely_depth(target.buckets),
-            least_piece_rows=_LEAST_PIECE_ROWS,
+            least_part_rows=_LEAST_PART_ROWS,
         )
-        return _Arranged(pieces=pieces, size_bytes=size_bytes, row_count=batch.num_rows)
+        return _Arranged(parts=parts, size_bytes=size_bytes, row_count=batch.num_rows)
 
     def _hold(self, arranged: _Arranged) -> None:
-        if self._pieces and self._held_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
+        if self._parts and self._held_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
             self._end_run()
-        self._pieces.extend(arranged.pieces)
+        self._parts.extend(arranged.parts)
         self._held_bytes += arranged.size_bytes
         self._held_rows += arranged.row_count
         if self._held_bytes >= self._buffer_bytes:
@@ -213,7 +213,7 @@ class RunWriter:
         self._flush()
 
     def _flush(self) -> None:
-        if not self._pieces:
+        if not self._parts:
             return
         for files in self._write_groups(self._take_groups()):
             self._files.extend(files)
@@ -222,35 +222,35 @@ class RunWriter:
 
     def _take_groups(self) -> list[_Group]:
         """What is held, by file: each partition is split as deep as its size warrants."""
-        by_partition: dict[PartitionKey, list[Piece]] = defaultdict(list)
-        for piece in self._pieces:
-            by_partition[piece.partition_key].append(piece)
-        self._pieces = []
-        depths = {key: self._choose_depth(pieces) for key, pieces in by_partition.items()}
+        by_partition: dict[PartitionKey, list[RowPart]] = defaultdict(list)
+        for part in self._parts:
+            by_partition[part.partition_key].append(part)
+        self._parts = []
+        depths = {key: self._choose_depth(parts) for key, parts in by_partition.items()}
         most_rows = min(_CHUNK_ROWS, _CHUNK_BYTES * self._held_rows // max(1, self._held_bytes))
-        shares = [share for key, pieces in by_partition.items() for share in _shares(pieces, depths[key], most_rows)]
+        shares = [share for key, parts in by_partition.items() for share in _shares(parts, depths[key], most_rows)]
         by_partition.clear()
         groups: dict[tuple[PartitionKey, int], _Group] = {}
-        for pieces in self._deepened(shares, depths):
-            for piece in pieces:
-                key, depth = piece.partition_key, depths[piece.partition_key]
-                prefix = piece.prefix >> (piece.depth - depth)
+        for parts in self._deepened(shares, depths):
+            for part in parts:
+                key, depth = part.partition_key, depths[part.partition_key]
+                prefix = part.prefix >> (part.depth - depth)
                 new = _Group(partition_key=key, depth=depth, prefix=prefix, batches=[])
-                groups.setdefault((key, prefix), new).batches.append(piece.rows)
+                groups.setdefault((key, prefix), new).batches.append(part.rows)
         return list(groups.values())
 
-    def _choose_depth(self, pieces: Sequence[Piece]) -> int:
+    def _choose_depth(self, parts: Sequence[RowPart]) -> int:
         if not choose_depth(self._held_bytes, self._target.buckets, self._target.options):
             return 0  # for all partitions together: to look at each would take longer than to write a few rows
-        size_bytes = sum(piece.rows.nbytes for piece in pieces)
+        size_bytes = sum(part.rows.nbytes for part in parts)
         return choose_depth(size_bytes, self._target.buckets, self._target.options)
 
     def _deepened(
-        self, shares: Sequence[Sequence[Piece]], depths: dict[PartitionKey, int]
-    ) -> Iterator[Sequence[Piece]]:
-        def deepen(pieces: Sequence[Piece]) -> Sequence[Piece]:
-            depth = depths[pieces[0].partition_key]
-            return pieces if pieces[0].depth >= depth else deepen_pieces(pieces, self._target.primary_key, depth)
+        self, shares: Sequence[Sequence[RowPart]], depths: dict[PartitionKey, int]
+    ) -> Iterator[Sequence[RowPart]]:
+        def deepen(parts: Sequence[RowPart]) -> Sequence[RowPart]:
+            depth = depths[parts[0].partition_key]
+            return parts if parts[0].depth >= depth else deepen_parts(parts, self._target.primary_key, depth)
 
         if self._held_rows < _SMALL_ROWS or not any(depths.values()):
             return map(deepen, shares)
@@ -299,8 +299,7 @@ class RunWriter:
         path = f"{folder}/{name}" if folder else name
         self._paths.append(path)
         written = write_file(
-            self._storage,
-            self._target.location,
+            self._root,
             path,
             [rows],
             self._stored_schema,
@@ -328,18 +327,18 @@ class RunWriter:
         return self._pool
 
 
-def _shares(pieces: Sequence[Piece], depth: int, most_rows: int) -> Iterator[list[Piece]]:
-    """The pieces of one partition, in order, in shares that a thread splits together: those that are too shallow. A
-    share ends with the piece that gives it so many rows."""
-    share: list[Piece] = []
+def _shares(parts: Sequence[RowPart], depth: int, most_rows: int) -> Iterator[list[RowPart]]:
+    """The parts of one partition, in order, in shares that a thread splits together: those that are too shallow. A
+    share ends with the part that gives it so many rows."""
+    share: list[RowPart] = []
     row_count = 0
-    for piece in pieces:
-        if share and (piece.depth < depth) != (share[0].depth < depth):
+    for part in parts:
+        if share and (part.depth < depth) != (share[0].depth < depth):
             yield share
             share, row_count = [], 0
-        share.append(piece)
-        row_count += piece.row_count
-        if piece.depth < depth and row_count >= most_rows:
+        share.append(part)
+        row_count += part.row_count
+        if part.depth < depth and row_count >= most_rows:
             yield share
             share, row_count = [], 0
     if share:

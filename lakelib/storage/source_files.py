@@ -12,7 +12,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
+from lakelib.errors import (
+    CorruptionError,
+    InvalidInputError,
+    LakeError,
+    LostFileError,
+    MissingFileError,
+    RetryableError,
+)
 from lakelib.rows.align import places_by_name
 from lakelib.storage.failures import missing_file, translated_reading
 from lakelib.storage.filesystem import Storage
@@ -79,9 +86,7 @@ def find_source_files(storage: Storage, given: str) -> list[SourceFile]:
     uri = complete_uri(given, storage.settings.default_fs)
     found = _matching(storage, uri) if _WILD.search(uri) else _named(storage, uri)
     if not found:
-        raise NotFoundError(
-            f"There is no file at {uri}.", kind="missing_file", remedy="Correct the path, or wait for its files."
-        )
+        raise MissingFileError(f"There is no file at {uri}.", remedy="Correct the path, or wait for its files.")
     return sorted(found, key=lambda file: file.uri)
 
 
@@ -268,7 +273,7 @@ def reading(uri: str, what: str) -> Iterator[None]:
 
 
 def _as_input(error: CorruptionError, uri: str, what: str) -> LakeError:
-    if error.kind == "missing_file":
+    if isinstance(error, LostFileError):
         return missing_file(uri, named_by_catalog=False)
     said = str(error.__cause__).rstrip(". \n")
     return InvalidInputError(

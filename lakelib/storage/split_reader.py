@@ -71,7 +71,7 @@ class ReadTarget:
 
 
 def read_split(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The split's rows in pieces of at most a row group a file. Memory does not grow with the split."""
+    """The split's rows in parts of at most a row group a file. Memory does not grow with the split."""
     yield from read_splits(storage, target, (split,))
 
 
@@ -115,7 +115,7 @@ def _with_marks(target: ReadTarget, rows: pa.Table) -> pa.Table:
     return plain.append_column(OP_COLUMN, rows.column(OP_COLUMN))
 
 
-def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: int) -> list[Predicate | None]:
+def cut_split(storage: Storage, target: ReadTarget, split: Split, part_count: int) -> list[Predicate | None]:
     """Ranges of the first key column, about equally full, that together are the split: at most so many.
 
     They follow the row groups of its largest file, which is sorted by key. [None], the whole, if it cannot be cut.
@@ -131,7 +131,7 @@ def cut_split(storage: Storage, target: ReadTarget, split: Split, piece_count: i
         starts = [
             reader.row_group_bounds(number, stored.name, stored.type).lower for number in range(reader.row_group_count)
         ]
-    step = max(1, -(-len(starts) // piece_count))
+    step = max(1, -(-len(starts) // part_count))
     cuts = sorted({start for start in starts[step::step] if start is not None and start != starts[0]})
     points = [decode(column.type, cut) for cut in cuts]
     edges = zip([None, *points], [*points, None], strict=True)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakelib import InvalidInputError, Lake, LakeError, Scan, StagedCommit, Table
-from lakelib.model.compaction import CompactionResult
+from lakelib.model.upkeep import CompactionResult
 from lakelib.model.verdict import Verdict
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage

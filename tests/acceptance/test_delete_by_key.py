@@ -71,7 +71,7 @@ def test_a_newer_row_than_the_deleted_one_stays(new_table: NewTable) -> None:
 def test_more_keys_than_are_looked_for_at_once_are_all_deleted(
     new_table: NewTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelib.ops.keyed_rows._KEYS_AT_ONCE", 100)
+    monkeypatch.setattr("lakelib.ops.delete._KEYS_AT_ONCE", 100)
     table = new_table(SCHEMA, primary_key=["id"], sequence_by=["at"], buckets=4)
     table.upsert(_rows(range(1000)))
     table.delete_keys(_keys_in_batches(list(range(0, 1000, 2))))

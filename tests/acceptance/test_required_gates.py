@@ -392,7 +392,7 @@ def test_what_a_dropped_table_required_goes_with_it(lake: Lake, gated: Table, na
 
 
 def open_commits(lake: Lake, table: Table) -> list[Any]:
-    return inspect.list_commits(lake.runtime, table._info, [CommitState.STAGED, CommitState.REJECTED], 10)
+    return inspect.list_commits(lake.runtime, table._now(), [CommitState.STAGED, CommitState.REJECTED], 10)
 
 
 # Tables that required a name before suites were registered

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakelib.model.files import FileSummary
 from lakelib.model.options import TableOptions
-from lakelib.ops.inspect import FileSummary
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.table import Table
 from tests.bench.data import BUCKETS, make_keys, make_table, make_upsert, orders_schema

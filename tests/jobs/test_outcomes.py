@@ -15,7 +15,7 @@ from jobs import append, overwrite, sql, upsert
 from lakelib import LakeError, Table
 from lakelib.cli.job import summary
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
-from lakelib.model.maintenance import readable_bytes
+from lakelib.model.upkeep import readable_bytes
 from lakelib.pipeline.outcome import explain_failure
 from lakelib.pipeline.sessions import told_progress
 from lakelib.specs.suite import parse_suite

@@ -25,12 +25,13 @@ from lakelib.model.predicate import (
     Raw,
 )
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.sortable import cut_lower, cut_upper, encode
+from lakelib.model.sortable import encode
 from lakelib.plan import literals
 from lakelib.plan.prune import file_may_match, key_part, key_tuples, may_ever_match, partition_may_match
 from lakelib.plan.where import describe_predicate, parse_where
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.storage.footers import cut_lower, cut_upper
 
 Row = tuple[Raw | None, ...]
 

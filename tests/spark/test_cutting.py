@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakelib import Lake, Table
 from lakelib.ops.read import ScanPlan
-from lakelib.plan.balance import balance, choose_group_count, choose_piece_count
+from lakelib.plan.balance import balance, choose_group_count, choose_part_count
 from lakelib.storage.split_reader import cut_split, read_split
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
@@ -43,14 +43,14 @@ def histories(draw: st.DrawFn) -> tuple[list[str], list[list[tuple[Any, ...]]], 
     return types, batches, draw(st.sets(st.integers(1, 2)))
 
 
-@given(history=histories(), pieces=st.integers(2, 9), group_rows=st.integers(1, 5), ordered=st.booleans())
+@given(history=histories(), parts=st.integers(2, 9), group_rows=st.integers(1, 5), ordered=st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_parts_of_a_split_are_the_split(
-    lake: Lake, history: Any, pieces: int, group_rows: int, ordered: bool
+    lake: Lake, history: Any, parts: int, group_rows: int, ordered: bool
 ) -> None:
     table = written(lake, *history, group_rows, ordered)
     for where in (None, "o > 4"):
-        check_parts(lake, table.scan(where=where)._plan, pieces)
+        check_parts(lake, table.scan(where=where)._plan, parts)
 
 
 def written(
@@ -76,11 +76,11 @@ def written(
     return table
 
 
-def check_parts(lake: Lake, plan: ScanPlan, pieces: int) -> None:
+def check_parts(lake: Lake, plan: ScanPlan, parts: int) -> None:
     storage = lake.runtime.storage
     for split in plan.splits:
-        ranges = cut_split(storage, plan.target, split, pieces)
-        assert 1 <= len(ranges) <= pieces
+        ranges = cut_split(storage, plan.target, split, parts)
+        assert 1 <= len(ranges) <= parts
         parts = [
             row
             for within in ranges
@@ -122,6 +122,6 @@ def test_every_part_is_in_one_group_and_no_group_waits_for_another(sizes: list[i
     assert max(weights, default=0) - min(weights, default=0) <= heaviest_part
 
 
-@pytest.mark.parametrize(("size", "total", "pieces"), [(100, 1000, 1), (1000, 1000, 8), (0, 0, 1), (1, 1, 1)])
-def test_only_a_split_that_outweighs_the_others_is_cut(size: int, total: int, pieces: int) -> None:
-    assert choose_piece_count(size, total, 4) == pieces
+@pytest.mark.parametrize(("size", "total", "parts"), [(100, 1000, 1), (1000, 1000, 8), (0, 0, 1), (1, 1, 1)])
+def test_only_a_split_that_outweighs_the_others_is_cut(size: int, total: int, parts: int) -> None:
+    assert choose_part_count(size, total, 4) == parts

@@ -21,14 +21,29 @@ from lake_dags.pages.lakes import Lakes
 from lake_dags.pages.links import Links
 from lake_dags.pages.rendering import HEADERS, read_file, show
 from lake_dags.pages.rights import User
-from lakelib.errors import ConflictError, InvalidInputError, LakeError, NotFoundError, RejectedError, RetryableError
+from lakelib.errors import (
+    CatalogRefusedError,
+    ConflictError,
+    InvalidInputError,
+    LakeError,
+    NotFoundError,
+    RejectedError,
+    RetryableError,
+)
 from lakelib.specs.folder_checks import dag_id_of
 
 PAGES_URL = "/lake-status"
 _LONGEST_REASON = 2000
 _MOST_VERDICTS = 60
-_STATUS = {NotFoundError: 404, ConflictError: 409, RejectedError: 409, RetryableError: 503, InvalidInputError: 400}
-_REFUSED_BY_CATALOG = "catalog_refused"
+_STATUS = {
+    CatalogRefusedError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+    RejectedError: 409,
+    RetryableError: 503,
+    InvalidInputError: 400,
+}
+"""By the first family that an error belongs to."""
 _FILES = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 app = FastAPI(title="The lake", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
@@ -183,10 +198,10 @@ def publish(
     token: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    from lakelib.ops.publish import publish_staged
+    from lakelib.ops.publish import publish as publish_commits
 
     def work(lake: Any, by: str, why: str) -> None:
-        publish_staged(lake.runtime, [commit_id], by=by, reason=why)
+        publish_commits(lake.runtime, [commit_id], by=by, reason=why)
 
     return _decide(request, user, commit_id, token, reason, work)
 
@@ -199,7 +214,7 @@ def discard(
     token: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    from lakelib.ops.publish import discard_staged
+    from lakelib.ops.decide import discard_staged
 
     def work(lake: Any, by: str, why: str) -> None:
         discard_staged(lake.runtime, commit_id, by, why)
@@ -310,8 +325,6 @@ def _tell(request: Request, code: int, kind: str, message: str, remedy: str, hea
 
 
 def _status_of(error: LakeError) -> int:
-    if error.kind == _REFUSED_BY_CATALOG:
-        return 403
     return next((code for family, code in _STATUS.items() if isinstance(error, family)), 500)
 
 

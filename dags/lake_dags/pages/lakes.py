@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lake_dags.places import tables_folder
-from lakelib.errors import LakeError, NotFoundError
+from lakelib.errors import IdentityDiffersError, LakeError, NotFoundError
 from lakelib.specs.table_spec import SpecFolder, find_specs, scan_specs
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class Lakes:
         lake = self._connected()
         try:
             yield lake
-        except LakeError as error:
-            if error.kind == "identity_differs":
-                self.close()
+        except IdentityDiffersError:
+            self.close()
             raise
 
     @property

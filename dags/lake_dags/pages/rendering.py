@@ -63,7 +63,7 @@ def _age(age: timedelta) -> str:
 
 
 def _size(count: int) -> str:
-    from lakelib.model.maintenance import readable_bytes
+    from lakelib.model.upkeep import readable_bytes
 
     return readable_bytes(count)
 

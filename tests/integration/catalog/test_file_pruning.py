@@ -33,7 +33,7 @@ from lakelib.model.predicate import (
     Raw,
 )
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import NO_READ, Buckets, CommitKind, Proposal
+from lakelib.model.table import NO_READ, Buckets, CommitKind, Proposal, TableInfo
 from lakelib.plan.prune import file_may_match, partition_may_match
 from tests.conftest import drop_database
 
@@ -235,7 +235,7 @@ def test_a_listing_of_many_files_streams(catalog: Catalog) -> None:
     )
     tracemalloc.start()
 
-    with files.stream_files(catalog, table_id, 1) as found:
+    with files.stream_files(catalog, _table(catalog), 1) as found:
         listed = sum(1 for _ in found)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -250,9 +250,15 @@ def test_listings_that_are_begun_and_left_keep_nobody_from_the_catalog(catalog: 
 
     with ExitStack() as left:
         for _ in range(12):
-            rows = left.enter_context(files.stream_files(catalog, table_id, 1))
-            assert next(rows)["path"] == "file-0"
+            rows = left.enter_context(files.stream_files(catalog, _table(catalog), 1))
+            assert next(rows).path == "file-0"
         assert files.count_files(catalog, table_id, 1) == 2
+
+
+def _table(catalog: Catalog) -> TableInfo:
+    table = tables.find_table(catalog, "shop", "a")
+    assert table is not None
+    return table
 
 
 def _any_file(chance: random.Random, number: int) -> NewFile:
@@ -313,8 +319,7 @@ def _publish_files(catalog: Catalog, new: list[NewFile]) -> int:
             options=TableOptions(),
         ),
     )
-    table = tables.find_table(catalog, "shop", "a")
-    assert table is not None
+    table = _table(catalog)
     proposal = Proposal(
         commit_id=uuid4(),
         table_id=table.id,

@@ -13,8 +13,8 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
-from lakelib.ops import known
-from lakelib.ops.known import KnownTables
+from lakelib.ops import runtime
+from lakelib.ops.runtime import KnownTables
 from tests.integration.faults.jobs import SCHEMA, rows
 
 _SUITE = """
@@ -174,7 +174,7 @@ def test_what_is_remembered_is_young_and_little(table: lakelib.Table, monkeypatc
     remembered = KnownTables()
     info = table._now()
     now = [1000.0]
-    monkeypatch.setattr(known.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: now[0])
     assert remembered.recall(info.id) is None
     remembered.remember(info)
     assert remembered.recall(info.id) is info

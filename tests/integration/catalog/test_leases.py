@@ -11,7 +11,6 @@ import pytest
 
 import lakelib
 from lakelib.catalog import leases
-from lakelib.ops.inspect import reload
 from lakelib.storage import split_reader
 from tests.integration.faults.jobs import SCHEMA, rows
 from tests.waiting import wait_until
@@ -90,7 +89,7 @@ def test_a_lease_on_a_snapshot_that_is_gone_is_a_clear_error(
 def test_a_lease_is_renewed_and_a_lost_one_is_a_retryable_error(
     lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any]
 ) -> None:
-    info = reload(lake._runtime, table._info)
+    info = table._now()
     lease = leases.take_lease(lake._runtime.catalog, info, 1)
     connection.execute("update lake.lease set expires_at = clock_timestamp() + interval '1 second'")
 

@@ -13,6 +13,7 @@ import pytest
 
 import lakelib
 from lakelib.catalog import commits
+from lakelib.model.table import CommitState
 from lakelib.ops import commit as committing
 from lakelib.ops import compact as compaction
 from lakelib.ops import judge as judging
@@ -170,12 +171,12 @@ def test_who_has_to_wait_anyway_judges_once_others_have_published(
     monkeypatch.setattr(patience.Patience, "poll", lambda *given: polls.append(given) or poll(*given))
     judge = committing.judge
     monkeypatch.setattr(committing, "judge", lambda *given: verdicts.append(given) or judge(*given))
-    commits.take_turn(catalog, table._info.id, other)
+    commits.take_turn(catalog, table._ref.id, other)
     writing = threading.Thread(target=lambda: table.upsert(rows({2: ("mon", 2)}), gate=gate()))
 
     writing.start()
     wait_until(lambda: len(polls) >= 3)
-    assert commits.list_commits(catalog, table._info.id, ["staged"], 10)
+    assert commits.list_commits(catalog, table._ref.id, [CommitState.STAGED], 10)
     assert verdicts == []
     before = table.stage_upsert(rows({3: ("mon", 3)}))
     commits.publish(catalog, [before.id], epoch=1, turn=other)
@@ -196,7 +197,7 @@ def test_a_compaction_whose_files_are_gone_does_not_wait_for_others(
     def be_overtaken(*given: Any) -> Any:
         rewritten = rewrite(*given)
         table.overwrite(rows({1: ("mon", 9)}), partitions="all")
-        commits.take_turn(table._runtime.catalog, table._info.id, uuid4())
+        commits.take_turn(table._runtime.catalog, table._ref.id, uuid4())
         return rewritten
 
     monkeypatch.setattr(compaction, "_rewrite", be_overtaken)
@@ -229,7 +230,7 @@ def test_a_compaction_that_has_waited_leaves_what_it_lost_to_the_next_one(
 
 
 def test_a_turn_that_comes_to_nothing_is_over(table: lakelib.Table) -> None:
-    runtime, table_id = table._runtime, table._info.id
+    runtime, table_id = table._runtime, table._ref.id
     with Turn(runtime, patience.Patience("Trying"), table_id) as turn:
         turn.take(table_id)
         assert commits.take_turn(runtime.catalog, table_id, other := uuid4()) == 1

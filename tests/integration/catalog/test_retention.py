@@ -17,9 +17,8 @@ import lakelib
 from lakelib.catalog import commits, connections, leases, reclaiming, retention, snapshots, tables
 from lakelib.catalog.queries import query
 from lakelib.model.commit import StageOutcome
-from lakelib.model.maintenance import ExpireResult
 from lakelib.model.table import CommitKind, Proposal
-from lakelib.ops.inspect import reload
+from lakelib.model.upkeep import ExpireResult
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.staging_hooks import before_staging
 
@@ -73,13 +72,13 @@ def expire_all_but_the_head(table: lakelib.Table) -> ExpireResult:
 
 
 def let_expire(connection: psycopg.Connection[Any], table: lakelib.Table, *ids: int) -> None:
-    connection.execute(query("expire_snapshots"), {"table_id": table._info.id, "ids": list(ids)})
+    connection.execute(query("expire_snapshots"), {"table_id": table._ref.id, "ids": list(ids)})
 
 
 def a_tag(table: lakelib.Table, name: str, snapshot_id: int) -> dict[str, object]:
     """The parameters of one without an end."""
     end = dict.fromkeys(("family", "keep", "keep_last"))
-    return {"table_id": table._info.id, "name": name, "snapshot_id": snapshot_id, **end}
+    return {"table_id": table._ref.id, "name": name, "snapshot_id": snapshot_id, **end}
 
 
 LOCK_PAST = "select pg_advisory_xact_lock(hashtextextended('lake.expire ' || %(table_id)s::text, 0))"
@@ -116,7 +115,7 @@ def test_a_tag_that_is_set_while_an_expiry_takes_it_away_is_a_new_one(
 ) -> None:
     table.tag("run", at=3, keep=NOW)
     with transaction(catalog_url) as expiring:
-        gone = expiring.execute(query("expire_tags"), {"table_id": table._info.id}).fetchall()
+        gone = expiring.execute(query("expire_tags"), {"table_id": table._ref.id}).fetchall()
         setting = Beside(lambda: table.tag("run", at=3), connection)
 
     assert len(gone) == 1
@@ -151,7 +150,7 @@ def test_a_tag_that_waits_for_an_expiry_that_is_given_up_gets_its_snapshot(
 def test_an_expiry_waits_for_a_lease_that_is_being_taken_and_keeps_its_snapshot(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
-    lease = {"id": uuid4(), "table_id": table._info.id, "snapshot_id": 2, "holder": "me", "duration": "1 hour"}
+    lease = {"id": uuid4(), "table_id": table._ref.id, "snapshot_id": 2, "holder": "me", "duration": "1 hour"}
     with transaction(catalog_url) as taking:
         taking.execute(query("take_lease"), lease)
         expiry = Beside(lambda: expire_all_but_the_head(table), connection)
@@ -229,7 +228,7 @@ def test_a_head_that_expires_while_it_is_asked_for_is_no_table_without_one(
 def test_a_lease_that_has_run_out_holds_nothing_and_is_lost_to_its_reader(
     lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any]
 ) -> None:
-    info = reload(lake._runtime, table._info)
+    info = table._now()
     lease = leases.take_lease(lake._runtime.catalog, info, 1, duration=timedelta(seconds=-1))
 
     told = table.expire(keep_last=1, dry_run=True)
@@ -245,7 +244,7 @@ def test_a_lease_that_has_run_out_holds_nothing_and_is_lost_to_its_reader(
 def test_a_lease_that_is_renewed_at_the_last_moment_holds_its_snapshot(
     lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
-    info = reload(lake._runtime, table._info)
+    info = table._now()
     lease = leases.take_lease(lake._runtime.catalog, info, 1, duration=timedelta(seconds=-1))
     with transaction(catalog_url) as renewing:
         renewing.execute(query("renew_lease"), {"id": lease.id, "duration": "1 hour"})
@@ -261,7 +260,7 @@ def test_what_depends_on_the_past_waits_for_an_expiry_and_is_made_again(
 ) -> None:
     """The delete looks at snapshot 3; that expires while it is about to be staged, and it looks again."""
     with transaction(catalog_url) as expiring:
-        expiring.execute(LOCK_PAST, {"table_id": table._info.id})
+        expiring.execute(LOCK_PAST, {"table_id": table._ref.id})
         deleting = Beside(lambda: table.delete("value = 3"), connection)
         table.upsert(rows({2: ("mon", 4)}))
         let_expire(expiring, table, 1, 2, 3)
@@ -274,7 +273,7 @@ def test_a_staged_commit_whose_base_expires_before_it_is_staged_is_a_conflict(
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as expiring:
-        expiring.execute(LOCK_PAST, {"table_id": table._info.id})
+        expiring.execute(LOCK_PAST, {"table_id": table._ref.id})
         staging = Beside(lambda: table.stage_overwrite(rows({1: ("mon", 9)})), connection)
         table.upsert(rows({2: ("mon", 4)}))
         let_expire(expiring, table, 1, 2, 3)
@@ -329,7 +328,7 @@ def test_what_is_staged_beside_an_announcement_of_a_search_for_orphans_waits_and
     table: lakelib.Table, catalog_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     with transaction(catalog_url) as announcing:
-        target = {"table_id": table._info.id}
+        target = {"table_id": table._ref.id}
         announcing.execute(query("await_stagings"), target)
         writing = Beside(lambda: table.stage_upsert(rows({1: ("mon", 9)})), connection)
         connection.execute(query("mark_orphans"), target | {"before": datetime.now(UTC)})
@@ -346,7 +345,7 @@ def test_a_search_for_orphans_waits_for_what_is_being_staged(
     with transaction(catalog_url) as going_on:
         going_on.execute(
             "select pg_advisory_xact_lock_shared(hashtextextended(%(table_id)s::text || ' orphans', 0))",
-            {"table_id": table._info.id},
+            {"table_id": table._ref.id},
         )
         vacuum = Beside(lambda: lake.vacuum(grace=NOW), connection)
 
@@ -367,7 +366,7 @@ def test_a_vacuum_passes_over_a_table_that_others_hold_and_says_so(
         lakelib.connect(warehouse=lake.warehouse, catalog=catalog_url) as fresh,
         transaction(catalog_url) as publishing,
     ):
-        publishing.execute('select from lake."table" where id = %s for no key update', (table._info.id,))
+        publishing.execute('select from lake."table" where id = %s for no key update', (table._ref.id,))
         result = fresh.vacuum(grace=NOW)
 
     assert result.passed_over == (table.name,)
@@ -433,7 +432,7 @@ def test_an_expiry_waits_for_what_is_being_staged_and_keeps_what_it_depends_on(
     with transaction(catalog_url) as staging:
         staging.execute(
             "select pg_advisory_xact_lock_shared(hashtextextended('lake.expire ' || %(table_id)s::text, 0))",
-            {"table_id": table._info.id},
+            {"table_id": table._ref.id},
         )
         expiry = Beside(lambda: expire_all_but_the_head(table), connection)
 
@@ -515,7 +514,7 @@ def test_an_expired_snapshot_still_answers_whoever_repeats_its_work(table: lakel
 def test_an_expiry_killed_after_the_snapshots_is_finished_by_the_next_one(
     lake: lakelib.Lake, table: lakelib.Table
 ) -> None:
-    retention.expire_snapshots(lake._runtime.catalog, table._info.id, [1, 2])
+    retention.expire_snapshots(lake._runtime.catalog, table._ref.id, [1, 2])
     result = expire_all_but_the_head(table)
     assert (result.snapshots, result.files) == ((), 2)
     assert lake.vacuum(grace=NOW).files == 2

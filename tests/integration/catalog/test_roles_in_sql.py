@@ -61,7 +61,7 @@ def proposal(table: Table, **given: Any) -> dict[str, Any]:
     """A commit as the protocol takes it, of nothing."""
     return {
         "id": str(uuid4()),
-        "table_id": table._info.id,
+        "table_id": table._ref.id,
         "kind": "upsert",
         "base_snapshot_id": 1,
         "base_schema_id": 1,
@@ -230,13 +230,13 @@ def test_who_does_not_write_stages_and_publishes_no_rows(town: Town, open_table:
 
 def test_a_turn_is_for_those_who_publish(town: Town, open_table: Table) -> None:
     with client(town, "reader") as db, pytest.raises(errors.InsufficientPrivilege):
-        db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._info.id, uuid4()])
+        db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._ref.id, uuid4()])
     with client(town, "reader") as db, pytest.raises(errors.InsufficientPrivilege):
         db.execute("select lake.release_turn_v1(%s)", [uuid4()])
     for role in ("writer", "maintainer"):
         with client(town, role) as db:
             turn = uuid4()
-            assert db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._info.id, turn]).fetchone() == (0,)
+            assert db.execute("select lake.turn_v1(%s, %s, 1000)", [open_table._ref.id, turn]).fetchone() == (0,)
             db.execute("select lake.release_turn_v1(%s)", [turn])
 
 
@@ -271,7 +271,7 @@ def test_a_writer_publishes_past_no_gate(town: Town, gated: Table) -> None:
 
 def test_a_writer_takes_no_file_out_of_another_table(town: Town, gated: Table, open_table: Table) -> None:
     with client(town, "writer") as db:
-        ids = [row[0] for row in db.execute("select id from lake.data_file where table_id = %s", [gated._info.id])]
+        ids = [row[0] for row in db.execute("select id from lake.data_file where table_id = %s", [gated._ref.id])]
         with pytest.raises(errors.InvalidParameterValue):
             stage(db, proposal(open_table, kind="delete", removed_file_ids=ids), PUBLISHING)
 
@@ -317,7 +317,7 @@ def test_rows_change_a_schema_only_as_rows_may(town: Town, open_table: Table, co
         for number, (name, type_) in enumerate(columns, start=1)
     ]
     with client(town, "writer") as db:
-        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._info.id])
+        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._ref.id])
         before = town.state()
         with pytest.raises(errors.InvalidParameterValue):
             stage(db, proposal(open_table, schema_id=2, new_columns=other), PUBLISHING)
@@ -336,7 +336,7 @@ def test_nobody_says_beforehand_what_anothers_schema_version_is(town: Town, open
         early = proposal(open_table, schema_id=2, new_columns=columns(("spy", "string")))
         with pytest.raises(errors.InvalidParameterValue):
             stage(db, early)
-        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._info.id])  # an owner's, who is about to stage
+        db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._ref.id])  # an owner's, who is about to stage
         stage(db, early)
     with psycopg.connect(town.url) as owner, pytest.raises(errors.InvalidParameterValue):
         stage(owner, proposal(open_table, kind="evolve", schema_id=2, new_columns=columns(("extra", "string"))))
@@ -356,9 +356,7 @@ def test_a_path_does_not_lead_out_of_its_table(town: Town, open_table: Table, pa
             with pytest.raises(errors.InvalidParameterValue):
                 stage(db, proposal(open_table, **made))
         with pytest.raises(errors.InvalidParameterValue):
-            db.execute(
-                "select lake.mark_partition_v1(%s, array['\\x00'::bytea], %s, true)", [open_table._info.id, path]
-            )
+            db.execute("select lake.mark_partition_v1(%s, array['\\x00'::bytea], %s, true)", [open_table._ref.id, path])
 
 
 def test_nothing_that_a_client_defines_is_taken_for_the_systems(town: Town, gated: Table) -> None:
@@ -392,7 +390,7 @@ def test_nothing_that_a_client_defines_is_taken_for_the_systems(town: Town, gate
 
 def test_a_lease_is_its_users(town: Town, open_table: Table) -> None:
     own = uuid4()
-    place = [open_table._info.id, 1]
+    place = [open_table._ref.id, 1]
     with client(town, "writer") as db:
         db.execute("select lake.take_lease_v1(%s, %s, %s, 'me', '100 years')", [own, *place])
     with client(town, "reader") as db:
@@ -410,22 +408,22 @@ def test_a_reader_in_an_open_transaction_keeps_nobody_from_publishing(town: Town
     staged = open_table.stage_upsert(rows(9))
     with client(town, "reader") as db, client(town, "writer") as other:
         db.execute("begin")
-        found = db.execute("select id from lake.find_moment_v1(%s, clock_timestamp(), '0')", [open_table._info.id])
+        found = db.execute("select id from lake.find_moment_v1(%s, clock_timestamp(), '0')", [open_table._ref.id])
         assert found.fetchall() == [(1,)]
-        db.execute("select lake.take_lease_v1(%s, %s, 1, 'me', '1 hour')", [uuid4(), open_table._info.id])
+        db.execute("select lake.take_lease_v1(%s, %s, 1, 'me', '1 hour')", [uuid4(), open_table._ref.id])
 
         assert publish(other, staged.id)["outcome"] == "published"
 
 
 def test_a_turn_does_not_last(town: Town, open_table: Table) -> None:
     with client(town, "writer") as db:
-        db.execute("select lake.turn_v1(%s, %s, 2000000000)", [open_table._info.id, uuid4()])
+        db.execute("select lake.turn_v1(%s, %s, 2000000000)", [open_table._ref.id, uuid4()])
         known = db.execute("select until < clock_timestamp() + interval '1 minute' from lake.waiting")
         assert known.fetchone() == (True,)
 
 
 def test_a_maintainer_retires_no_table_that_is_there_and_bars_no_writer(town: Town, open_table: Table) -> None:
-    own = [open_table._info.id]
+    own = [open_table._ref.id]
     staged = open_table.stage_upsert(rows(9))
     with client(town, "maintainer") as db:
         db.execute("select lake.retire_dropped_v1(%s)", own)

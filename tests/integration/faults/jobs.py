@@ -300,7 +300,7 @@ def migrate_once(say: Say, warehouse: str, url: str) -> list[str]:
 
 def take_turn_and_wait(say: Say, warehouse: str, url: str, name: str) -> None:
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
-        commits.take_turn(lake._runtime.catalog, lake.table(name)._info.id, uuid4())
+        commits.take_turn(lake._runtime.catalog, lake.table(name)._ref.id, uuid4())
         time.sleep(60)
 
 

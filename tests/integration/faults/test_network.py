@@ -176,7 +176,7 @@ def test_one_query_is_one_round_trip(lossy: Network, catalog: Catalog) -> None:
 def calls(lake: lakelib.Lake, table: lakelib.Table) -> dict[str, Callable[[], Any]]:
     """What is done while the network is gone, by name."""
     staged = table.stage_upsert(rows({2: ("tue", 2)}))
-    lease = take_lease(lake._runtime.catalog, table._info, 1)
+    lease = take_lease(lake._runtime.catalog, table._now(), 1)
     return {
         "connect": lambda: lakelib.connect(warehouse=lake.warehouse, catalog=lake._runtime.catalog.url).close(),
         "upsert": lambda: table.upsert(rows({1: ("mon", 1)}), idempotency_key=(APPLICATION, 1)),

@@ -161,7 +161,7 @@ def test_nobody_gets_a_turn_while_another_has_one(ledger: Ledger) -> None:
 def test_who_waited_before_publishes_before_one_who_is_to_be_alone(ledger: Ledger) -> None:
     """A publisher has a place in the line as soon as it was kept waiting."""
     table = ledger.lake.table("shop.a")
-    catalog, table_id = ledger.lake._runtime.catalog, table._info.id
+    catalog, table_id = ledger.lake._runtime.catalog, table._ref.id
     staged = table.stage_upsert(rows({1: ("mon", 1)}))
     first, second, own = uuid4(), uuid4(), uuid4()
     commits.take_turn(catalog, table_id, first)
@@ -182,7 +182,7 @@ def test_who_fails_leaves_the_line(act: str, ledger: Ledger, monkeypatch: pytest
         table.upsert(rows({1: ("mon", value)}))
     staged = table.stage_upsert(rows({1: ("mon", 7)}))
     other = uuid4()
-    commits.take_turn(ledger.lake._runtime.catalog, table._info.id, other)
+    commits.take_turn(ledger.lake._runtime.catalog, table._ref.id, other)
     monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (0.3,))
 
     acts: dict[str, Callable[[], object]] = {

@@ -16,7 +16,6 @@ import pytest
 import lakelib
 from lakelib.model.files import Split
 from lakelib.ops.compact import compact
-from lakelib.ops.inspect import reload
 from lakelib.ops.read import ScanRequest, plan_scan, read_table
 from lakelib.plan.scan import gather_splits
 from lakelib.storage import split_reader
@@ -102,10 +101,10 @@ def test_many_small_files_of_one_split_are_read_on_several_threads(
     one = replace(table._runtime, threads=1, read_threads=1)
 
     for runtime in (one, several):
-        plan = plan_scan(runtime, reload(runtime, table._info), ScanRequest(columns=columns))
+        plan = plan_scan(runtime, table._now(), ScanRequest(columns=columns))
         assert read_table(runtime, plan).to_pylist() == expected
         assert any(name.startswith("lakelib-ahead") for name in readers) == (bool(key) and runtime is several)
-    compact(several, table._info, full=True)
+    compact(several, table._ref, full=True)
     assert any(name.startswith("lakelib-ahead") for name in readers)
     assert len(list(table.files())) == 1
     assert table.scan(columns=list(columns)).to_arrow().sort_by("_commit").to_pylist() == sorted(
@@ -128,7 +127,7 @@ def test_buckets_of_different_depth_come_together_and_whole(lake: lakelib.Lake) 
     ids = list(range(100))
     table.upsert(pa.table({"id": ids}))
     runtime = table._runtime
-    plan = plan_scan(runtime, reload(runtime, table._info), ScanRequest())
+    plan = plan_scan(runtime, table._now(), ScanRequest())
     whole = [file for split in plan.splits for file in split.files]
     assert [file.depth for file in whole] == [0]
 

@@ -15,10 +15,10 @@ import pytest
 from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
-from lakelib.model.sortable import MAX_BOUND_BYTES, encode
+from lakelib.model.sortable import encode
 from lakelib.plan.prune import Bounds
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.footers import NAN_COLUMNS, FooterCache, parse_footer
+from lakelib.storage.footers import MAX_BOUND_BYTES, NAN_COLUMNS, FooterCache, parse_footer
 from lakelib.storage.parquet import open_file
 from lakelib.storage.parquet_writer import WrittenParquet, write_file
 
@@ -57,7 +57,7 @@ def table_of(columns: list[Column], *values: Any) -> pa.Table:
 
 def write(storage: Storage, columns: list[Column], *tables: pa.Table, **options: Any) -> WrittenParquet:
     return write_file(
-        storage, f"{storage.uri}/t", "p/file.parquet", tables, tables[0].schema, columns, TableOptions(**options)
+        storage.at(f"{storage.uri}/t"), "p/file.parquet", tables, tables[0].schema, columns, TableOptions(**options)
     )
 
 
@@ -258,7 +258,7 @@ def test_small_tables_are_collected_and_large_ones_cut_into_row_groups(storage: 
 
 def test_a_file_of_no_rows_is_a_file(storage: Storage) -> None:
     columns = columns_of("int", "double")
-    written = write_file(storage, storage.uri, "f", [], table_of(columns, [], []).schema, columns, TableOptions())
+    written = write_file(storage, "f", [], table_of(columns, [], []).schema, columns, TableOptions())
     assert written.row_count == 0
     assert open_file(storage, storage.uri, "f").read_all().num_rows == 0
 
@@ -293,7 +293,9 @@ def test_a_name_with_a_dot_is_not_taken_for_a_part_of_a_nested_column(storage: S
     columns = [Column(id=1, name="a.b", type=outer), Column(id=2, name="a", type=f"struct<b:{inner}>")]
     parts = pa.StructArray.from_arrays([pa.array(values[inner], TYPES[inner])], ["b"])
     rows = pa.table({"a.b": pa.array(values[outer], TYPES[outer]), "a": parts})
-    write_file(storage, f"{storage.uri}/t", "p/file.parquet", [rows], rows.schema, columns, TableOptions(), columns[:1])
+    write_file(
+        storage.at(f"{storage.uri}/t"), "p/file.parquet", [rows], rows.schema, columns, TableOptions(), columns[:1]
+    )
     with open_file(storage, f"{storage.uri}/t", "p/file.parquet") as file:
         assert file.may_hold(0, "a.b", rows["a.b"].slice(2999, 1).combine_chunks())
         file.keep_codes([name for name in ("a.b",) if file.has_codes(name)])
@@ -344,7 +346,6 @@ def test_a_write_that_fails_half_way_leaves_no_file(storage: Storage) -> None:
     with pytest.raises(KeyError, match="source"):
         write_file(
             storage,
-            storage.uri,
             "f",
             tables(),
             table_of(columns, []).schema,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.model.maintenance import Hold, KeptSnapshot, OpenCommit, RetentionRules
+from lakelib.model.upkeep import Hold, KeptSnapshot, OpenCommit, RetentionRules
 from lakelib.plan.retention import choose_expired, choose_stale_commits, is_needed
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from lakelib.model import sortable
 from lakelib.model.schema import Column
-from lakelib.rows.arrange import arrange_rows, cut_batch, deepen_pieces
+from lakelib.rows.arrange import arrange_rows, cut_batch, deepen_parts
 from lakelib.rows.hash import hash_prefixes, key_hashes
 
 ID = Column(id=1, name="id", type="bigint")
@@ -19,8 +19,8 @@ def batch_of(row_count: int, days: int = 1) -> pa.RecordBatch:
     )
 
 
-def ids_by_place(pieces: list) -> dict:
-    return {(piece.partition_key, piece.prefix): piece.rows.column("id").to_pylist() for piece in pieces}
+def ids_by_place(parts: list) -> dict:
+    return {(part.partition_key, part.prefix): part.rows.column("id").to_pylist() for part in parts}
 
 
 def expected_ids(batch: pa.RecordBatch, depth: int) -> dict:
@@ -33,28 +33,28 @@ def expected_ids(batch: pa.RecordBatch, depth: int) -> dict:
 
 @pytest.mark.parametrize("depth", [0, 1, 5])
 @pytest.mark.parametrize("days", [1, 7])
-def test_a_piece_holds_the_rows_of_its_partition_and_prefix_in_order(depth: int, days: int) -> None:
+def test_a_part_holds_the_rows_of_its_partition_and_prefix_in_order(depth: int, days: int) -> None:
     batch = batch_of(300, days)
     assert ids_by_place(arrange_rows(batch, [DAY], [ID], depth)) == expected_ids(batch, depth)
 
 
-def test_pieces_that_would_be_small_are_split_by_partition_only() -> None:
+def test_parts_that_would_be_small_are_split_by_partition_only() -> None:
     batch = batch_of(100, 5)
-    assert {piece.depth for piece in arrange_rows(batch, [DAY], [ID], 2, least_piece_rows=5)} == {2}
-    shallow = arrange_rows(batch, [DAY], [ID], 2, least_piece_rows=6)
-    assert [(piece.depth, piece.prefix, piece.row_count) for piece in shallow] == [(0, 0, 20)] * 5
+    assert {part.depth for part in arrange_rows(batch, [DAY], [ID], 2, least_part_rows=5)} == {2}
+    shallow = arrange_rows(batch, [DAY], [ID], 2, least_part_rows=6)
+    assert [(part.depth, part.prefix, part.row_count) for part in shallow] == [(0, 0, 20)] * 5
 
 
-def test_pieces_are_split_deeper_in_their_order() -> None:
+def test_parts_are_split_deeper_in_their_order() -> None:
     batch = batch_of(300, 3)
     halves = [*arrange_rows(batch.slice(0, 100), [DAY], [ID], 0), *arrange_rows(batch.slice(100), [DAY], [ID], 0)]
     first = sortable.encode("int", 0)
-    deep = deepen_pieces([piece for piece in halves if piece.partition_key == (first,)], [ID], 4)
+    deep = deepen_parts([part for part in halves if part.partition_key == (first,)], [ID], 4)
     assert ids_by_place(deep) == {key: ids for key, ids in expected_ids(batch, 4).items() if key[0] == (first,)}
-    assert {piece.depth for piece in deep} == {4}
+    assert {part.depth for part in deep} == {4}
 
 
-def test_a_batch_without_rows_has_no_pieces_below_the_root() -> None:
+def test_a_batch_without_rows_has_no_parts_below_the_root() -> None:
     assert arrange_rows(batch_of(0), [DAY], [ID], 3) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.maintenance import TagEnd
+from lakelib.model.upkeep import TagEnd
 from lakelib.specs.table_spec import TableSpec, load_spec, load_specs, parse_spec, partition_range, scan_specs
 
 WHOLE = """\

@@ -70,7 +70,5 @@ def _write(folder: Path, type_text: str, values: pa.Array) -> ParquetReader:
     storage = open_storage(str(folder), StorageSettings())
     column = Column(id=1, name="k", type=type_text)
     schema = pa.schema([("k", values.type)])
-    write_file(
-        storage, storage.uri, "f.parquet", [pa.table([values], schema)], schema, [column], TableOptions(), [column]
-    )
+    write_file(storage, "f.parquet", [pa.table([values], schema)], schema, [column], TableOptions(), [column])
     return open_file(storage, storage.uri, "f.parquet")

@@ -3,7 +3,7 @@ import errno
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from lakelib.errors import InvalidInputError, LakeError, NotFoundError, RetryableError
+from lakelib.errors import DeniedError, InvalidInputError, LakeError, MissingFileError, NotFoundError, RetryableError
 from lakelib.storage.failures import translate, translated
 
 URI = "s3://bucket/file"
@@ -20,18 +20,18 @@ def service(code: str) -> ClientError:
 @pytest.mark.parametrize(
     ("error", "kind", "expected"),
     [
-        (FileNotFoundError(errno.ENOENT, "gone"), "missing_file", NotFoundError),
-        (aws("NO_SUCH_KEY"), "missing_file", NotFoundError),
-        (service("NoSuchKey"), "missing_file", NotFoundError),
+        (FileNotFoundError(errno.ENOENT, "gone"), "missing_file", MissingFileError),
+        (aws("NO_SUCH_KEY"), "missing_file", MissingFileError),
+        (service("NoSuchKey"), "missing_file", MissingFileError),
         (aws("NO_SUCH_BUCKET"), "missing_bucket", InvalidInputError),
         (service("NoSuchBucket"), "missing_bucket", InvalidInputError),
-        (aws("ACCESS_DENIED"), "permission_denied", InvalidInputError),
-        (aws("UNKNOWN (HTTP status 403)"), "permission_denied", InvalidInputError),
-        (service("SignatureDoesNotMatch"), "permission_denied", InvalidInputError),
-        (service("ExpiredToken"), "permission_denied", InvalidInputError),
-        (NoCredentialsError(), "permission_denied", InvalidInputError),
-        (PermissionError(errno.EACCES, "denied"), "permission_denied", InvalidInputError),
-        (OSError(errno.EROFS, "read-only"), "permission_denied", InvalidInputError),
+        (aws("ACCESS_DENIED"), "permission_denied", DeniedError),
+        (aws("UNKNOWN (HTTP status 403)"), "permission_denied", DeniedError),
+        (service("SignatureDoesNotMatch"), "permission_denied", DeniedError),
+        (service("ExpiredToken"), "permission_denied", DeniedError),
+        (NoCredentialsError(), "permission_denied", DeniedError),
+        (PermissionError(errno.EACCES, "denied"), "permission_denied", DeniedError),
+        (OSError(errno.EROFS, "read-only"), "permission_denied", DeniedError),
         (IsADirectoryError(errno.EISDIR, "folder"), "invalid_location", InvalidInputError),
         (OSError(errno.ENOSPC, "full"), "storage_full", RetryableError),
         (OSError(errno.EIO, "broken"), "storage_unavailable", RetryableError),

@@ -56,42 +56,42 @@ def write_all(
 
 
 @pytest.fixture
-def piece_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pieces each arranged batch is held in."""
+def part_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many parts each arranged batch is held in."""
     counts: list[int] = []
     arrange = run_writer.arrange_rows
 
     def counted(*given: Any, **named: Any) -> Any:
-        pieces = arrange(*given, **named)
-        counts.append(len(pieces))
-        return pieces
+        parts = arrange(*given, **named)
+        counts.append(len(parts))
+        return parts
 
     monkeypatch.setattr(run_writer, "arrange_rows", counted)
     return counts
 
 
 @pytest.mark.parametrize("buckets", [DYNAMIC, Buckets(mode="fixed", fixed_depth=8)])
-def test_rows_of_many_partitions_are_held_in_one_piece_a_partition(
-    local_storage: Storage, piece_counts: list[int], buckets: Buckets
+def test_rows_of_many_partitions_are_held_in_one_part_a_partition(
+    local_storage: Storage, part_counts: list[int], buckets: Buckets
 ) -> None:
     files = write_all(local_storage, target_at(local_storage, buckets), batch_of(30_000, 60))
-    assert piece_counts == [60]
+    assert part_counts == [60]
     assert len(files) == 60
 
 
-def test_small_batches_are_arranged_together(local_storage: Storage, piece_counts: list[int]) -> None:
+def test_small_batches_are_arranged_together(local_storage: Storage, part_counts: list[int]) -> None:
     batches = [batch_of(100, 50, first=first) for first in range(0, 3000, 100)]
     files = write_all(local_storage, target_at(local_storage), *batches)
-    assert piece_counts == [50]
+    assert part_counts == [50]
     assert [file.row_count for file in files] == [60] * 50
 
 
 def test_rows_of_few_partitions_are_split_by_bucket_as_they_come(
-    local_storage: Storage, piece_counts: list[int]
+    local_storage: Storage, part_counts: list[int]
 ) -> None:
     target = target_at(local_storage, Buckets(mode="fixed", fixed_depth=2), min_bucket_file_bytes=0)
     files = write_all(local_storage, target, batch_of(30_000, 2))
-    assert piece_counts == [8]
+    assert part_counts == [8]
     assert sorted((file.partition_path, file.prefix) for file in files) == [
         (f"p={part}", prefix) for part in range(2) for prefix in range(4)
     ]
@@ -181,7 +181,7 @@ def test_after_a_failed_file_no_further_one_is_begun(local_storage: Storage, mon
 def _writing(work: Callable[[], object]) -> Callable[..., WrittenParquet]:
     """Stands for `write_file`: does some work, writes nothing."""
 
-    def write(storage: Storage, location: str, path: str, batches: Any, *rest: Any) -> WrittenParquet:
+    def write(storage: Storage, path: str, batches: Any, *rest: Any) -> WrittenParquet:
         work()
         row_count = sum(rows.num_rows for rows in batches)
         return WrittenParquet(path=path, row_count=row_count, size_bytes=1, bounds=ColumnBounds())
@@ -193,13 +193,13 @@ def test_long_rows_are_split_by_bucket_a_chunk_at_a_time(
     local_storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split: list[int] = []
-    deepen = run_writer.deepen_pieces
+    deepen = run_writer.deepen_parts
 
-    def counted(pieces: Any, *given: Any) -> Any:
-        split.append(sum(piece.rows.nbytes for piece in pieces))
-        return deepen(pieces, *given)
+    def counted(parts: Any, *given: Any) -> Any:
+        split.append(sum(part.rows.nbytes for part in parts))
+        return deepen(parts, *given)
 
-    monkeypatch.setattr(run_writer, "deepen_pieces", counted)
+    monkeypatch.setattr(run_writer, "deepen_parts", counted)
     monkeypatch.setattr(run_writer, "_CHUNK_BYTES", MIB)
     target = target_at(local_storage, Buckets(mode="fixed", fixed_depth=2), min_bucket_file_bytes=0)
     rows = (batch_of(1, 1, text="x" * 256_000, first=number) for number in range(64))

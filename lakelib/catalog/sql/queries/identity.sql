@@ -5,10 +5,6 @@ select i.id, i.epoch, i.adopted_at, i.adopted_by, i.adoption_reason, lake.check_
         from lake.warehouse w) as warehouses
 from lake.identity i;
 
--- What differs from what a client saw at this epoch; null for nothing.
--- name: check_identity
-select lake.check_identity_v1(%(epoch)s) as differs;
-
 -- Does the catalog know a table below this folder?
 -- name: find_table_below
 select id from lake."table" where starts_with(location, %(root)s) limit 1;

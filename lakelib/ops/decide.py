@@ -1,0 +1,88 @@
+"""Use cases: a staged commit is looked up, and decided against: rejected, discarded, or given up by its own writer.
+
+Files of a commit are never deleted here: while a commit's outcome is unknown they may be live.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import UUID
+
+from lakelib.catalog import commits, tables
+from lakelib.catalog.failures import CatalogBusyError
+from lakelib.catalog.roles import require_right
+from lakelib.errors import DecidedError, InvalidInputError, LakeError
+from lakelib.model.roles import Right
+from lakelib.model.table import CommitState, TableInfo
+from lakelib.model.text import is_said
+from lakelib.ops.patience import GaveUpError
+from lakelib.ops.runtime import Runtime
+
+
+def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUID]:
+    """A commit, in whatever state, and its table. Raises NotFoundError."""
+    try:
+        wanted = commit_id if isinstance(commit_id, UUID) else UUID(commit_id)
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidInputError(
+            f"{commit_id!r} is no id of a commit.", kind="invalid_commit_id", remedy="Take it from StagedCommit.id."
+        ) from None
+    commit = commits.load_commit(runtime.catalog, wanted)
+    return tables.load_table(runtime.catalog, commit.table), wanted
+
+
+def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:
+    """The commit is rejected and stays inspectable: nobody publishes it but a person by name and reason. Raises
+    InvalidInputError for a reason that is no text, or blank, ConflictError if it was decided otherwise."""
+    if not is_said(reason):
+        raise InvalidInputError(
+            f"The reason to reject commit {commit_id} is {reason!r}.",
+            kind="invalid_reason",
+            remedy="Say why in text, without NUL characters and lone surrogates.",
+        )
+    require_right(runtime.catalog, Right.JUDGE)
+    state = commits.end(runtime.catalog, commit_id, CommitState.REJECTED, reason)
+    if state is not CommitState.REJECTED:
+        raise DecidedError(
+            f"Commit {commit_id} is {state.value}; it cannot be rejected.",
+            remedy="A commit is decided once; undo a published one with a new commit.",
+        )
+
+
+def discard_staged(runtime: Runtime, commit_id: UUID, by: str, reason: str) -> None:
+    """A person decides against a commit that is staged or was rejected: it is rejected and inspectable, and waits for
+    nobody any more. Raises InvalidInputError for a name or a reason that is no text, or blank, ConflictError if it was
+    decided otherwise, NotFoundError."""
+    if not is_said(by) or not is_said(reason):
+        raise InvalidInputError(
+            f"by is {by!r} and reason is {reason!r}.",
+            kind="invalid_reason",
+            remedy="Say who decides against it and why, both in text, without NUL characters and lone surrogates.",
+        )
+    require_right(runtime.catalog, Right.JUDGE)
+    decided = commits.discard(runtime.catalog, commit_id, by, reason)
+    if decided is not None:
+        raise DecidedError(
+            f"Commit {commit_id} is {decided.value}; nobody can decide against it any more.",
+            remedy="A commit is decided once; undo a published one with a new commit.",
+        )
+
+
+def end_staged(runtime: Runtime, commit_id: UUID, reason: str) -> bool:
+    """The commit counts no more. Whether its files are free to be reclaimed: not if it was decided otherwise before."""
+    return commits.end(runtime.catalog, commit_id, CommitState.EXPIRED, reason) is CommitState.EXPIRED
+
+
+@contextmanager
+def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
+    """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
+    try:
+        yield
+    except (GaveUpError, CatalogBusyError) as error:
+        with suppress(LakeError):
+            end_staged(runtime, commit_id, error.kind)
+        raise
+
+
+def find_state(runtime: Runtime, commit_id: UUID) -> str:
+    """ "staged", "published", "rejected" or "expired"."""
+    return commits.load_commit(runtime.catalog, commit_id).state.value
