@@ -58,7 +58,7 @@ class Chain:
         return sums == list(wanted.values()) and (total["amount"], total["days"]) == (sum(wanted.values()), len(wanted))
 
     def heads(self) -> dict[str, int]:
-        heads = {name: self.lake.table(f"c.{name}").head for name in self.lake.tables("c")}
+        heads = {f"c.{name}": self.lake.table(f"c.{name}").head for name in self.lake.tables("c")}
         return {name: head.id for name, head in heads.items() if head is not None}
 
     def troubles(self) -> dict[str, Any]:
