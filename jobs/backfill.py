@@ -1,27 +1,20 @@
-"""Stages and judges partitions of tables, and what is made from them, to be published in one transaction.
+"""Stages and judges partitions of tables, and what is made from them, for one transaction.
 
-Run it as `python -m jobs.backfill …` or `spark-submit jobs/backfill.py …`; `--help` lists the arguments.
+It is `lake backfill` for spark-submit: `spark-submit jobs/backfill.py …` takes the same arguments.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.backfill_arguments import parse_backfill
-from jobs.common.backfilling import backfill
-from jobs.common.outcome import run_told
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from lakelib.cli.main import run_job
 
 
-def main(arguments: Sequence[str] | None = None, session: "SparkSession | None" = None) -> int:
+def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
     """The exit code. A session that is given is used, and left running."""
-    job = parse_backfill(arguments)
-    return run_told("backfill", None, job.surroundings.result, lambda: backfill(job, session))
+    return run_job("backfill", ["backfill"], arguments, session)
 
 
 if __name__ == "__main__":

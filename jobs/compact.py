@@ -1,26 +1,20 @@
 """Puts the files of tables together, where many writes have left many.
 
-Run it as `python -m jobs.compact …` or `spark-submit jobs/compact.py …`; `--help` lists the arguments.
+It is `lake compact` for spark-submit: `spark-submit jobs/compact.py …` takes the same arguments.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.compacting import compact, parse_compact
-from jobs.common.outcome import run_told
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from lakelib.cli.main import run_job
 
 
-def main(arguments: Sequence[str] | None = None, session: "SparkSession | None" = None) -> int:
+def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
     """The exit code. A session that is given is used, and left running."""
-    job = parse_compact(arguments)
-    return run_told("compact", None, job.surroundings.result, lambda: compact(job, session))
+    return run_job("compact", ["compact"], arguments, session)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
 """Ends staged commits that nobody is to see: they are rejected, and stay inspectable until they expire.
 
-Run it as `python -m jobs.discard …`; `--help` lists the arguments.
+It is `lake reject` for spark-submit: `spark-submit jobs/discard.py …` takes the same arguments.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.discarding import discard, parse_discard
-from jobs.common.outcome import run_told
+from lakelib.cli.main import run_job
 
 
 def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
-    """The exit code. A session is taken as by all jobs, and not used."""
-    job = parse_discard(arguments)
-    return run_told("discard", None, job.surroundings.result, lambda: discard(job))
+    """The exit code. A session that is given is used, and left running."""
+    return run_job("discard", ["reject"], arguments, session)
 
 
 if __name__ == "__main__":

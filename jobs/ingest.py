@@ -1,27 +1,20 @@
-"""Brings one partition of a source to a table, as its spec says: a commit that is staged and judged, not yet published.
+"""Brings one partition of a source to a table, as its spec says: a commit that is staged and judged.
 
-Run it as `python -m jobs.ingest …` or `spark-submit jobs/ingest.py …`; `--help` lists the arguments.
+It is `lake ingest` for spark-submit: `spark-submit jobs/ingest.py …` takes the same arguments.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
-from jobs.common.outcome import run_told
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from lakelib.cli.main import run_job
 
 
-def main(arguments: Sequence[str] | None = None, session: "SparkSession | None" = None) -> int:
+def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
     """The exit code. A session that is given is used, and left running."""
-    job = parse_ingest(arguments)
-    return run_told("ingest", None, job.surroundings.result, lambda: ingest(job, session))
+    return run_job("ingest", ["ingest"], arguments, session)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
-"""Forgets old snapshots, and deletes the files that nothing needs any more. Needs no Spark.
+"""Forgets old snapshots, and deletes the files that nothing needs any more.
 
-Run it as `python -m jobs.maintain …`; `--help` lists the arguments.
+It is `lake maintain --yes` for spark-submit: `spark-submit jobs/maintain.py …` takes the same arguments.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # started by its path it knows the folder of this file only
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # spark-submit knows the folder of this file only
 
-from jobs.common.maintaining import maintain, parse_maintain
-from jobs.common.outcome import run_told
+from lakelib.cli.main import run_job
 
 
 def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
-    """The exit code. `session` is what other jobs take; this one leaves it alone."""
-    job = parse_maintain(arguments)
-    return run_told("maintain", None, job.surroundings.result, lambda: maintain(job))
+    """The exit code. A session that is given is used, and left running."""
+    return run_job("maintain", ["maintain", "--yes"], arguments, session)
 
 
 if __name__ == "__main__":

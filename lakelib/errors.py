@@ -136,7 +136,19 @@ EXIT_CODES: dict[type[LakeError], int] = {
     RetryableError: 7,
     CorruptionError: 8,
 }
-"""How programs of lakelib's end: the code says who has to act."""
+"""How the command `lake` and the jobs end: the code says who has to act."""
+EXIT_CODE_MEANINGS = {
+    0: "done",
+    OTHER_EXIT_CODE: "anything else",
+    USAGE_EXIT_CODE: "wrong arguments",
+    3: "wrong input",
+    4: "something is not there",
+    5: "a conflict with another commit",
+    6: "rejected",
+    7: "try again",
+    8: "stored data is damaged",
+}
+"""In the words of help and logs; docs/cli.md has more of them."""
 _FAMILIES = {*EXIT_CODES, OutcomeUnknownError, LakeError}
 
 

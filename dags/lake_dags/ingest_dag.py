@@ -107,7 +107,7 @@ def _wire(spec: TableSpec) -> None:
 
 
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
-    """Of jobs/ingest.py. The tables that woke the run are read as they were then; others as they are."""
+    """Of `lake ingest`. The tables that woke the run are read as they were then; others as they are."""
     _check_followed(context)
     if is_made_already(context, spec.table):
         raise AirflowSkipException("The transaction that has changed its inputs has made this partition, too.")
@@ -137,7 +137,7 @@ def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str,
 
 
 def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
-    """Of jobs/publish.py. Raises AirflowSkipException where there is nothing to publish, AirflowFailException for a
+    """Of `lake publish`. Raises AirflowSkipException where there is nothing to publish, AirflowFailException for a
     commit that a person discarded."""
     staged = staged_of(context)
     if staged["outcome"] == "empty":

@@ -44,14 +44,14 @@ def maintain_batches(
     params: Mapping[str, Any], specs: Iterable[TableSpec], existing: Collection[str], *, scheduled: bool
 ) -> list[Batch]:
     """Tables of the same rules expire together; then the files are deleted that nothing needs any more."""
-    dry = ["--dry-run"] if is_dry_run(params, scheduled=scheduled) else []
+    meant = ["--dry-run"] if is_dry_run(params, scheduled=scheduled) else ["--yes"]
     rules: dict[tuple[int | None, timedelta | None], list[str]] = defaultdict(list)
     for spec in specs:
         expire = spec.maintenance.expire
         if expire is not None and spec.table in existing and _is_chosen(params, spec.table):
             rules[expire.keep_last, expire.older_than].append(spec.table)
-    expiring = [["--expire", *_rule_arguments(*rule), *dry, *_named(tables)] for rule, tables in rules.items()]
-    vacuuming = [["--vacuum", *dry]]
+    expiring = [["--expire", *_rule_arguments(*rule), *meant, *_named(tables)] for rule, tables in rules.items()]
+    vacuuming = [["--vacuum", *meant]]
     return [_batch(one) for one in (expiring if params["expire"] else []) + (vacuuming if params["vacuum"] else [])]
 
 

@@ -1,4 +1,4 @@
-"""LakeJobOperator: runs a program of the folder `jobs` as a process of its own, and never twice at once.
+"""LakeJobOperator: runs a command of `lake` as a process of its own, and never twice at once.
 
 The process is detached. If the task dies, its retry finds the process in the run's folder and goes on with it: the log
 from its beginning, the result, the exit code. A try that finds that an earlier one ended badly starts the job again,
@@ -9,7 +9,6 @@ them publish.
 
 import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -35,7 +34,9 @@ from lake_dags.places import (
     REPORT_FILE,
     REPORTS_URL,
     clear_folder,
+    job_command,
     job_environment,
+    job_file,
     jobs_home,
     newest_report,
     spark_submit,
@@ -43,21 +44,14 @@ from lake_dags.places import (
 )
 from lake_dags.runs import clear_number_of
 from lake_dags.spark_target import SparkChoice, SparkTarget, target_of_connection
-from lakelib.errors import InvalidInputError
+from lakelib.errors import EXIT_CODE_MEANINGS, InvalidInputError
 from lakelib.specs.templates import fill_variables
 
 MISSING = 4
 """The exit code of a job that did not find something: a table, a file."""
 _RESULT_FILE = "result.json"
-_FINAL = {
-    2: "wrong arguments",
-    3: "wrong input",
-    4: "something is not there",
-    5: "a conflict with another commit",
-    6: "rejected",
-    8: "stored data is damaged",
-}
-"""Exit codes (docs/jobs.md) of which the same job again would make nothing better."""
+_FINAL = (2, 3, 4, 5, 6, 8)
+"""Exit codes (docs/cli.md) of which the same job again would make nothing better."""
 
 Runner = Literal["spark", "python"]
 Arguments = Callable[[Context, Any], Sequence[str]]
@@ -84,14 +78,14 @@ def report_address(dag_id: str, run_id: str, task_id: str, map_index: int = -1) 
 
 
 class LakeJobOperator(ResumableJobMixin, BaseOperator):
-    """Runs `jobs/<job>.py` and returns the fields `returns` of its result.
+    """Runs `lake <job> --result …` and returns the fields `returns` of its result.
 
-    :param job: the program's name, such as "ingest".
-    :param arguments: called with the context and `item`; gives the program's arguments. `--result` is put before them.
+    :param job: the command's name, such as "ingest".
+    :param arguments: called with the context and `item`; gives its arguments. `--result` is put before them.
         What is not the DAG's own text is `--name=value` in one argument, or a name behind `--`: no value is an option.
     :param item: what `arguments` is told besides: the output of an earlier task, or the item of a mapped task.
-    :param runner: "spark" for spark-submit, unless a Spark Connect server does the work; "python" for jobs that may
-        need no Spark; or a function of `item`.
+    :param runner: "spark" for spark-submit of `jobs/<job>.py`, unless a Spark Connect server does the work; "python"
+        for jobs that may need no Spark; or a function of `item`.
     :param returns: fields of the job's result: ids and words, not data.
     :param report: puts `--report` before them with a file in the run's folder, to which the task then has a link.
     :param spark: where Spark runs, or a function of `item` that says so. Nothing chosen: as SPARK_REMOTE or
@@ -218,21 +212,18 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         # What the job is told ends with names, behind which there are no options.
         own = [*report, "--result", str(attempt / _RESULT_FILE)]
         if target.server is not None:
-            return [*self._module(), *own, *target.client_arguments(attempt), *arguments]
+            return [*job_command(self.job), *own, *target.client_arguments(attempt), *arguments]
         runner = self.runner(self.item) if callable(self.runner) else self.runner
         if runner == "spark":
             return [
                 spark_submit(),
                 *target.submit_arguments(attempt),
-                str(jobs_home() / "jobs" / f"{self.job}.py"),
+                str(job_file(self.job)),
                 *own,
                 *arguments,
             ]
         master = [f"--master={target.master}"] if target.master else []
-        return [*target.environment(attempt), *self._module(), *own, *master, *arguments]
-
-    def _module(self) -> list[str]:
-        return [sys.executable, "-m", f"jobs.{self.job}"]
+        return [*target.environment(attempt), *job_command(self.job), *own, *master, *arguments]
 
     def _read_result(self, attempt: Path) -> dict[str, Any]:
         try:
@@ -246,7 +237,7 @@ class LakeJobOperator(ResumableJobMixin, BaseOperator):
         code, told = exit_code_of(attempt), _told(attempt)
         if code is None:
             return AirflowException(f"The job was killed, or runs on another machine. Its folder is {attempt}.")
-        what = f"The job ended with exit code {code}" + (f" ({_FINAL[code]})" if code in _FINAL else "")
+        what = f"The job ended with exit code {code}" + (f" ({EXIT_CODE_MEANINGS[code]})" if code in _FINAL else "")
         message = f"{what}: {told}" if told else f"{what}. Its log is in {attempt}."
         is_final = code in _FINAL and code not in self.retry_on
         return AirflowFailException(message) if is_final else AirflowException(message)

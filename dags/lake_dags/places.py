@@ -13,6 +13,7 @@ REPORTS_URL = "/lake"
 """Where the API server serves the reports of verdicts (plugins/lake_reports.py)."""
 REPORT_FILE = "report.html"
 
+_JOBS = "LAKE_JOBS"
 _SECRET_VARIABLES = re.compile(r"_?AIRFLOW_(_|CONN_|VAR_)")
 
 
@@ -22,8 +23,18 @@ def tables_folder() -> Path:
 
 
 def jobs_home() -> Path:
-    """LAKE_JOBS, else this project: the folder that holds the folder `jobs`."""
-    return Path(os.environ.get("LAKE_JOBS") or PROJECT)
+    """LAKE_JOBS, else this project: the folder that holds the folder `jobs`, where jobs are started."""
+    return Path(os.environ.get(_JOBS) or PROJECT)
+
+
+def job_file(job: str) -> Path:
+    """What spark-submit starts."""
+    return jobs_home() / "jobs" / f"{job}.py"
+
+
+def job_command(job: str) -> list[str]:
+    """What a process of its own begins with: the command `lake`, unless LAKE_JOBS has programs in its place."""
+    return [sys.executable, "-m", *([f"jobs.{job}"] if os.environ.get(_JOBS) else ["lakelib.cli", job])]
 
 
 def runs_folder() -> Path:

@@ -5,7 +5,8 @@ files beside the data are locked:
 
 - `lakelib.server` by whoever starts the server, and then by the server and each of its sessions, which inherit it. As
   long as one of them lives, anywhere, nobody starts a second server. It names who has started the server.
-- `lakelib.users` by each process that uses the server, shared. Who gets it alone when it ends stops the server.
+- `lakelib.users` by each process that uses the server, shared. Who gets it alone when it ends stops the server, or
+  leaves it to a keeper for a while.
 
 No process is known by its pid, and none is sent a signal: a server is asked over its socket to stop.
 """
@@ -26,6 +27,7 @@ from lakelib.catalog.locks import open_lock, tried_alone, try_to_share
 from lakelib.catalog.serving import (
     check_not_served_elsewhere,
     clear_after_dead,
+    is_of_one_host,
     is_served_without_lock,
     note_starter,
     read_starter,
@@ -45,6 +47,8 @@ _SOCKET = f".s.PGSQL.{postgresql.PORT}"
 _LONGEST_SOCKET_BYTES = 103
 _SERVER_SPOKE = "FATAL:"
 _SIGNALS = {"fast": "INT", "immediate": "QUIT"}
+_FIRST_PROCESS = 1
+_stay_seconds = 0.0
 _USED: dict[Path, int] = {}
 """By folder, the shared lock that tells others that this process uses the server. Forked children have it, too."""
 
@@ -156,10 +160,33 @@ def stop(folder: Path, *, mode: str = "fast") -> bool:
     return True
 
 
+def keep_up_after_exit(seconds: float) -> None:
+    """Lets the servers that this process uses live on after it for so long, for who comes next. Not where the process
+    is all that its container runs, and not on a folder that another host may be the next to use: both would find a
+    server that was killed."""
+    global _stay_seconds
+    _stay_seconds = 0.0 if os.getpid() == _FIRST_PROCESS else seconds
+
+
 def _release_all() -> None:
     for folder in list(_USED):
         with suppress(LakeError, OSError):
-            release(folder)
+            if _stay_seconds and is_of_one_host(folder):
+                _leave_up(folder, _stay_seconds)
+            else:
+                release(folder)
+
+
+def _leave_up(folder: Path, seconds: float) -> None:
+    """Where others use the server, too, they will see to it."""
+    from lakelib.catalog.keeper import leave_keeper
+
+    descriptor = _USED.pop(folder)
+    os.utime(descriptor)
+    os.close(descriptor)
+    with tried_alone(folder / _USERS_LOCK) as alone:
+        if alone is not None and try_to_share(alone):
+            leave_keeper(folder, alone, seconds)
 
 
 def _is_served(folder: Path) -> bool:

@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -41,8 +42,27 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
-CommitIds = Annotated[list[str], typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
+CommitIds = Annotated[list[str] | None, typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
+MoreCommitIds = Annotated[
+    list[str] | None,
+    typer.Option("--commit", metavar="ID", help="The id of a commit; may be repeated.", show_default=False),
+]
 CommitId = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of a commit.", show_default=False)]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--idempotency-key",
+        metavar="APP:VERSION",
+        help="Names this piece of work: what was done under the same key is not done again.",
+        show_default=False,
+    ),
+]
+MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
+ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
+Properties = Annotated[
+    list[str] | None,
+    typer.Option("--property", metavar="NAME=VALUE", help="Kept with the commit; may be repeated.", show_default=False),
+]
 Really = Annotated[
     bool,
     typer.Option(
@@ -94,13 +114,21 @@ def read_duration(text: str | None, option: str) -> timedelta | None:
     try:
         return parse_duration(text)
     except ValueError as error:
-        wrong_usage(f"{option} {text!r}: {error}")
+        wrong_usage(f"{option} {text!r} is not {error}")
 
 
 def read_commit_id(text: str) -> UUID:
     if not re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text):
-        wrong_usage(f"{text!r} is no commit's id; `lake commits` lists them.")
+        wrong_usage(f"{text!r} is not a commit's id; `lake commits` lists them.")
     return UUID(text)
+
+
+def read_commit_ids(*texts: Sequence[str] | None) -> tuple[UUID, ...]:
+    """Each once, in the order given."""
+    found = tuple(dict.fromkeys(read_commit_id(text) for some in texts for text in some or ()))
+    if not found:
+        wrong_usage("Name commits: COMMIT…, or --commit ID.")
+    return found
 
 
 def read_key(text: str) -> tuple[str, int]:
@@ -115,3 +143,10 @@ def read_choice(text: Any, choices: Sequence[str], option: str) -> str:
     if text not in choices:
         wrong_usage(f"{option} {text!r} is none of {', '.join(choices)}.")
     return str(text)
+
+
+def check_folder(option: str, file: Path | None) -> Path | None:
+    """The file that is to be written."""
+    if file is not None and not file.absolute().parent.is_dir():
+        wrong_usage(f"the folder of {option} {file} does not exist")
+    return file

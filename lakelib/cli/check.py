@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import say, working
+from lakelib.cli.show import Answer, Sentence, working
 from lakelib.errors import EXIT_CODES, InvalidInputError, LakeError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 def init(
     session: Session,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One that is not there yet.", show_default=False)],
-) -> None:
+) -> Answer:
     """Makes a folder for your own tables: an example of a table, its gate and its transform, and tests that pass.
 
     Airflow takes the tables from there where LAKE_TABLES names the folder "tables" in it."""
@@ -40,14 +40,14 @@ def init(
 
     made = make_folder(folder.absolute())
     tables = folder.absolute() / "tables"
-    if session.json:
-        return session.print_json({"folder": folder.absolute(), "tables": tables, "files": made})
-    for each in made:
-        say(session, str(each.relative_to(folder.absolute())))
-    say(session, f"is in {folder.absolute()}. To go on:")
-    say(session, f"  lake check {shlex.quote(str(tables))}")
-    say(session, f"  pytest {shlex.quote(str(folder.absolute() / 'tests'))}")
-    return say(session, f"  LAKE_TABLES={shlex.quote(str(tables))} make up")
+    said = [
+        *(str(each.relative_to(folder.absolute())) for each in made),
+        f"is in {folder.absolute()}. To go on:",
+        f"  lake check {shlex.quote(str(tables))}",
+        f"  pytest {shlex.quote(str(folder.absolute() / 'tests'))}",
+        f"  LAKE_TABLES={shlex.quote(str(tables))} make up",
+    ]
+    return Answer({"folder": folder.absolute(), "tables": tables, "files": made}, list(map(Sentence, said)))
 
 
 def check(
@@ -68,7 +68,7 @@ def check(
         str | None,
         typer.Option(metavar="KEY", help="Of which partition, such as 2026-11-18, for a dry run.", show_default=False),
     ] = None,
-) -> None:
+) -> Answer:
     """Says all that is wrong with specs and suites, in one go; exit code 3 if anything is.
 
     Needs no lake. With a spec goes the suite of its gate, and how it fits the columns."""
@@ -79,13 +79,9 @@ def check(
     checked = check_files(files or _own_tables())
     tried, errors = _try_all(session, checked, partition) if dry_run else ({}, {})
     wrong = any(each.errors for each in checked) or bool(errors)
-    if session.json:
-        session.print_json([_facts(each, tried.get(each.path), errors.get(each.path)) for each in checked])
-    else:
-        for each in checked:
-            _show(session, each, tried.get(each.path), errors.get(each.path))
-    if wrong:
-        raise typer.Exit(EXIT_CODES[InvalidInputError])
+    about = [(each, tried.get(each.path), errors.get(each.path)) for each in checked]
+    parts = [part for each in about for part in _sentences(*each)]
+    return Answer([_facts(*each) for each in about], parts, EXIT_CODES[InvalidInputError] if wrong else 0)
 
 
 def _own_tables() -> list[Path]:
@@ -143,12 +139,12 @@ def _compiler(stack: ExitStack) -> Any:
     return stack.enter_context(opened_compiler())
 
 
-def _show(session: Session, each: "CheckedFile", tried: "Tried | None", error: str | None) -> None:
+def _sentences(each: "CheckedFile", tried: "Tried | None", error: str | None) -> Iterator[Sentence]:
     problems = [*each.errors, *([error] if error else [])]
     for line in (*problems, *(f"warning: {line}" for line in each.warnings)):
-        say(session, line)
+        yield Sentence(line)
     if not problems:
-        say(session, f"{each.path}: {'nothing is wrong' if tried is None else _seen(tried)}")
+        yield Sentence(f"{each.path}: {'nothing is wrong' if tried is None else _seen(tried)}")
 
 
 def _seen(tried: "Tried") -> str:

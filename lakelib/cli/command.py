@@ -11,16 +11,18 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from lakelib.cli.parser import StrictCommand
 from lakelib.errors import LakeError, NotFoundError, exit_code_of, family_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lakelib.cli.show import Answer
     from lakelib.lake import Lake
     from lakelib.model.upgrade import Upgrade
     from lakelib.table import Table
@@ -34,6 +36,18 @@ _PIPE_WIDTH = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Who runs the command, if it is not a person at a shell."""
+
+    job: str | None = None
+    """The entry point of `jobs` that does: results and summaries say its name."""
+    spark: Any = None
+    """A session to use, and to leave running."""
+    carry_out: "Callable[[Session, str, Any], int] | None" = None
+    """What is done with a job once it is understood, if it is not carried out. Gives the exit code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Common:
     """The options that may stand before the command's name and after it. None is not given."""
 
@@ -41,13 +55,14 @@ class Common:
     catalog: str | None = None
     json: bool | None = None
     debug: bool | None = None
+    start: Start = field(default_factory=Start)
 
     def completed(self, other: "Common | None") -> "Common":
         """With what is only given in the other place."""
         if other is None:
             return self
         missing = {name: getattr(other, name) for name in _COMMON if getattr(self, name) is None}
-        return replace(self, **missing)
+        return replace(self, start=other.start, **missing)
 
 
 Warehouse = Annotated[
@@ -88,6 +103,10 @@ class Session:
         return self._common
 
     @property
+    def start(self) -> Start:
+        return self._common.start
+
+    @property
     def json(self) -> bool:
         """Whether a program reads along."""
         return bool(self._common.json)
@@ -100,10 +119,16 @@ class Session:
     def open(self, *, make: bool = False) -> "Lake":
         """The lake, which is made where there is none if that is wanted."""
         if self._lake is None:
-            if self.json:
-                logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
-            self._lake = _connect(self._common, make=make)
+            self.prepare(make=make)
+            self._lake = _connect(self._common)
         return self._lake
+
+    def prepare(self, *, make: bool) -> None:
+        """What comes before any work on the lake. Raises as `lake` does."""
+        if self.json:
+            logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
+        if not make:
+            _check_there(self._common)
 
     def table(self, name: str) -> "Table":
         return self.lake.table(name)
@@ -152,16 +177,21 @@ class Session:
         code = exit_code_of(error)
         kind = error.kind if isinstance(error, LakeError) else "other"
         message = error.message if isinstance(error, LakeError) else f"{type(error).__name__}: {error}"
+        message = " ".join((message, *getattr(error, "__notes__", ())))
         remedy = error.remedy if isinstance(error, LakeError) else "Run it again with --debug to see where it arose."
         if self.json:
             family = family_of(error) if isinstance(error, LakeError) else "other"
             print_failure(code, family, kind, message, remedy)
             return code
+        self.say_failure(message, remedy)
+        return code
+
+    def say_failure(self, message: str, remedy: str) -> None:
+        """For people: what went wrong, and what to do about it."""
         self.err.print("error: ", style="bold red", end="", highlight=False)
         self.err.print(_safe(message), markup=False, highlight=False, soft_wrap=True)
         if remedy:
             self.err.print(_safe(remedy), style="dim", markup=False, highlight=False, soft_wrap=True)
-        return code
 
 
 def print_failure(code: int, family: str, kind: str, message: str, remedy: str) -> None:
@@ -170,11 +200,13 @@ def print_failure(code: int, family: str, kind: str, message: str, remedy: str) 
     print(json.dumps({"ok": False, "exit_code": code, "error": told}), file=sys.stderr)
 
 
-def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callable[[Callable[..., None]], Any]:
-    """Makes a function `(session, …)` the command of that name: it also takes the common options, its errors become
-    messages and exit codes, and its lake is closed at the end."""
+def command(
+    app: typer.Typer, name: str, *, panel: str | None = None
+) -> Callable[[Callable[..., "Answer | None"]], Any]:
+    """Makes a function `(session, …)` the command of that name: it also takes the common options, what it answers is
+    laid out, its errors become messages and exit codes, and its lake is closed at the end."""
 
-    def register(work: Callable[..., None]) -> Callable[..., None]:
+    def register(work: Callable[..., "Answer | None"]) -> Callable[..., "Answer | None"]:
         @functools.wraps(work)
         def run(context: typer.Context, **given: Any) -> None:
             common = Common(**{option: given.pop(option) for option in _COMMON})
@@ -191,21 +223,36 @@ def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callabl
         ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
-        app.command(name, rich_help_panel=panel)(run)
+        app.command(name, cls=StrictCommand, rich_help_panel=panel)(run)
         return work
 
     return register
 
 
+class WrongUsageError(typer.BadParameter):
+    def format_message(self) -> str:
+        return self.message
+
+
 def wrong_usage(message: str) -> NoReturn:
     """Ends the command with exit code 2."""
-    raise typer.BadParameter(message)
+    raise WrongUsageError(message)
 
 
-def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> None:
+def _tell(session: Session, answer: "Answer") -> None:
+    from lakelib.cli.show import tell
+
+    tell(session, answer)
+    if answer.exit_code:
+        raise typer.Exit(answer.exit_code)
+
+
+def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str, Any]) -> None:
     try:
         try:
-            work(session, **given)
+            answer = work(session, **given)
+            if answer is not None:
+                _tell(session, answer)
             sys.stdout.flush()
         finally:
             session.close()
@@ -222,11 +269,9 @@ def _run(work: Callable[..., None], session: Session, given: dict[str, Any]) -> 
         raise typer.Exit(session.explain_failure(error)) from None
 
 
-def _connect(common: Common, *, make: bool) -> "Lake":
+def _connect(common: Common) -> "Lake":
     import lakelib
 
-    if not make:
-        _check_there(common)
     return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
 
 

@@ -1,5 +1,6 @@
 """Commands about commits that wait for a decision: commits, publish, reject, gate show."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakelib.cli import gates
-from lakelib.cli.arguments import CommitId, CommitIds, read_choice, read_commit_id
+from lakelib.cli.arguments import CommitId, CommitIds, MoreCommitIds, read_choice, read_commit_id, read_commit_ids
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
+from lakelib.cli.job import Job, job_command
+from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Part, Sentence, Title, working
 from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
+from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
 
 if TYPE_CHECKING:
     from lakelib.model.commit import CommitSummary
     from lakelib.model.verdict import CheckResult, Verdict
+    from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
+    from lakelib.pipeline.outcome import Outcome
     from lakelib.table import StagedCommit
 
 _PANEL = "Decide"
@@ -28,8 +33,8 @@ _EXIT_CODES = {"reject": EXIT_CODES[RejectedError], "errored": EXIT_CODES[Retrya
 
 def add_to(app: typer.Typer) -> None:
     command(app, "commits", panel=_PANEL)(commits)
-    command(app, "publish", panel=_PANEL)(publish)
-    command(app, "reject", panel=_PANEL)(reject)
+    job_command(app, "publish", panel=_PANEL)(publish)
+    job_command(app, "reject", panel=_PANEL)(reject)
     group = typer.Typer(no_args_is_help=True, help="What gates have found in commits, and which gates tables require.")
     command(group, "show")(gate_show)
     command(group, "judge")(gate_judge)
@@ -48,7 +53,7 @@ def commits(
         typer.Option("--state", "-s", help=f"{', '.join(_STATES)}; may be repeated. (staged, rejected)"),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = _MOST_COMMITS,
-) -> None:
+) -> Answer:
     """Lists the commits that wait for a decision.
 
     They are staged or were rejected: nobody reads them yet."""
@@ -59,8 +64,6 @@ def commits(
     states = [CommitState(read_choice(each, _STATES, "--state")) for each in state or _WAITING]
     info = None if table is None else find_table(session.lake.runtime, table)
     found = list_commits(session.lake.runtime, info, states, limit)
-    if session.json:
-        return session.print_json([_facts(each) for each in found])
     now = datetime.now(UTC)
     columns = (
         Column("commit"),
@@ -87,7 +90,8 @@ def commits(
         )
         for each in found
     ]
-    return show_table(session, columns, rows, empty=f"No commit is {' or '.join(each.value for each in states)}.")
+    empty = f"No commit is {' or '.join(each.value for each in states)}."
+    return Answer([_facts(each) for each in found], Listing(columns, rows, empty))
 
 
 def _why(commit: "CommitSummary") -> str:
@@ -99,48 +103,73 @@ def _why(commit: "CommitSummary") -> str:
 
 def publish(
     session: Session,
-    commit: CommitIds,
+    around: Surroundings,
+    commits: CommitIds = None,
+    commit: MoreCommitIds = None,
+    spec: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The spec of a commit's table: its gate judges again if the table has moved on. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Who answers for it: needed for what a gate rejected.", show_default=False),
     ] = None,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why all the same.", show_default=False)] = None,
-) -> None:
+) -> Job:
     """Publishes commits, all in one instant or none.
 
-    They may be of any tables. What a gate rejected is published by a person who says why."""
+    They may be of any tables. What a gate rejected is published by a person who says why. To publish again what is
+    published is a success with the same snapshots."""
+    ids = read_commit_ids(commits, commit)
     if (by is None) != (reason is None):
-        wrong_usage("--by and --reason belong together.")
-    from lakelib.ops.publish import publish as publish_commits
+        wrong_usage("--by and --reason go together")
+    job = PublishArguments(commits=ids, specs=tuple(spec or ()), by=by, reason=reason, surroundings=around)
 
-    ids = [read_commit_id(text) for text in commit]
-    lake = session.lake
-    names = [lake.staged(each).table_name for each in ids]
-    snapshots = publish_commits(lake.runtime, ids, by=by, reason=reason)
-    published = [
-        {"table": name, "commit": each, "snapshot": snapshot.id}
-        for name, each, snapshot in zip(names, ids, snapshots, strict=True)
-    ]
-    if session.json:
-        return session.print_json({"published": published})
-    for each in published:
-        say(session, f"{each['table']}: commit {each['commit']} is snapshot {each['snapshot']}")
-    return None
+    def work() -> "Outcome":
+        from lakelib.pipeline.deciding import publish
+
+        return publish(job, session.start.spark)
+
+    return Job(arguments=job, work=work, parts=_published)
+
+
+def _published(outcome: "PublishedCommits") -> list[Sentence]:
+    found = outcome.published
+    return [Sentence(f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}") for table, snapshot in found]
 
 
 def reject(
     session: Session,
-    commit: CommitId,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
-) -> None:
-    """Rejects a commit.
+    around: Surroundings,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; kept with the commits.", show_default=False)],
+    commits: CommitIds = None,
+    commit: MoreCommitIds = None,
+) -> Job:
+    """Rejects commits.
 
-    It stays inspectable (scan --staged) until it expires."""
-    staged = session.lake.staged(read_commit_id(commit))
-    staged.reject(reason)
-    if session.json:
-        return session.print_json({"table": staged.table_name, "commit": staged.id, "state": staged.state})
-    return say(session, f"{staged.table_name}: commit {staged.id} is rejected")
+    They stay inspectable (scan --staged) until they expire; nobody publishes them but a person by name and reason."""
+    job = RejectArguments(commits=read_commit_ids(commits, commit), reason=reason, surroundings=around)
+
+    def work() -> "Outcome":
+        from lakelib.pipeline.deciding import reject
+
+        return reject(job)
+
+    return Job(arguments=job, work=work, parts=_rejected, document=_rejected_facts)
+
+
+def _rejected(outcome: "RejectedCommits") -> list[Sentence]:
+    return [Sentence(f"{table}: commit {commit} is rejected") for table, commit in outcome.rejected]
+
+
+def _rejected_facts(outcome: "RejectedCommits") -> Any:
+    """Of one commit, an object; of several, a list of them."""
+    found = [{"table": table, "commit": commit, "state": "rejected"} for table, commit in outcome.rejected]
+    return found[0] if len(found) == 1 else found
 
 
 def gate_show(
@@ -148,7 +177,7 @@ def gate_show(
     commit: Annotated[
         str, typer.Argument(metavar="COMMIT", help="The id of a commit, or a table's name.", show_default=False)
     ],
-) -> None:
+) -> Answer:
     """Shows the newest verdict on a commit, or the gates of a table.
 
     The verdict check by check, with some of what was not as expected. Of a table which gate it requires, which ones it
@@ -164,7 +193,7 @@ def gate_show(
             kind="verdict_not_found",
             remedy=f"lake gate judge {staged.id} FILE has it judged.",
         )
-    return _show_verdict(session, staged, verdict)
+    return _about_verdict(staged, verdict)
 
 
 def gate_judge(
@@ -176,7 +205,7 @@ def gate_judge(
             metavar="[FILE]", help="The gate's suite, in YAML. (the one that the table requires)", show_default=False
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Has a gate judge a commit, in this process.
 
     A verdict that rejects also rejects the commit. The exit code is 6 then, and 7 if a check could not be carried out.
@@ -184,41 +213,36 @@ def gate_judge(
     staged = session.lake.staged(read_commit_id(commit))
     with working(session, f"judging commit {staged.id}"):
         verdict = staged.judge(suite)
-    _show_verdict(session, staged, verdict)
-    if not verdict.passed:
-        raise typer.Exit(_EXIT_CODES[verdict.outcome.value])
+    return _about_verdict(staged, verdict, 0 if verdict.passed else _EXIT_CODES[verdict.outcome.value])
 
 
 def gate_report(
     session: Session,
     commit: CommitId,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="The page of HTML to write.", show_default=False)],
-) -> None:
+) -> Answer:
     """Writes the newest verdict on a commit as a page of HTML."""
     staged = session.lake.staged(read_commit_id(commit))
     path = staged.report(output)
-    if session.json:
-        return session.print_json({"table": staged.table_name, "commit": staged.id, "report": path})
-    return say(session, f"{staged.table_name}: the verdict on commit {staged.id} is in {path}")
+    said = f"{staged.table_name}: the verdict on commit {staged.id} is in {path}"
+    return Answer({"table": staged.table_name, "commit": staged.id, "report": path}, Sentence(said))
 
 
-def _show_verdict(session: Session, staged: "StagedCommit", verdict: "Verdict") -> None:
-    if session.json:
-        session.print_json({"table": staged.table_name, "state": staged.state, "verdict": verdict})
-    else:
-        _lay_out(session, staged.table_name, staged.state, verdict)
+def _about_verdict(staged: "StagedCommit", verdict: "Verdict", exit_code: int = 0) -> Answer:
+    document = {"table": staged.table_name, "state": staged.state, "verdict": verdict}
+    return Answer(document, list(_parts(staged.table_name, staged.state, verdict)), exit_code)
 
 
-def _lay_out(session: Session, table: str, state: str, verdict: "Verdict") -> None:
-    show_title(session, f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
+def _parts(table: str, state: str, verdict: "Verdict") -> Iterator[Part]:
+    yield Title(f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
     fields = [
         ("table", table),
         ("commit", f"{verdict.commit_id}, {state}"),
         ("judged", f"{readable_time(verdict.judged_at)} UTC on {verdict.engine}, {readable_seconds(verdict.seconds)}"),
         ("made from", f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"),
     ]
-    show_fields(session, fields)
-    session.out.print()
+    yield Fields(fields)
+    yield GAP
     columns = (
         Column("result"),
         Column("severity"),
@@ -240,21 +264,21 @@ def _lay_out(session: Session, table: str, state: str, verdict: "Verdict") -> No
         )
         for each in verdict.checks
     ]
-    show_table(session, columns, rows, empty="It has no checks.")
+    yield Listing(columns, rows, "It has no checks.")
     for check in verdict.checks:
-        _show_evidence(session, check)
+        yield from _evidence(check)
 
 
-def _show_evidence(session: Session, check: "CheckResult") -> None:
+def _evidence(check: "CheckResult") -> Iterator[Part]:
     """Of a check that has not passed: some of what was found, or why it could not be carried out."""
     if check.status.value == "passed" or not (check.sample or check.detail):
         return
-    session.out.print()
-    show_title(session, check.name)
+    yield GAP
+    yield Title(check.name)
     sample = ", ".join(escaped(json_text(value)) for value in check.sample[:_LONGEST_SAMPLE])
     more = ", …" if len(check.sample) > _LONGEST_SAMPLE else ""
     fields = [("such as", sample + more)] if sample else []
-    show_fields(session, fields + ([("why", escaped(check.detail))] if check.detail else []))
+    yield Fields(fields + ([("why", escaped(check.detail))] if check.detail else []))
 
 
 def _short(text: str) -> str:

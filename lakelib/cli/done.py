@@ -6,7 +6,7 @@ import typer
 
 from lakelib.cli.arguments import NULL_VALUE, TableName, read_choice, read_pairs, read_partition
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import Column, say, show_table, working
+from lakelib.cli.show import Answer, Column, Listing, Sentence, working
 from lakelib.cli.values import readable_time, readable_values
 
 _PANEL = "Decide"
@@ -39,7 +39,7 @@ def mark_done(
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Told to the service too; may be repeated.")
     ] = None,
-) -> None:
+) -> Answer:
     """Promises downstream that a partition is complete.
 
     The promise stands until other rows of it are published."""
@@ -51,13 +51,15 @@ def mark_done(
     values = read_partition(partition or ())
     with working(session, f"marking {table}"):
         marked = session.table(table).mark_done(values, actions)
-    if session.json:
-        return session.print_json({"table": table} | _facts(marked))
+    return Answer({"table": table} | _facts(marked), Sentence(f"{table}: {_said(marked)}"))
+
+
+def _said(marked: Any) -> str:
     where = readable_values(marked.values) or "the whole table"
     if marked.reset_at is not None:
-        return say(session, f"{table}: {where} got other rows meanwhile: it is not done")
+        return f"{where} got other rows meanwhile: it is not done"
     as_of = f"as of snapshot {marked.snapshot_id}" if marked.snapshot_id else "without a snapshot yet"
-    return say(session, f"{table}: {where} is done {as_of}")
+    return f"{where} is done {as_of}"
 
 
 def done(
@@ -66,11 +68,9 @@ def done(
     with_reset: Annotated[
         bool, typer.Option("--all", help="Also those that got other rows since they were marked.")
     ] = False,
-) -> None:
+) -> Answer:
     """Lists the partitions that are marked done."""
     found = session.table(table).done_partitions(with_reset=with_reset)
-    if session.json:
-        return session.print_json([_facts(each) for each in found])
     columns = (
         Column("partition", fold=True),
         Column("snapshot", right=True),
@@ -88,7 +88,7 @@ def done(
         )
         for each in found
     ]
-    return show_table(session, columns, rows, empty=f"No partition of {table} is marked done.")
+    return Answer([_facts(each) for each in found], Listing(columns, rows, f"No partition of {table} is marked done."))
 
 
 def _facts(marked: Any) -> dict[str, Any]:

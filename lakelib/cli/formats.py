@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lakelib.cli.command import Session
-from lakelib.cli.show import say
+from lakelib.cli.show import Answer, Sentence
 from lakelib.cli.values import counted, escaped, json_text, readable_value
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ _NULL = "NULL"
 
 def write_rows(
     session: Session, scan: "Scan", format: str, most: int | None, output: Path | None, *, told: bool
-) -> None:
-    """Writes up to so many rows. `told`: the limit was asked for, so that nobody has to be told of it."""
+) -> Answer | None:
+    """Writes up to so many rows; gives what there is to say of a file. `told`: the limit was asked for, so that nobody
+    has to be told of it."""
     batches = _limited(scan, most)
     if format == "table":
         count = _show_pages(session, scan.schema, batches)
-        return _note_limit(session, count, most, told)
+        _note_limit(session, count, most, told)
+        return None
     if format == "parquet":
         assert output is not None
         count = _write_parquet(scan.schema, batches, output)
@@ -43,9 +45,7 @@ def write_rows(
             count = _WRITERS[format](scan.schema, batches, stream)
     if output is None:
         return None
-    if session.json:
-        return session.print_json({"rows": count, "output": output})
-    return say(session, f"{counted(count, 'row')} written to {output}")
+    return Answer({"rows": count, "output": output}, Sentence(f"{counted(count, 'row')} written to {output}"))
 
 
 def _limited(scan: "Scan", most: int | None) -> Iterator["pa.RecordBatch"]:

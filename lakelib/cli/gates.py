@@ -7,7 +7,7 @@ import typer
 
 from lakelib.cli.arguments import TableName
 from lakelib.cli.command import Session, command
-from lakelib.cli.show import Column, say, show_table
+from lakelib.cli.show import Answer, Column, Listing, Sentence
 from lakelib.cli.values import escaped, readable_count, readable_time
 
 if TYPE_CHECKING:
@@ -27,14 +27,13 @@ def register(
     session: Session,
     suite: Annotated[Path, typer.Argument(metavar="FILE", help="The gate's suite, in YAML.", show_default=False)],
     by: By = None,
-) -> None:
+) -> Answer:
     """Keeps a gate's suite in the catalog, as the next version of its name.
 
     What checks the same as a version that is there is that version."""
     made = session.lake.register_gate(suite, by=by)
-    if session.json:
-        return session.print_json(_suite_facts(made))
-    return say(session, f"gate {escaped(made.name)}: version {made.version} is registered ({made.hash})")
+    said = f"gate {made.name}: version {made.version} is registered ({made.hash})"
+    return Answer(_suite_facts(made), Sentence(said))
 
 
 def require(
@@ -46,14 +45,12 @@ def require(
         str | None,
         typer.Option(metavar="TEXT", help="Why, where it takes the place of another gate.", show_default=False),
     ] = None,
-) -> None:
+) -> Answer:
     """Publishes to a table only what a gate has passed, from now on.
 
     It is the newest version of the gate that counts, and no other suite of that name."""
     held = session.table(table).require_gate(gate, by=by, reason=reason)
-    if session.json:
-        return session.print_json(requirement_facts(table, held))
-    return say(session, f"{table} requires gate {described(held)}")
+    return Answer(requirement_facts(table, held), Sentence(f"{table} requires gate {described(held)}"))
 
 
 def release(
@@ -61,19 +58,18 @@ def release(
     table: TableName,
     by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
-) -> None:
+) -> Answer:
     """Publishes to a table without a gate, from now on.
 
     Name and reason stay in the catalog."""
     found = session.table(table)
     found.release_gate(by=by, reason=reason)
     kept = found.gate_history()[0]
-    if session.json:
-        return session.print_json(requirement_facts(table, kept))
-    return say(session, f"{table} requires no gate any more; it was {described(kept)}")
+    said = f"{table} requires no gate any more; it was {described(kept)}"
+    return Answer(requirement_facts(table, kept), Sentence(said))
 
 
-def list_(session: Session) -> None:
+def list_(session: Session) -> Answer:
     """Lists the gates that are registered, and the tables that require them."""
     from lakelib.ops.inspect import list_tables
 
@@ -81,8 +77,6 @@ def list_(session: Session) -> None:
     for each in list_tables(session.lake.runtime, None):
         tables.setdefault(each.table.required_suite, []).append(each.table.full_name)
     found = [(each, tables.get(each.required, [])) for each in session.lake.gates()]
-    if session.json:
-        return session.print_json([_suite_facts(each) | {"tables": names} for each, names in found])
     columns = (
         Column("gate", fold=True),
         Column("version", right=True),
@@ -104,16 +98,15 @@ def list_(session: Session) -> None:
         )
         for each, names in found
     ]
-    return show_table(session, columns, rows, empty="No gate is registered.")
+    documents = [_suite_facts(each) | {"tables": names} for each, names in found]
+    return Answer(documents, Listing(columns, rows, "No gate is registered."))
 
 
-def show_requirements(session: Session, table: str) -> None:
+def show_requirements(session: Session, table: str) -> Answer:
     """Which gate a table requires, and which it has required."""
     found = session.table(table)
     held, kept = found.required_gate, found.gate_history()
     history = [held, *kept] if held is not None and held not in kept else kept
-    if session.json:
-        return session.print_json([requirement_facts(table, each) for each in history])
     columns = (
         Column("gate", fold=True),
         Column("version", right=True),
@@ -137,7 +130,8 @@ def show_requirements(session: Session, table: str) -> None:
         )
         for each in history
     ]
-    return show_table(session, columns, rows, empty=f"{table} requires no gate, and never has.")
+    documents = [requirement_facts(table, each) for each in history]
+    return Answer(documents, Listing(columns, rows, f"{table} requires no gate, and never has."))
 
 
 def described(requirement: "GateRequirement") -> str:

@@ -1,12 +1,13 @@
 """Commands about a lake's health and what is kept of it elsewhere: doctor, backup, restore."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lakelib.cli.arguments import Really, read_choice, read_duration
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import Column, say, show_fields, show_table, show_title, working
+from lakelib.cli.show import Answer, Column, Fields, Listing, Note, Part, Sentence, Title, working
 from lakelib.cli.values import counted, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, CorruptionError
 from lakelib.model.doctor import REPAIRS
@@ -47,7 +48,7 @@ def doctor(
         ),
     ] = None,
     yes: Really = False,
-) -> None:
+) -> Answer:
     """Compares the catalog with what is stored.
 
     Exit code 8 tells that something is damaged or at risk. Nothing is changed but what --repair names, with --yes."""
@@ -59,12 +60,9 @@ def doctor(
         report = session.lake.doctor(
             *(tables or ()), deep=deep, repair=repairs, from_backup=backup, dry_run=not yes, **options
         )
-    if session.json:
-        session.print_json({"healthy": report.is_healthy, "severity": report.severity, **_facts(report)})
-    else:
-        _show_report(session, report, bool(repairs), yes)
-    if not report.is_healthy:
-        raise typer.Exit(_DAMAGED_EXIT_CODE)
+    document = {"healthy": report.is_healthy, "severity": report.severity, **_facts(report)}
+    parts = [*_report(report), *_repaired(report, bool(repairs), yes)]
+    return Answer(document, parts, 0 if report.is_healthy else _DAMAGED_EXIT_CODE)
 
 
 def _facts(report: "DoctorReport") -> dict[str, Any]:
@@ -73,11 +71,9 @@ def _facts(report: "DoctorReport") -> dict[str, Any]:
     return {each.name: getattr(report, each.name) for each in fields(report)}
 
 
-def _show_report(session: Session, report: "DoctorReport", asked_to_repair: bool, yes: bool) -> None:
+def _report(report: "DoctorReport") -> Iterator[Part]:
     looked = f"{counted(len(report.tables), 'table')}, {counted(report.files, 'file')}"
-    show_title(
-        session, f"looked at {looked}, {readable_bytes(report.size_bytes)} in {readable_seconds(report.seconds)}"
-    )
+    yield Title(f"looked at {looked}, {readable_bytes(report.size_bytes)} in {readable_seconds(report.seconds)}")
     columns = (
         Column("severity"),
         Column("kind"),
@@ -90,20 +86,19 @@ def _show_report(session: Session, report: "DoctorReport", asked_to_repair: bool
         (each.severity.value, each.kind, each.table or "", each.place, each.detail, each.remedy)
         for each in report.findings
     ]
-    if rows:
-        show_table(session, columns, rows, empty="")
-    else:
-        say(session, "nothing was found")
+    yield Listing(columns, rows) if rows else Sentence("nothing was found")
     kept = len(report.findings)
     if sum(report.counts.values()) > kept:
-        counts = [(kind, f"{count:,}") for kind, count in report.counts.items()]
-        show_fields(session, counts)
+        yield Fields([(kind, f"{count:,}") for kind, count in report.counts.items()])
     if report.unstaged:
-        session.note(f"{counted(report.unstaged, 'file')} of no commit: too young to be told from a writer's")
+        yield Note(f"{counted(report.unstaged, 'file')} of no commit: too young to be told from a writer's")
+
+
+def _repaired(report: "DoctorReport", asked: bool, yes: bool) -> Iterator[Part]:
     for each in report.repairs:
-        say(session, f"{'repaired' if yes else 'to be repaired'}: {each.kind}, {each.table}: {each.place}")
-    if asked_to_repair and not yes:
-        session.note("Nothing was changed. --yes does it.")
+        yield Sentence(f"{'repaired' if yes else 'to be repaired'}: {each.kind}, {each.table}: {each.place}")
+    if asked and not yes:
+        yield Note("Nothing was changed. --yes does it.")
 
 
 def backup(
@@ -124,7 +119,7 @@ def backup(
             show_default=False,
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Puts what is published at this moment into a folder, beside readers and writers.
 
     It holds the catalog's dump and the list of the files that it needs; with --with-files these files too."""
@@ -133,26 +128,21 @@ def backup(
         wrong_usage("--hold-for is for a backup without files.")
     with working(session, "copying" if with_files else "writing the catalog's dump"):
         result = session.lake.backup(destination, tables=tables or None, with_files=with_files, **options)
-    if session.json:
-        return session.print_json(result)
-    show_title(session, f"backup {result.id} in {readable_seconds(result.seconds)}")
     kept = "copied" if result.held_until is None else f"kept by the lake until {readable_time(result.held_until)}"
-    return show_fields(
-        session,
-        [
-            ("in", result.destination),
-            ("of", f"{readable_time(result.made_at)} (UTC)"),
-            ("tables", f"{len(result.tables):,}"),
-            ("dump", readable_bytes(result.dump_bytes)),
-            ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, {kept}"),
-        ],
-    )
+    fields = [
+        ("in", result.destination),
+        ("of", f"{readable_time(result.made_at)} (UTC)"),
+        ("tables", f"{len(result.tables):,}"),
+        ("dump", readable_bytes(result.dump_bytes)),
+        ("files", f"{result.files:,}, {readable_bytes(result.size_bytes)}, {kept}"),
+    ]
+    return Answer(result, [Title(f"backup {result.id} in {readable_seconds(result.seconds)}"), Fields(fields)])
 
 
 def restore(
     session: Session,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The folder that a backup was made in.")],
-) -> None:
+) -> Answer:
     """Makes a lake of a backup, in an empty database, beside the original.
 
     --catalog names the database, or a new embedded one is made. A backup with files goes into the empty --warehouse and
@@ -162,21 +152,15 @@ def restore(
 
     with working(session, "restoring"):
         result = lakelib.restore(source, warehouse=session.common.warehouse, catalog=session.common.catalog)
-    if session.json:
-        facts = {name: getattr(result, name) for name in ("id", "made_at", "warehouse", "with_files")}
-        counts = {"tables": result.tables, "files": result.files, "size_bytes": result.size_bytes}
-        session.print_json(facts | counts | {"healthy": result.report.is_healthy, "findings": result.report.findings})
-    else:
-        show_title(session, f"restored what was published at {readable_time(result.made_at)} (UTC)")
-        files = f"{result.files:,}, {readable_bytes(result.size_bytes)}"
-        show_fields(
-            session,
-            [
-                ("warehouse", result.warehouse),
-                ("tables", f"{len(result.tables):,}"),
-                ("files", files if result.with_files else f"{files}, the original's: this lake can only be read"),
-            ],
-        )
-        _show_report(session, result.report, asked_to_repair=False, yes=False)
-    if not result.report.is_healthy:
-        raise typer.Exit(_DAMAGED_EXIT_CODE)
+    facts = {name: getattr(result, name) for name in ("id", "made_at", "warehouse", "with_files")}
+    counts = {"tables": result.tables, "files": result.files, "size_bytes": result.size_bytes}
+    health = {"healthy": result.report.is_healthy, "findings": result.report.findings}
+    files = f"{result.files:,}, {readable_bytes(result.size_bytes)}"
+    fields = [
+        ("warehouse", result.warehouse),
+        ("tables", f"{len(result.tables):,}"),
+        ("files", files if result.with_files else f"{files}, the original's: this lake can only be read"),
+    ]
+    title = Title(f"restored what was published at {readable_time(result.made_at)} (UTC)")
+    parts = [title, Fields(fields), *_report(result.report), *_repaired(result.report, asked=False, yes=False)]
+    return Answer(facts | counts | health, parts, 0 if result.report.is_healthy else _DAMAGED_EXIT_CODE)

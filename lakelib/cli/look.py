@@ -9,7 +9,7 @@ import typer
 from lakelib.cli.arguments import At, TableName, read_at
 from lakelib.cli.command import Session, command
 from lakelib.cli.gates import described, requirement_facts
-from lakelib.cli.show import Column, show_fields, show_table, show_title
+from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Note, Part, Title
 from lakelib.cli.values import counted, escaped, readable_count, readable_time, readable_values
 from lakelib.model.upkeep import readable_bytes
 
@@ -42,19 +42,16 @@ def _limit(most: int, what: str) -> Any:
     )
 
 
-def namespaces(session: Session) -> None:
+def namespaces(session: Session) -> Answer:
     """Lists the namespaces."""
     from lakelib.ops.inspect import list_tables
 
     counts = dict.fromkeys(session.lake.namespaces(), 0)
     for each in list_tables(session.lake.runtime, None):
         counts[each.table.namespace] = counts.get(each.table.namespace, 0) + 1
-    if session.json:
-        return session.print_json([{"namespace": name, "tables": count} for name, count in counts.items()])
     rows = [(name, readable_count(count)) for name, count in counts.items()]
-    return show_table(
-        session, (Column("namespace"), Column("tables", right=True)), rows, empty="There is no namespace yet."
-    )
+    listing = Listing((Column("namespace"), Column("tables", right=True)), rows, "There is no namespace yet.")
+    return Answer([{"namespace": name, "tables": count} for name, count in counts.items()], listing)
 
 
 def tables(
@@ -62,15 +59,11 @@ def tables(
     namespace: Annotated[
         str | None, typer.Argument(metavar="[NAMESPACE]", help="Only its tables.", show_default=False)
     ] = None,
-) -> None:
+) -> Answer:
     """Lists the tables, each with its newest snapshot."""
     from lakelib.ops.inspect import list_tables
 
     found = list_tables(session.lake.runtime, namespace)
-    if session.json:
-        return session.print_json(
-            [_definition(session, each.table) | _head(each.table.head_id, each.committed_at) for each in found]
-        )
     columns = (
         Column("table", fold=True),
         Column("snapshot", right=True),
@@ -89,10 +82,11 @@ def tables(
         for each in found
     ]
     where = f"the namespace {namespace}" if namespace else "the lake"
-    return show_table(session, columns, rows, empty=f"There is no table in {where} yet.")
+    documents = [_definition(session, each.table) | _head(each.table.head_id, each.committed_at) for each in found]
+    return Answer(documents, Listing(columns, rows, f"There is no table in {where} yet."))
 
 
-def describe(session: Session, table: TableName) -> None:
+def describe(session: Session, table: TableName) -> Answer:
     """Tells what a table is and holds."""
     from lakelib.ops.create import find_table
     from lakelib.ops.inspect import find_lead, sum_contents
@@ -101,20 +95,17 @@ def describe(session: Session, table: TableName) -> None:
     contents, lead = sum_contents(session.lake.runtime, info), find_lead(session.lake.runtime, info)
     found = session.table(table)
     head, gate, gate_history = found.head, found.required_gate, found.gate_history()
-    if session.json:
-        return session.print_json(
-            _definition(session, info)
-            | _head(info.head_id, head and head.committed_at)
-            | {"columns": [_column(info, column) for column in info.schema.columns]}
-            | {"contents": contents, "clock_ahead_seconds": lead and lead.total_seconds()}
-            | {"required_gate": gate and requirement_facts(info.full_name, gate)}
-            | {"gate_history": [requirement_facts(info.full_name, each) for each in gate_history]}
-        )
+    document = (
+        _definition(session, info)
+        | _head(info.head_id, head and head.committed_at)
+        | {"columns": [_column(info, column) for column in info.schema.columns]}
+        | {"contents": contents, "clock_ahead_seconds": lead and lead.total_seconds()}
+        | {"required_gate": gate and requirement_facts(info.full_name, gate)}
+        | {"gate_history": [requirement_facts(info.full_name, each) for each in gate_history]}
+    )
     rows = f"{counted(contents.stored_rows, 'stored row')}, {readable_bytes(contents.size_bytes)}"
     places = f"{counted(contents.files, 'file')} in {counted(contents.partitions, 'partition')}"
-    show_title(session, info.full_name)
-    show_fields(
-        session,
+    described_by = Fields(
         [
             ("location", session.lake.runtime.storage.place_of(info.location)),
             ("snapshot", f"{head.id}, {head.kind}, {readable_time(head.committed_at)} UTC" if head else "none yet"),
@@ -133,21 +124,19 @@ def describe(session: Session, table: TableName) -> None:
             ),
         ],
     )
-    session.out.print()
     columns = (Column("column", fold=True), Column("type", fold=True), Column("role", optional=1))
-    shown = [(each["name"], each["type"], _role(each)) for each in (_column(info, c) for c in info.schema.columns)]
-    return show_table(session, columns, shown, empty="It has no columns.")
+    shown = [(each["name"], each["type"], _role(each)) for each in document["columns"]]
+    parts: list[Part] = [Title(info.full_name), described_by, GAP, Listing(columns, shown, "It has no columns.")]
+    return Answer(document, parts)
 
 
 def history(
     session: Session, table: TableName, limit: Annotated[int | None, _limit(_MOST_SNAPSHOTS, "snapshots")] = None
-) -> None:
+) -> Answer:
     """Lists a table's snapshots, the newest first."""
     found = session.table(table).history()
     most = _most(session, limit, _MOST_SNAPSHOTS)
     shown = found[:most]
-    if session.json:
-        return session.print_json([_snapshot(each) for each in shown])
     columns = (
         Column("id", right=True),
         Column("kind"),
@@ -173,15 +162,13 @@ def history(
         )
         for each in shown
     ]
-    show_table(session, columns, rows, empty=f"{table} has no snapshot yet.")
-    return _note_more(session, len(shown), len(found), "snapshots")
+    listing = Listing(columns, rows, f"{table} has no snapshot yet.")
+    return Answer([_snapshot(each) for each in shown], [listing, *_more(len(shown), len(found), "snapshots")])
 
 
-def partitions(session: Session, table: TableName, at: At = None) -> None:
+def partitions(session: Session, table: TableName, at: At = None) -> Answer:
     """Lists the partitions that hold files."""
     found = session.table(table).partitions(at=read_at(at))
-    if session.json:
-        return session.print_json([_partition(each) for each in found])
     columns = (
         Column("partition", fold=True),
         Column("files", right=True),
@@ -199,7 +186,8 @@ def partitions(session: Session, table: TableName, at: At = None) -> None:
         )
         for each in found
     ]
-    return show_table(session, columns, rows, empty=f"{table} holds no files there.")
+    listing = Listing(columns, rows, f"{table} holds no files there.")
+    return Answer([_partition(each) for each in found], listing)
 
 
 def files(
@@ -207,7 +195,7 @@ def files(
     table: TableName,
     at: At = None,
     limit: Annotated[int | None, _limit(_MOST_FILES, "files")] = None,
-) -> None:
+) -> Answer | None:
     """Lists the live files.
 
     With --json there is a line for each file, as they come."""
@@ -216,7 +204,7 @@ def files(
     if session.json:
         for each in islice(listing, most):
             session.print_line(each)
-        return
+        return None
     columns = (
         Column("path", fold=True),
         Column("rows", right=True),
@@ -239,8 +227,9 @@ def files(
         )
         for each in shown
     ]
-    show_table(session, columns, rows, empty=f"{table} holds no files there.")
-    _note_more(session, len(shown), len(listing) if len(shown) == most else len(shown), "files")
+    total = len(listing) if len(shown) == most else len(shown)
+    parts: list[Part] = [Listing(columns, rows, f"{table} holds no files there."), *_more(len(shown), total, "files")]
+    return Answer(shown, parts)
 
 
 def _most(session: Session, limit: int | None, most: int) -> int | None:
@@ -250,9 +239,8 @@ def _most(session: Session, limit: int | None, most: int) -> int | None:
     return limit or None
 
 
-def _note_more(session: Session, shown: int, total: int, what: str) -> None:
-    if shown < total:
-        session.note(f"{shown:,} of {total:,} {what}; --limit 0 lists all")
+def _more(shown: int, total: int, what: str) -> list[Note]:
+    return [Note(f"{shown:,} of {total:,} {what}; --limit 0 lists all")] if shown < total else []
 
 
 def _definition(session: Session, table: "TableInfo") -> dict[str, Any]:

@@ -8,13 +8,28 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from lakelib.cli import check, decide, done, health, look, maintain, migrate, read, roles, status, tags, write
-from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Warehouse, print_failure
+from lakelib.cli import (
+    check,
+    decide,
+    done,
+    health,
+    ingest,
+    look,
+    maintain,
+    migrate,
+    read,
+    roles,
+    rows,
+    status,
+    tags,
+    write,
+)
+from lakelib.cli.command import AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
+from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE
 
 _EPILOG = (
     "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME), else the one in ./.lake."
-    " Exit codes: 0 done, 2 wrong usage, 3 wrong input, 4 not there, 5 conflict, 6 rejected, 7 try again, 8 damaged"
-    " data, 1 anything else."
+    f" Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODE_MEANINGS.items())}."
 )
 
 _LOGIN = re.compile(r"://\S*@")
@@ -27,30 +42,44 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, read, write, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (status, look, read, write, ingest, rows, decide, done, maintain, health, migrate, tags, roles, check):
     part.add_to(app)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, start: Start | None = None) -> int:
     """The exit code."""
-    if "--json" in (sys.argv if arguments is None else arguments):
-        return _main_for_programs(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(arguments, prog_name="lake")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    return 0
-
-
-def _main_for_programs(arguments: Sequence[str] | None) -> int:
-    """Wrong usage, too, is told in JSON."""
-    try:
-        ended = app(arguments, prog_name="lake", standalone_mode=False)
+        ended = app(words, prog_name="lake", standalone_mode=False, obj=start)
     except TyperException as error:
-        message = _LOGIN.sub("://…@", error.format_message())
-        print_failure(error.exit_code, "UsageError", "wrong_usage", message, "`lake --help` tells more.")
-        return error.exit_code
+        return _tell_wrong_usage(error, for_programs="--json" in words)
+    except SystemExit as asked:  # what a shell asks for to complete a line
+        return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
     return ended if isinstance(ended, int) else 0
+
+
+def run_job(name: str, command: Sequence[str], arguments: Sequence[str] | None, session: object = None) -> int:
+    """As `main`, for an entry point of `jobs`: the command that it is short for, with its arguments, or those of the
+    process. A session that is given is used, and left running. Raises SystemExit where the arguments are wrong."""
+    own = sys.argv[1:] if arguments is None else arguments
+    code = main([*command, *own], Start(job=name, spark=session))
+    if code == USAGE_EXIT_CODE:
+        raise SystemExit(code)
+    return code
+
+
+def _tell_wrong_usage(error: TyperException, *, for_programs: bool) -> int:
+    """Without what may be a secret."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # which has shown the help
+        return error.exit_code
+    message = _LOGIN.sub("://…@", error.format_message())
+    context = getattr(error, "ctx", None)
+    remedy = f"`{context.command_path if context else 'lake'} --help` tells more."
+    if for_programs:
+        print_failure(error.exit_code, "UsageError", "wrong_usage", message, remedy)
+    else:
+        print(f"error: {message}\n{remedy}", file=sys.stderr)
+    return error.exit_code
 
 
 def _tell_version(asked: bool) -> None:
@@ -73,4 +102,5 @@ def _lake(
     ] = False,
 ) -> None:
     """Looks into a lake of lakelib's, loads tables, decides about commits, and looks after tables."""
-    context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, debug=debug)
+    start = context.obj or Start()
+    context.obj = Common(warehouse=warehouse, catalog=catalog, json=json, debug=debug, start=start)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import Column, say, show_table
+from lakelib.cli.show import Answer, Column, Listing, Sentence
 
 if TYPE_CHECKING:
     from lakelib.model.upgrade import Step, Upgrade
@@ -28,22 +28,19 @@ def migrate(
     ] = False,
     post: Annotated[bool, typer.Option("--post", help="And shut clients of the version before out, for good.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is due.")] = False,
-) -> None:
+) -> Answer:
     """Brings the catalog to the schema of this version.
 
     Clients of the version before go on working, until it is told --post."""
     if pre and post:
         wrong_usage("--post does what --pre does, too: give one of them.")
     result = session.migrate(post=post, dry_run=dry_run)
-    if session.json:
-        return session.print_json(_facts(result))
     columns = (Column("phase"), Column("migration"), Column("name"), Column(""))
     is_done = "would be done" if dry_run else "done"
     rows = [(*_row(step), is_done) for step in result.done] + [(*_row(step), "due") for step in result.due]
-    show_table(session, columns, rows, empty="The catalog has the schema of this version.")
-    for phase in dict.fromkeys(step.phase.value for step in result.due):
-        say(session, f"due: {_MEANING[phase]}")
-    return None
+    phases = dict.fromkeys(step.phase.value for step in result.due)
+    listing = Listing(columns, rows, "The catalog has the schema of this version.")
+    return Answer(_facts(result), [listing, *(Sentence(f"due: {_MEANING[phase]}") for phase in phases)])
 
 
 def _row(step: "Step") -> tuple[str, str, str]:

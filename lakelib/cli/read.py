@@ -9,7 +9,7 @@ import typer
 from lakelib.cli.arguments import At, Columns, TableName, Where, read_at, read_choice, read_columns, read_commit_id
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.formats import FORMATS, write_rows
-from lakelib.cli.show import say, working
+from lakelib.cli.show import Answer, Sentence, working
 
 if TYPE_CHECKING:
     from lakelib.scan import Scan
@@ -45,7 +45,7 @@ def scan(
         typer.Option("--output", "-o", metavar="FILE", help="Into a file, which is there once it is complete."),
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only how many rows there are.")] = False,
-) -> None:
+) -> Answer | None:
     """Reads rows.
 
     They come in no certain order, and in little memory however many they are."""
@@ -65,21 +65,18 @@ def scan(
     return write_rows(session, found, chosen, most, output, told=limit is not None)
 
 
-def _count(session: Session, table: str, found: "Scan") -> None:
+def _count(session: Session, table: str, found: "Scan") -> Answer:
     with working(session, f"counting the rows of {table}"):
         rows = found.count()
-    if session.json:
-        return session.print_json({"table": table, "snapshot": found.snapshot_id, "rows": rows})
-    return say(session, str(rows))
+    return Answer({"table": table, "snapshot": found.snapshot_id, "rows": rows}, Sentence(str(rows)))
 
 
-def explain(session: Session, table: TableName, columns: Columns = None, where: Where = None, at: At = None) -> None:
+def explain(session: Session, table: TableName, columns: Columns = None, where: Where = None, at: At = None) -> Answer:
     """Tells what a scan would read, and what not."""
     found = session.table(table).scan(columns=read_columns(columns), where=where, at=read_at(at)).explain()
-    if session.json:
-        facts = {field.name: getattr(found, field.name) for field in fields(found)}
-        return session.print_json({"table": facts.pop("table"), "snapshot": facts.pop("snapshot_id")} | facts)
-    return say(session, str(found))
+    facts = {field.name: getattr(found, field.name) for field in fields(found)}
+    document = {"table": facts.pop("table"), "snapshot": facts.pop("snapshot_id")} | facts
+    return Answer(document, Sentence(str(found)))
 
 
 def _choose_format(session: Session, given: str | None, output: Path | None) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakelib.cli.command import Session, command
-from lakelib.cli.show import Column, say, show_table
-from lakelib.cli.values import escaped
+from lakelib.cli.show import Answer, Column, Listing, Sentence, tell
 from lakelib.errors import InvalidInputError, LakeError
 
 if TYPE_CHECKING:
@@ -37,34 +36,31 @@ def grant(
     print_sql: Annotated[
         bool, typer.Option("--print-sql", help="Change nothing: print what an administrator runs in the database.")
     ] = False,
-) -> None:
+) -> Answer:
     """Lets a user of the database do what a role says.
 
     The user has to be there. With the first role the catalog gets roles; until then one user owns everything."""
     if print_sql:
         text = session.lake.grant_sql(role, user)
-        return session.print_json({"sql": text}) if session.json else print(text, end="")
+        if not session.json:
+            print(text, end="")  # as it is: it is run elsewhere
+        return Answer({"sql": text}, ())
     session.lake.grant(role, user)
-    if session.json:
-        return session.print_json({"user": user, "role": role})
-    return say(session, f"{escaped(user)} is {role}")
+    return Answer({"user": user, "role": role}, Sentence(f"{user} is {role}"))
 
 
-def revoke(session: Session, role: RoleName, user: UserName) -> None:
+def revoke(session: Session, role: RoleName, user: UserName) -> Answer:
     """Takes a role from a user."""
     session.lake.revoke(role, user)
-    if session.json:
-        return session.print_json({"user": user, "revoked": role})
-    return say(session, f"{escaped(user)} is not {role} any more")
+    return Answer({"user": user, "revoked": role}, Sentence(f"{user} is not {role} any more"))
 
 
-def roles(session: Session) -> None:
+def roles(session: Session) -> Answer:
     """Lists who was given which role."""
     found = session.lake.grants()
-    if session.json:
-        return session.print_json([{"user": each.user, "role": each.role.value} for each in found])
-    rows = [(escaped(each.user), each.role.value) for each in found]
-    return show_table(session, (Column("user", fold=True), Column("role")), rows, empty="No role was granted.")
+    rows = [(each.user, each.role.value) for each in found]
+    listing = Listing((Column("user", fold=True), Column("role")), rows, "No role was granted.")
+    return Answer([{"user": user, "role": role} for user, role in rows], listing)
 
 
 def provide(
@@ -84,11 +80,8 @@ def provide(
     for warning in (warning for read in found for spec in read.specs for warning in spec.warnings):
         session.note(f"warning: {warning}")
     made, errors = provide_tables(session.lake.runtime, [spec for read in found for spec in read.specs])
-    if session.json:
-        session.print_json([{"table": each.full_name, "location": each.location} for each in made])
-    else:
-        for each in made:
-            say(session, f"{each.full_name} is there")
+    document = [{"table": each.full_name, "location": each.location} for each in made]
+    tell(session, Answer(document, [Sentence(f"{each.full_name} is there") for each in made]))
     _raise_all({path: error for each in (*(read.errors for read in found), errors) for path, error in each.items()})
 
 

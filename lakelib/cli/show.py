@@ -1,9 +1,11 @@
-"""How the command `lake` lays things out: tables that fit the terminal, fields below each other, progress."""
+"""What commands answer, and how it is laid out in one place: as a document for programs; for people as tables that fit
+the terminal, fields below each other, sentences. And progress meanwhile."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from lakelib.cli.command import Session
 from lakelib.cli.values import escaped, escaped_lines
@@ -25,6 +27,84 @@ class Column:
     fold: bool = False
     """Its text may go over several lines."""
     style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A word about what is seen, on stderr."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Names and values, a line each."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    empty: str = ""
+    """The sentence in place of no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Of a part of the work, on stderr."""
+
+    message: str
+    remedy: str
+
+
+GAP = Sentence("")
+Part = Title | Sentence | Note | Fields | Listing | Failure
+Parts = Part | Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command answers: a document for programs, and what people see, from top to bottom."""
+
+    document: Any
+    parts: Parts
+    exit_code: int = 0
+
+
+def tell(session: Session, answer: Answer) -> None:
+    if session.json:
+        session.print_json(answer.document)
+        return
+    for part in answer.parts if isinstance(answer.parts, Sequence) else (answer.parts,):
+        show(session, part)
+
+
+def show(session: Session, part: Part) -> None:
+    match part:
+        case Title(text):
+            show_title(session, text)
+        case Sentence(text):
+            say(session, text)
+        case Note(text):
+            session.note(text)
+        case Fields(pairs):
+            show_fields(session, pairs)
+        case Listing(columns, rows, empty):
+            show_table(session, columns, rows, empty=empty)
+        case Failure(message, remedy):
+            session.say_failure(message, remedy)
 
 
 def show_table(session: Session, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, empty: str) -> None:

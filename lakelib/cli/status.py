@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakelib.cli.command import Session, command
-from lakelib.cli.show import Column, show_fields, show_table, show_title
+from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Note, Part, Sentence, Title
 from lakelib.cli.values import counted, readable_age, readable_count, readable_time
 from lakelib.errors import NotFoundError
 from lakelib.model.upkeep import readable_bytes
@@ -43,7 +43,7 @@ def status(
             show_default=False,
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Tells how tables are doing: what waits for a person, what is missing, late or stale.
 
     With a table there is a calendar of its partitions."""
@@ -54,13 +54,10 @@ def status(
     known = found.specs if found else ()
     if table is None:
         seen = look(session.lake.runtime, known)
-        return (
-            session.print_json({**_fields(seen), "wrong_specs": wrong}) if session.json else _show(session, seen, wrong)
-        )
+        return Answer({**_fields(seen), "wrong_specs": wrong}, [_listing(seen), *_about_wrong(wrong)])
     detail = look_at_table(session.lake.runtime, table, known)
-    if session.json:
-        return session.print_json({**_fields(detail), "wrong_specs": wrong})
-    return _show_detail(session, detail, wrong)
+    parts = [*_head(detail), *_calendar(detail), *_told(detail), *_about_wrong(wrong)]
+    return Answer({**_fields(detail), "wrong_specs": wrong}, parts)
 
 
 def _read_specs(folder: Path | None) -> "SpecFolder | None":
@@ -85,7 +82,7 @@ def _fields(value: "LakeStatus | TableDetail") -> dict[str, object]:
 # All tables
 
 
-def _show(session: Session, seen: "LakeStatus", wrong: Sequence[str]) -> None:
+def _listing(seen: "LakeStatus") -> Listing:
     columns = (
         Column("table", fold=True),
         Column("standing", fold=True),
@@ -109,8 +106,7 @@ def _show(session: Session, seen: "LakeStatus", wrong: Sequence[str]) -> None:
         )
         for each in seen.tables
     ]
-    show_table(session, columns, rows, empty="There is no table in the lake yet.")
-    _note_wrong(session, wrong)
+    return Listing(columns, rows, "There is no table in the lake yet.")
 
 
 def _standing(table: "TableStatus") -> str:
@@ -124,15 +120,14 @@ def _held(held: "HeldBack") -> str:
     return f"{what}: {counted(held.snapshots, 'snapshot')}"
 
 
-def _note_wrong(session: Session, wrong: Sequence[str]) -> None:
-    for message in wrong:
-        session.note(f"what is due is not known of a table whose spec is wrong: {message}")
+def _about_wrong(wrong: Sequence[str]) -> list[Note]:
+    return [Note(f"what is due is not known of a table whose spec is wrong: {message}") for message in wrong]
 
 
 # One table
 
 
-def _show_detail(session: Session, detail: "TableDetail", wrong: Sequence[str]) -> None:
+def _head(detail: "TableDetail") -> tuple[Title, Fields]:
     table = detail.status
     age = None if table.committed_at is None else readable_age(detail.at - table.committed_at)
     head = (
@@ -141,9 +136,7 @@ def _show_detail(session: Session, detail: "TableDetail", wrong: Sequence[str]) 
         else "none yet"
     )
     holds = f"{counted(table.stored_rows, 'stored row')}, {readable_bytes(table.size_bytes)}"
-    show_title(session, table.table)
-    show_fields(
-        session,
+    return Title(table.table), Fields(
         [
             ("standing", _standing(table)),
             ("head", head),
@@ -158,25 +151,22 @@ def _show_detail(session: Session, detail: "TableDetail", wrong: Sequence[str]) 
             *(("kept from expiry", _held(each)) for each in table.held_back),
         ],
     )
-    if detail.every in _ROWS:
-        _show_calendar(session, detail)
-    _show_told(session, detail)
-    _note_wrong(session, wrong)
 
 
-def _show_calendar(session: Session, detail: "TableDetail") -> None:
+def _calendar(detail: "TableDetail") -> Iterator[Part]:
     from lakelib.plan.due import is_key
 
     every = detail.every or ""
+    if every not in _ROWS:
+        return
     known = [each for each in detail.partitions if is_key(every, each.partition)]
     lines = list(_calendar_lines(known, _ROWS[every], every == "hour"))
     if not lines:
         return
-    session.out.print()
-    for name, marks in lines[-_MOST_LINES:]:
-        session.out.print(f"{name}  {marks}", markup=False, highlight=False)
+    yield GAP
+    yield from (Sentence(f"{name}  {marks}") for name, marks in lines[-_MOST_LINES:])
     shown = {each.standing.value for each in detail.partitions}
-    session.note("  ".join(f"{mark} {word}" for word, mark in _MARKS.items() if word in shown))
+    yield Note("  ".join(f"{mark} {word}" for word, mark in _MARKS.items() if word in shown))
 
 
 def _calendar_lines(partitions: Sequence["PartitionStatus"], common: int, is_hourly: bool) -> Iterator[tuple[str, str]]:
@@ -186,7 +176,7 @@ def _calendar_lines(partitions: Sequence["PartitionStatus"], common: int, is_hou
         yield name, "".join(marks.get(place, " ") for place in range(max(marks) + 1))
 
 
-def _show_told(session: Session, detail: "TableDetail") -> None:
+def _told(detail: "TableDetail") -> Iterator[Part]:
     """The partitions of which there is more to say than that they are published."""
     found = [each for each in detail.partitions if each.standing.value != "published"]
     columns = (
@@ -200,11 +190,11 @@ def _show_told(session: Session, detail: "TableDetail") -> None:
         (each.partition, each.standing.value, each.why, str(each.snapshot or ""), str(each.commit or ""))
         for each in found[-_MOST_TOLD:]
     ]
-    session.out.print()
+    yield GAP
     if detail.every is None:
         empty = "No runs about partitions fill it; `lake partitions` lists what it holds."
     else:
         empty = f"{counted(len(detail.partitions), 'partition')}, all published."
-    show_table(session, columns, rows, empty=empty)
+    yield Listing(columns, rows, empty)
     if len(rows) < len(found):
-        session.note(f"the newest {len(rows):,} of {len(found):,}; --json has all")
+        yield Note(f"the newest {len(rows):,} of {len(found):,}; --json has all")

@@ -6,7 +6,7 @@ import typer
 
 from lakelib.cli.arguments import At, TableName, read_at, read_duration
 from lakelib.cli.command import Session, command
-from lakelib.cli.show import Column, say, show_table
+from lakelib.cli.show import Answer, Column, Listing, Sentence
 from lakelib.cli.values import readable_time
 
 if TYPE_CHECKING:
@@ -37,33 +37,28 @@ def create(
         typer.Option(min=1, help="It stays while it is among so many of its family's newest.", show_default=False),
     ] = None,
     family: Annotated[str, typer.Option(metavar="NAME", help="Which tags are counted with it.")] = "",
-) -> None:
+) -> Answer:
     """Pins a snapshot, the newest unless told, under a name. A tag does not move.
 
     It stays until it is deleted; with --keep or --keep-last, an expiry takes it away once neither holds it any more."""
     length = read_duration(keep, "--keep")
     made = session.table(table).tag(tag, at=read_at(at), keep=length, keep_last=keep_last, family=family)
-    if session.json:
-        return session.print_json(_facts(made))
-    return say(session, f"{table}: tag {made.name} is on snapshot {made.snapshot_id}, {_end_of(made)}")
+    said = f"{table}: tag {made.name} is on snapshot {made.snapshot_id}, {_end_of(made)}"
+    return Answer(_facts(made), Sentence(said))
 
 
-def list_(session: Session, table: TableName) -> None:
+def list_(session: Session, table: TableName) -> Answer:
     """Lists a table's tags, those of the newest snapshots first."""
     found = session.table(table).tags()
-    if session.json:
-        return session.print_json([_facts(each) for each in found])
     columns = (Column("tag", fold=True), Column("snapshot", right=True), Column("created (UTC)"), Column("stays"))
     rows = [(each.name, str(each.snapshot_id), readable_time(each.created_at), _end_of(each)) for each in found]
-    return show_table(session, columns, rows, empty=f"{table} has no tag.")
+    return Answer([_facts(each) for each in found], Listing(columns, rows, f"{table} has no tag."))
 
 
-def delete(session: Session, table: TableName, tag: TagName) -> None:
+def delete(session: Session, table: TableName, tag: TagName) -> Answer:
     """Lets go of a tag's snapshot: it may expire from now on."""
     session.table(table).delete_tag(tag)
-    if session.json:
-        return session.print_json({"table": table, "deleted": tag})
-    return say(session, f"{table}: tag {tag} is deleted")
+    return Answer({"table": table, "deleted": tag}, Sentence(f"{table}: tag {tag} is deleted"))
 
 
 def _facts(tag: "Tag") -> dict[str, Any]:

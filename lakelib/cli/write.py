@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, TableName, read_choice, read_key, read_names, read_pairs, read_partition
+from lakelib.cli.arguments import (
+    ExplicitCast,
+    Key,
+    MergeSchema,
+    Really,
+    TableName,
+    read_choice,
+    read_key,
+    read_names,
+    read_pairs,
+    read_partition,
+)
 from lakelib.cli.command import Session, command, wrong_usage
-from lakelib.cli.show import say, working
+from lakelib.cli.show import Answer, Note, Sentence, working
 from lakelib.cli.values import counted
 from lakelib.errors import NotFoundError
 from lakelib.model.upkeep import readable_bytes
@@ -20,20 +31,12 @@ if TYPE_CHECKING:
     from lakelib.table import Table
 
 _PANEL = "Write"
+_NOTHING = Note("Nothing was changed. --yes does it.")
 _MODES = ("append", "upsert", "overwrite")
 _SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
 _NAMES = 'Names with commas between; a name with a comma in "quotes".'
 
 Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        "--idempotency-key",
-        metavar="APP:VERSION",
-        help="Names this piece of work: what was done under the same key is not done again.",
-        show_default=False,
-    ),
-]
 Gate = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
@@ -63,8 +66,6 @@ ReadOptions = Annotated[
         "--option", metavar="NAME=VALUE", help="How CSV is written: sep, quote, escape, nullValue.", show_default=False
     ),
 ]
-MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
-ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -89,7 +90,7 @@ def create(
     new_lake: Annotated[
         bool, typer.Option("--new-lake", help="Where there is no lake yet, make one: in ./.lake, unless told.")
     ] = False,
-) -> None:
+) -> Answer:
     """Makes a table, and its namespace if there is none.
 
     With a primary key rows are upserted by it; without one they are only added."""
@@ -109,9 +110,8 @@ def create(
     except NotFoundError:  # of the namespace: all else was found to be right
         lake.create_namespace(namespace)
         made = lake.create_table(table, columns, **wanted)
-    if session.json:
-        return session.print_json({"table": made.name, "location": made.location})
-    return say(session, f"{made.name}: is there, at {made.location}")
+    said = Sentence(f"{made.name}: is there, at {made.location}")
+    return Answer({"table": made.name, "location": made.location}, said)
 
 
 def load(
@@ -128,7 +128,7 @@ def load(
     merge_schema: MergeSchema = False,
     explicit_cast: ExplicitCast = False,
     yes: Really = False,
-) -> None:
+) -> Answer:
     """Loads files into a table, all of their rows or none.
 
     An overwrite is a dry run until it is told --yes."""
@@ -153,14 +153,12 @@ def load(
     if chosen != "overwrite" or yes:
         with working(session, f"loading {counted(len(found.files), 'file')} into {table}"):
             snapshot = _write(handle, chosen, rows, replaced, writing)
-    if session.json:
-        facts = {"mode": chosen, "format": found.format, "files": len(found.files), "size_bytes": found.size_bytes}
-        return session.print_json({"table": table, "dry_run": snapshot is None} | facts | _outcome(snapshot))
+    facts = {"mode": chosen, "format": found.format, "files": len(found.files), "size_bytes": found.size_bytes}
+    document = {"table": table, "dry_run": snapshot is None} | facts | _outcome(snapshot)
     source = f"{table}: {counted(len(found.files), 'file')} of {found.format}, {readable_bytes(found.size_bytes)}"
     if snapshot is None:
-        say(session, f"{source}, would take the place of {_described(replaced)}")
-        return session.note("Nothing was changed. --yes does it.")
-    return say(session, f"{source}, {_said(snapshot)}")
+        return Answer(document, [Sentence(f"{source}, would take the place of {_described(replaced)}"), _NOTHING])
+    return Answer(document, Sentence(f"{source}, {_said(snapshot)}"))
 
 
 def delete(
@@ -172,7 +170,7 @@ def delete(
     idempotency_key: Key = None,
     gate: Gate = None,
     yes: Really = False,
-) -> None:
+) -> Answer:
     """Deletes rows.
 
     Older snapshots still have them, until they expire."""
@@ -184,12 +182,10 @@ def delete(
             snapshot = handle.delete(where, idempotency_key=key or None, gate=gate)
         else:
             rows = handle.scan(where=where).count()
-    if session.json:
-        return session.print_json({"table": table, "dry_run": not yes, "rows": rows} | _outcome(snapshot))
+    document = {"table": table, "dry_run": not yes, "rows": rows} | _outcome(snapshot)
     if snapshot is None:
-        say(session, f"{table}: {counted(rows or 0, 'row')} would be deleted")
-        return session.note("Nothing was changed. --yes does it.")
-    return say(session, f"{table}: {_said(snapshot)}")
+        return Answer(document, [Sentence(f"{table}: {counted(rows or 0, 'row')} would be deleted"), _NOTHING])
+    return Answer(document, Sentence(f"{table}: {_said(snapshot)}"))
 
 
 def _write(handle: "Table", mode: str, rows: Any, replaced: Any, writing: dict[str, Any]) -> "Snapshot":

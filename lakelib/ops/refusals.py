@@ -32,7 +32,7 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
                 f"Commit {about.commit_id} of {about.table_name} cannot be published: commits before it in the same"
                 f" transaction change rows that gate {gate!r} has judged with it, not on top of them.",
                 kind="verdict_stale",
-                remedy="Judge the commit on top of them: judge(on_top_of=…), jobs/publish.py with its --spec.",
+                remedy="Judge the commit on top of them: judge(on_top_of=…), or `lake publish` with its --spec.",
             )
         case Stale(about=about, gate=gate, judged_at=judged_at):
             return ConflictError(

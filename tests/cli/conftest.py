@@ -22,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakelib import Lake, Table
+from lakelib.cli.command import Start
 from lakelib.cli.main import app
 
 SCHEMA = "order_id BIGINT, dt DATE, customer STRING, amount DECIMAL(10, 2), at TIMESTAMP, note STRING"
@@ -106,10 +107,11 @@ def environment(lake: Lake) -> dict[str, str]:
 def run(environment: dict[str, str]) -> Run:
     """`run("history", "shop.orders")` runs the command in this process, as if somebody read along through a pipe."""
 
-    def run(*arguments: object, env: dict[str, str | None] | None = None) -> Ran:
+    def run(*arguments: object, env: dict[str, str | None] | None = None, start: Start | None = None) -> Ran:
         given = [str(argument) for argument in arguments]
         narrowness: dict[str, str | None] = {"COLUMNS": None}  # of the terminal in which the tests were started
-        result = CliRunner().invoke(app, given, prog_name="lake", env=narrowness | environment | (env or {}))
+        wanted = narrowness | environment | (env or {})
+        result = CliRunner().invoke(app, given, prog_name="lake", env=wanted, obj=start)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)

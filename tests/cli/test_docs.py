@@ -8,9 +8,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from pyspark.sql import SparkSession
 from typer.main import get_command
 
 from lakelib import Lake
+from lakelib.cli.command import Start
 from lakelib.cli.main import app
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE, USAGE_EXIT_CODE
 from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
@@ -20,12 +22,28 @@ _TEXT = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
 _EXAMPLES = re.findall(r"^    (lake .*)$", _TEXT, re.MULTILINE)
 _ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([a-z_]+)`")
+_ON_SPARK = ("append", "upsert", "overwrite", "sql")
+"""A session is there for these: to start one takes long."""
 
 
 def write_spec(folder: Path) -> Path:
     path = folder / "table.yaml"
     source = "{format: csv, path: /spare}"
     path.write_text(f"table: shop.spare\ncolumns: id BIGINT\nsource: {source}\nwrite: {{mode: append}}\n")
+    return path
+
+
+def write_fed(folder: Path) -> Path:
+    """A table that is filled from files, in process; and a day for it."""
+    day = folder / "fed" / "2026-11-18"
+    day.mkdir(parents=True)
+    write_orders(day)
+    (day / "_READY").touch()
+    path = folder / "fed.yaml"
+    columns = "columns: order_id BIGINT, dt DATE, customer STRING, amount DOUBLE\nprimary_key: [order_id]\n"
+    days = "partition_by: [dt]\npartition: {column: dt, every: day}\nengine: local\n"
+    source = f"source: {{format: csv, path: '{folder}/fed/{{partition}}/*.csv', options: {{header: 'true'}}}}\n"
+    path.write_text(f"table: shop.fed\n{columns}{days}{source}")
     return path
 
 
@@ -61,18 +79,20 @@ def names(
     drop_database(empty)
 
 
-def test_the_examples_run(run: Run, names: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_examples_run(run: Run, names: Mapping[str, str], spark: SparkSession, tmp_path: Path) -> None:
     write_suite(tmp_path)
     write_spec(tmp_path)
     (tmp_path / "specs").mkdir()
     (tmp_path / "landing").mkdir()
     write_orders(tmp_path / "landing")
+    write_fed(tmp_path)
     check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
     (tmp_path / "amounts.yaml").write_text(f"name: amounts\nexpectations: [{check}]\n")
     assert len(_EXAMPLES) > 30
     for example in _EXAMPLES:
         words = shlex.split(example.replace(" /tmp/", f" {tmp_path}/"))[1:]
-        ran = run(*(re.sub(r"\$(\w+)", lambda found: names[found[1]], word) for word in words))
+        start = Start(spark=spark) if words[0] in _ON_SPARK else None
+        ran = run(*(re.sub(r"\$(\w+)", lambda found: names[found[1]], word) for word in words), start=start)
         assert ran.code == 0, f"{example}: {ran.err}"
 
 
@@ -85,9 +105,13 @@ def test_every_command_has_an_example(run: Run) -> None:
 
 
 def test_the_fields_in_json_are_those_that_are_named(
-    run: Run, names: Mapping[str, str], tmp_path: Path, catalog_url: str
+    run: Run, names: Mapping[str, str], tmp_path: Path, catalog_url: str, spark: SparkSession
 ) -> None:
     orders = "shop.orders"
+    columns = "order_id BIGINT, dt DATE, customer STRING, amount DOUBLE"
+    rows = write_orders(tmp_path)
+    on_spark = ["shop.fields", "--format", "csv", "--option", "header=true", "--path", str(rows)]
+    fed = ["--spec", str(write_fed(tmp_path))]
     commands: dict[str, list[str]] = {
         "status": ["status"],
         "status TABLE": ["status", orders],
@@ -99,9 +123,15 @@ def test_the_fields_in_json_are_those_that_are_named(
         "files": ["files", orders, "--limit", "1"],
         "scan --count": ["scan", orders, "--count"],
         "explain": ["explain", orders],
-        "create": ["create", "shop.fields", "--columns", "order_id BIGINT, dt DATE, customer STRING, amount DOUBLE"],
+        "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "delete": ["delete", orders, "--where", "order_id = 999"],
+        "append": ["append", *on_spark],
+        "upsert": ["upsert", *on_spark],
+        "overwrite": ["overwrite", *on_spark, "--yes"],
+        "sql": ["sql", "--into", "shop.fields", "--sql", "SELECT 9 AS order_id", "--explicit-cast"],
+        "ingest": ["ingest", *fed, "--partition", "2026-11-18", "--idempotency-key", "fields:1"],
+        "backfill": ["backfill", *fed, "--make", "shop.fed=2026-11-18", "--idempotency-key", "fields anew:1"],
         "commits": ["commits", "--state", "staged", "--state", "rejected", "--state", "published"],
         "publish": ["publish", names["STAGED"]],
         "reject": ["reject", names["OTHER"], "--reason", "x"],
@@ -126,6 +156,9 @@ def test_the_fields_in_json_are_those_that_are_named(
             catalog_url,
         ],
         "compact": ["compact", orders, "--full"],
+        "compact --all": ["compact", "--all"],
+        "compact --namespace": ["compact", "--namespace", "shop"],
+        "maintain": ["maintain", "--all", "--expire", "--vacuum"],
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],
         "tag delete": ["tag", "delete", orders, "fields"],
@@ -144,7 +177,7 @@ def test_the_fields_in_json_are_those_that_are_named(
     documented = _documented()
     assert documented.keys() == commands.keys()
     for command, words in commands.items():
-        told = run(*words, "--json")
+        told = run(*words, "--json", start=Start(spark=spark) if words[0] in _ON_SPARK else None)
         assert told.code == 0, f"{command}: {told.err}"
         assert list(_first(told.document)) == documented[command], command
 

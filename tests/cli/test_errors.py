@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import lakelib
-from jobs.common.outcome import explain_failure
 from lakelib import Lake, Table
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.cli import look
@@ -28,6 +27,7 @@ from lakelib.errors import (
     family_of,
 )
 from lakelib.ops.patience import GaveUpError
+from lakelib.pipeline.outcome import explain_failure
 from tests.cli.conftest import Run
 
 

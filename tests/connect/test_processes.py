@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 
 from infra.spark.connect import Server, free_port, started_server
-from jobs.common import remote as remote_module
-from jobs.common.remote import connected
 from lakelib import InvalidInputError, Lake, RetryableError
+from lakelib.pipeline import remote as remote_module
+from lakelib.pipeline.remote import connected
 from tests.jobs.conftest import rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dags.lake_dags.maintenance import compact_batches, maintain_batches
-from jobs.common.compacting import parse_compact
-from jobs.common.maintaining import MaintainArguments, parse_maintain
+from lakelib.pipeline.arguments import MaintainArguments
 from lakelib.specs.table_spec import TableSpec, parse_spec
+from tests.understood import asked_for
 
 FORM = {"dry_run": True, "expire": True, "vacuum": True, "tables": [], "namespace": None, "full": False}
 
@@ -22,7 +22,7 @@ def _spec(table: str, maintenance: str = "{}") -> TableSpec:
 def _maintained(*specs: TableSpec, scheduled: bool = False, **params: Any) -> list[MaintainArguments]:
     existing = {spec.table for spec in specs}
     batches = maintain_batches({**FORM, **params}, specs, existing, scheduled=scheduled)
-    return [parse_maintain(batch["arguments"]) for batch in batches]
+    return [asked_for(["maintain", *batch["arguments"]]) for batch in batches]
 
 
 def test_tables_expire_by_their_own_rules_and_those_of_the_same_together() -> None:
@@ -94,8 +94,8 @@ def test_a_compaction_by_hand_goes_by_its_form(params: dict[str, Any], arguments
 def test_no_name_in_a_form_is_an_option(name: str) -> None:
     (named,) = compact_batches({**FORM, "tables": [name, "a.x"], "full": True}, [], set(), scheduled=False)
     (spaced,) = compact_batches({**FORM, "namespace": name}, [], set(), scheduled=False)
-    told = parse_compact(named["arguments"])
+    told = asked_for(["compact", *named["arguments"]])
     assert (told.selection.tables, told.full, told.surroundings.result) == ((name, "a.x"), True, None)
-    assert parse_compact(spaced["arguments"]).selection.namespace == name
+    assert asked_for(["compact", *spaced["arguments"]]).selection.namespace == name
     (expiring, _) = _maintained(_spec("a.x"), tables=[name, "a.x"])
     assert (expiring.selection.tables, expiring.surroundings.result) == (("a.x",), None)

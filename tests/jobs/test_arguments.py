@@ -1,6 +1,7 @@
 """What is on a job's command line is taken as it is meant, or refused."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -8,24 +9,20 @@ from uuid import uuid4
 import pytest
 
 from dags.lake_dags.places import job_environment
-from jobs.common.arguments import parse_job
-from jobs.common.compacting import parse_compact
-from jobs.common.discarding import parse_discard
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.maintaining import parse_maintain
-from jobs.common.publishing import parse_publish
+from tests.understood import understood
 
-Parse = Callable[[Sequence[str] | None], Any]
+Parse = Callable[[Sequence[str]], Any]
 _COMMIT = f"--commit={uuid4()}"
-_JOBS: dict[str, tuple[Parse, list[str]]] = {
-    "append": (lambda arguments: parse_job("append", "", arguments), ["--path=/in", "shop.orders"]),
-    "sql": (lambda arguments: parse_job(None, "", arguments), ["--into=shop.orders", "--sql=SELECT 1"]),
-    "compact": (parse_compact, ["--all"]),
-    "discard": (parse_discard, [_COMMIT, "--reason=x"]),
-    "ingest": (parse_ingest, ["--spec=a.yaml", "--partition=all", "--idempotency-key=a:1"]),
-    "maintain": (parse_maintain, ["--all", "--expire"]),
-    "publish": (parse_publish, [_COMMIT]),
+_ENOUGH = {
+    "append": ["--path=/in", "shop.orders"],
+    "sql": ["--into=shop.orders", "--sql=SELECT 1"],
+    "compact": ["--all"],
+    "discard": [_COMMIT, "--reason=x"],
+    "ingest": ["--spec=a.yaml", "--partition=all", "--idempotency-key=a:1"],
+    "maintain": ["--all", "--expire"],
+    "publish": [_COMMIT],
 }
+_JOBS: dict[str, tuple[Parse, list[str]]] = {job: (partial(understood, job), words) for job, words in _ENOUGH.items()}
 each_job = pytest.mark.parametrize(("parse", "enough"), _JOBS.values(), ids=_JOBS.keys())
 
 
@@ -75,9 +72,9 @@ def test_settings_of_a_session_are_for_a_server(
 
 @pytest.mark.parametrize("said", ["--", "--result=/any/file", "-h", "=", "@file", "", "a b\nc"])
 def test_a_reason_is_what_stands_behind_its_equals_sign(said: str) -> None:
-    told = parse_publish([_COMMIT, f"--by={said}", f"--reason={said}"])
+    told = understood("publish", [_COMMIT, f"--by={said}", f"--reason={said}"])
     assert (told.by, told.reason, told.surroundings.result) == (said, said, None)
-    assert parse_discard([_COMMIT, f"--reason={said}"]).reason == said
+    assert understood("discard", [_COMMIT, f"--reason={said}"]).reason == said
 
 
 def test_a_job_sees_none_of_airflows_keys(monkeypatch: pytest.MonkeyPatch) -> None:

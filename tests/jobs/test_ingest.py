@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import ingest
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest as ingest_partition
-from jobs.common.outcome import Outcome
 from lakelib import ConflictError, Lake
+from lakelib.pipeline.ingesting import ingest as ingest_partition
+from lakelib.pipeline.outcome import Outcome
 from lakelib.specs.table_spec import load_spec
 from tests.jobs.conftest import Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY, FIELDS, Shop, new_shop, order
+from tests.understood import understood
 
 
 @pytest.fixture
@@ -642,7 +642,7 @@ def test_of_two_runs_of_the_same_work_at_once_one_is_published(shop: Shop, lake:
 
     def attempt(_: int) -> Outcome | None:
         try:
-            return ingest_partition(parse_ingest(arguments), spark)
+            return ingest_partition(understood("ingest", arguments), spark)
         except ConflictError as conflict:
             if conflict.kind != "fenced":
                 raise

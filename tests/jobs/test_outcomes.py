@@ -12,10 +12,12 @@ import pytest
 
 import lakelib
 from jobs import append, overwrite, sql, upsert
-from jobs.common.outcome import Outcome, explain_failure, readable_bytes, run_told
-from jobs.common.sessions import told_progress
 from lakelib import LakeError, Table
+from lakelib.cli.job import summary
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
+from lakelib.model.upkeep import readable_bytes
+from lakelib.pipeline.outcome import explain_failure
+from lakelib.pipeline.sessions import told_progress
 from lakelib.specs.suite import parse_suite
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 
@@ -224,12 +226,10 @@ def test_bytes_are_shown_in_the_unit_that_fits() -> None:
     ]
 
 
-def test_what_others_have_written_begins_no_line_of_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    def fail() -> Outcome:
-        raise lakelib.RejectedError("It is rejected (no\nmaintain\n  exit code 0 \x1b[2J).")
-
-    assert run_told("publish", None, None, fail) == EXIT_CODES[lakelib.RejectedError]
-    lines = capsys.readouterr().err.splitlines()
+def test_what_others_have_written_begins_no_line_of_a_log() -> None:
+    failed = explain_failure(lakelib.RejectedError("It is rejected (no\nmaintain\n  exit code 0 \x1b[2J)."))
+    assert failed.exit_code == EXIT_CODES[lakelib.RejectedError]
+    lines = summary("publish", None, failed, 1.0).splitlines()
     assert [line[:1] for line in lines] == ["p", *" " * (len(lines) - 1)]
     assert "\x1b" not in "".join(lines)
     assert lines[3].startswith("              maintain")

@@ -55,12 +55,9 @@ def test_a_job_runs_under_spark_submit_and_its_exit_code_comes_through(
 
 def test_what_a_session_of_a_job_makes_of_moments_does_not_depend_on_the_machine(lake: Lake, tmp_path: Path) -> None:
     program = (
-        "from argparse import ArgumentParser\n"
-        "from jobs.common.parser import add_surroundings, read_surroundings\n"
-        "from jobs.common.sessions import opened_session\n"
-        "parser = ArgumentParser()\n"
-        "add_surroundings(parser)\n"
-        "around = read_surroundings(parser, parser.parse_args(['--master', 'local[1]']))\n"
+        "from lakelib.pipeline.sessions import opened_session\n"
+        "from tests.understood import understood\n"
+        "around = understood('compact', ['--all', '--master', 'local[1]']).surroundings\n"
         "with opened_session('zones', around, None) as session:\n"
         "    found = session.sql(\"select current_timezone(), cast(timestamp'2026-03-08T02:30:00Z' as string),\"\n"
         "                        \" unix_timestamp(cast('2026-03-08 02:30:00' as timestamp))\").first()\n"

@@ -322,7 +322,7 @@ def test_a_source_that_changes_after_it_was_listed_is_for_another_try(
         open_storage(folder, found.settings).write_bytes(f"{KEY}/0.data", content(format, [row(1), row(2)]))
         return opened
 
-    monkeypatch.setattr("jobs.common.sources.open_files", replaced)
+    monkeypatch.setattr("lakelib.pipeline.sources.open_files", replaced)
     for path in ("plain", "transform", "large"):
         assert ingest(folder, format, path, {}).kind == "source_changed"
         open_storage(folder, found.settings).write_bytes(

@@ -20,11 +20,11 @@ from infra.airflow.postgres import (
     start_server,
 )
 from infra.airflow.providing import NOTHING_SEEN, Seen, is_due, provide
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.model.roles import Role
+from lakelib.pipeline.ingesting import ingest
 from tests.jobs.ingest_support import DAY, Shop, new_shop
+from tests.understood import understood
 
 CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "status"}}
 OTHER_CHECK = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "amount"}}
@@ -75,7 +75,7 @@ def ingested(instance: Instance, shop: Shop) -> object:
     """As Airflow's task runs the job. What is delivered has no rows, so that it ends before Spark would be started."""
     lake = ["--warehouse", instance.home.warehouse.as_uri(), "--catalog", jobs_url(instance.server)]
     work = ["--spec", str(shop.spec), "--partition", DAY, "--idempotency-key", "test:1"]
-    return ingest(parse_ingest([*lake, *work]))
+    return ingest(understood("ingest", [*lake, *work]))
 
 
 def test_tasks_are_publisher_and_maintainer_and_airflow_has_its_own_database_alone(instance: Instance) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import lakelib
+from lakelib.catalog.embedded import keep_up_after_exit
 from tests.integration.faults.jobs import SCHEMA, read, rows
 from tests.integration.faults.server import kill_server
 
@@ -33,6 +34,13 @@ def commit(first: str, count: str) -> None:
         for key in range(int(first), int(first) + int(count)):
             table.upsert(rows({key: ("mon", 1)}))
             print(key, flush=True)
+
+
+def look_in(seconds: str) -> None:
+    """As a command does, after which the server stays up."""
+    keep_up_after_exit(float(seconds))
+    with lakelib.connect() as lake:
+        lake.namespaces()
 
 
 def print_keys() -> None:

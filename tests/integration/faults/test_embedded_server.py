@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.server import work_folder
+from tests.integration.faults.server import ended, postmaster_pid, work_folder
 
 _ROOT = Path(__file__).parents[3]
 _TIMEOUT_SECONDS = 60
+_CATALOG = ".lake/warehouse/.catalog"
 
 
 @pytest.fixture
@@ -49,12 +51,47 @@ def test_a_server_that_died_with_its_program_is_started_again_by_the_next(folder
     assert not (folder / ".lake/warehouse/.catalog/postmaster.pid").exists(), "the last program stops the server"
 
 
-def _start(folder: Path, command: str) -> subprocess.Popen[str]:
+def test_a_command_leaves_the_server_up_for_the_next_one_and_a_while_after_the_last(folder: Path) -> None:
+    assert _end(_start(folder, "look_in", "8")) == ""
+    server = postmaster_pid(folder / _CATALOG)
+
+    assert _end(_start(folder, "look_in", "8")) == ""
+
+    last = time.monotonic()
+    assert postmaster_pid(folder / _CATALOG) == server
+    assert ended(server, within_seconds=60)
+    assert time.monotonic() - last > 7.5, "not when the first command's time is over"
+    assert not (folder / _CATALOG / "postmaster.pid").exists(), "it was stopped in order"
+
+
+def test_a_keeper_finds_a_lake_that_was_moved(folder: Path) -> None:
+    assert _end(_start(folder, "look_in", "1")) == ""
+    server = postmaster_pid(folder / _CATALOG)
+    (folder / ".lake").rename(folder / "moved")
+    assert ended(server, within_seconds=60)
+    assert not (folder / "moved/warehouse/.catalog/postmaster.pid").exists()
+
+
+def test_a_keeper_leaves_the_server_to_who_uses_it(folder: Path) -> None:
+    assert _end(_start(folder, "look_in", "8")) == ""
+    server, first = postmaster_pid(folder / _CATALOG), time.monotonic()
+    user = _start(folder, "stop_after")
+    assert user.stdout is not None
+    assert user.stdout.readline() == "connected\n"
+    assert not ended(server, within_seconds=first + 10 - time.monotonic())
+    user.communicate("\n", timeout=_TIMEOUT_SECONDS)
+    assert user.returncode == 0
+    assert ended(server, within_seconds=60)
+
+
+def _start(folder: Path, command: str, *arguments: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LAKE_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.faults.embedded_job", command],
+        [sys.executable, "-m", "tests.integration.faults.embedded_job", command, *arguments],
         cwd=folder,
         env=environment | {"PYTHONPATH": str(_ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.common.arguments import Query, parse_job
 from lakelib.cli.arguments import read_at
 from lakelib.errors import InvalidInputError
+from lakelib.pipeline.arguments import Query
 from lakelib.plan.at import parse_at
 from lakelib.spark.options import parse_read
+from tests.understood import understood
 
 MORNING = datetime(2026, 11, 18, 10, 30, tzinfo=UTC)
 
@@ -61,7 +62,7 @@ def test_a_moment_comes_back_from_its_text(moment: datetime) -> None:
     "text", ["42", "tag:eod", "tag:a@b", "2026-11-18T10:30", "2026-11-18 10:30+05:30", "2026-11-18"]
 )
 def test_all_surfaces_read_alike(text: str) -> None:
-    job = parse_job("append", "", ["shop.t", "--sql", "SELECT 1", "--lake-view", f"v=shop.s@{text}"])
+    job = understood("append", ["shop.t", "--sql", "SELECT 1", "--lake-view", f"v=shop.s@{text}"])
     assert isinstance(job.source, Query)
     given = {read_at(text), parse_read({"path": "shop.t", "at": text}).at, job.source.lake_views[0].at}
     assert given == {parse_at(text)}

@@ -2,19 +2,23 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from jobs.common.ingest_arguments import parse_ingest
-from jobs.common.ingesting import ingest
-from jobs.common.outcome import Outcome, run_told
 from lakelib import RetryableError
+from lakelib.cli import job as jobs
+from lakelib.cli.command import Session, Start
+from lakelib.cli.main import main
+from lakelib.pipeline.outcome import Outcome
 
 
-def work() -> Outcome:
-    if Path(os.environ["LANDING"], "feed", job.partition, "_ERRORED").exists():
-        raise RetryableError("The gate cannot be asked.", kind="gate_errored", remedy="Try again.")
-    return ingest(job)
+def carry_out(session: Session, name: str, job: jobs.Job) -> int:
+    def work() -> Outcome:
+        if Path(os.environ["LANDING"], "feed", job.arguments.partition, "_ERRORED").exists():
+            raise RetryableError("The gate cannot be asked.", kind="gate_errored", remedy="Try again.")
+        return job.work()
+
+    return jobs.carry_out(session, name, replace(job, work=work))
 
 
-job = parse_ingest(None)
-sys.exit(run_told("ingest", None, job.surroundings.result, work))
+sys.exit(main(["ingest", *sys.argv[1:]], Start(job="ingest", carry_out=carry_out)))

@@ -7,9 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import told
 
-from jobs.common.backfill_arguments import parse_backfill
-
-job = parse_backfill(None)
+job = told.understood("backfill", sys.argv[1:])
 assert job.report is not None
 application, version = job.key
 staged = []

@@ -7,10 +7,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import told
 
-from jobs.common.ingest_arguments import parse_ingest
 from lakelib.specs.table_spec import load_spec
 
-job = parse_ingest(None)
+job = told.understood("ingest", sys.argv[1:])
 assert job.report is not None
 key = list(job.key)
 server = told.server_of(job.surroundings)

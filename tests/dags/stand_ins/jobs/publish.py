@@ -9,11 +9,10 @@ import pyarrow as pa
 import told
 
 import lakelib
-from jobs.common.publishing import parse_publish
 from lakelib.ops.provide import provide_table
 from lakelib.specs.table_spec import load_spec
 
-job = parse_publish(None)
+job = told.understood("publish", sys.argv[1:])
 commits = [str(commit) for commit in job.commits]
 told.note("publish", commits=commits, by=job.by, reason=job.reason, server=told.server_of(job.surroundings))
 specs = {spec.table: spec for spec in map(load_spec, job.specs)}

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from jobs.common.parser import Surroundings
+sys.path.append(str(Path(__file__).resolve().parents[4]))
+
+from lakelib.pipeline.arguments import Surroundings
+from tests.understood import understood as understood  # as those that stand in read their arguments
 
 _FOLDER = Path(os.environ["STAND_INS"])
 

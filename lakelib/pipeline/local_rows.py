@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from jobs.common.partitions import Making, PartitionRows, PinnedRead, plan_read
 from lakelib import Lake
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import Database, QueryRows, opened_database
@@ -17,6 +16,7 @@ from lakelib.ops.overwrite import parse_target
 from lakelib.ops.read import ScanPlan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.source import target_columns
+from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, plan_read
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW, Source

@@ -5,9 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from jobs.common.arguments import Files
-from jobs.common.partitions import Making, PartitionRows, plan_read
-from jobs.common.sources import open_rows_of_files
 from lakelib import Lake
 from lakelib.distribute.files import FileSource
 from lakelib.distribute.frames import FrameSource, open_frame
@@ -17,6 +14,9 @@ from lakelib.ops.engine import query_of
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.read import read_frame
 from lakelib.ops.request import WriteRequest
+from lakelib.pipeline.arguments import Files
+from lakelib.pipeline.partitions import Making, PartitionRows, plan_read
+from lakelib.pipeline.sources import open_rows_of_files
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 
 _SUBSTITUTION = "spark.sql.variable.substitute"

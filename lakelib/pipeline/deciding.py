@@ -1,4 +1,4 @@
-"""Staged commits become visible, all of them or none; read this first.
+"""Staged commits become visible, all of them or none; or they are rejected.
 
 Tables may have moved on since their commits were judged, and so may what they require. Where that concerns a verdict it
 is made again: by the engine of the commit's spec.
@@ -7,18 +7,16 @@ is made again: by the engine of the commit's spec.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from jobs.common.commits import add_commits, read_commits
-from jobs.common.parser import Once, Surroundings, add_surroundings, make_parser, read_surroundings
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging
 from lakelib.ops.publish import publish as publish_commits
+from lakelib.pipeline.arguments import PublishArguments, RejectArguments
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
@@ -26,48 +24,6 @@ if TYPE_CHECKING:
 
 _APPROVAL = ("approved_by", "approval_reason")
 _JUDGED_AGAIN = ("verdict_stale", "verdict_of_another_suite")
-DESCRIPTION = """\
-Publishes staged commits: all of them become visible in one instant, or none does. To publish again what is published
-is a success with the same snapshots.
-
-  python -m jobs.publish --commit 0b1c… --spec dags/tables/orders.yaml
-  python -m jobs.publish --commit 0b1c… --by ann --reason 'the negative amounts are refunds'"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishArguments:
-    commits: tuple[UUID, ...]
-    specs: tuple[Path, ...]
-    by: str | None
-    reason: str | None
-    surroundings: Surroundings
-
-
-def parse_publish(arguments: Sequence[str] | None) -> PublishArguments:
-    """Ends the process with exit code 2, and says why, if the arguments are wrong."""
-    parser = make_parser(DESCRIPTION)
-    add_commits(parser)
-    parser.add_argument(
-        "--spec",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="the spec of a commit's table: its gate judges again if the table has moved on; may be repeated",
-    )
-    parser.add_argument("--by", action=Once, metavar="NAME", help="who publishes commits that a gate has rejected")
-    parser.add_argument("--reason", action=Once, metavar="TEXT", help="why; required with --by")
-    add_surroundings(parser)
-    given = parser.parse_args(arguments)
-    if (given.by is None) != (given.reason is None):
-        parser.error("--by and --reason go together")
-    return PublishArguments(
-        commits=read_commits(given),
-        specs=tuple(given.spec),
-        by=given.by,
-        reason=given.reason,
-        surroundings=read_surroundings(parser, given),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +105,27 @@ def _is_judged_on_spark(commit: StagedCommit, specs: Mapping[str, TableSpec]) ->
         return engine == "spark"
     verdict = commit.verdict
     return verdict is None or verdict.engine == "spark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedCommits:
+    rejected: tuple[tuple[str, UUID], ...]
+    """Tables and commits."""
+    exit_code: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        return {"discarded": [{"table": table, "commit": str(commit)} for table, commit in self.rejected]}
+
+    def lines(self) -> Iterator[str]:
+        for table, commit in self.rejected:
+            yield f"discarded   commit {commit} of {table}"
+
+
+def reject(job: RejectArguments) -> RejectedCommits:
+    """Raises ConflictError for a commit that was published or has expired."""
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        commits = [lake.staged(commit_id) for commit_id in job.commits]
+        for commit in commits:
+            commit.reject(job.reason)
+        return RejectedCommits(rejected=tuple((commit.table_name, commit.id) for commit in commits))

@@ -7,24 +7,22 @@ transaction. Which partitions of a later table are made anew follows from those 
 late correction belongs to another day than its feed's. Publishing is for later.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakelib
-from jobs.common.backfill_arguments import BackfillArguments
-from jobs.common.backfill_page import page_of
-from jobs.common.ingest_arguments import IngestArguments
-from jobs.common.ingesting import Ingested, NothingToCommit, ingest_partition, warn
-from jobs.common.parser import Surroundings
-from jobs.common.partitions import Transaction
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, InvalidInputError, Lake
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
 from lakelib.ops.touched import list_touched_by
+from lakelib.pipeline.arguments import BackfillArguments, IngestArguments, Surroundings
+from lakelib.pipeline.backfill_page import page_of
+from lakelib.pipeline.ingesting import Ingested, NothingToCommit, ingest_partition, warn
+from lakelib.pipeline.outcome import note
+from lakelib.pipeline.partitions import Transaction
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.chain import (
     check_count,
     check_together,
@@ -68,7 +66,7 @@ def backfill(job: BackfillArguments, given_session: "SparkSession | None" = None
     specs = {spec.table: spec for spec in map(load_spec, job.specs)}
     named = _named(job, specs)
     for spec in specs.values():
-        warn(spec)
+        warn(job.surroundings, spec)
     around = job.surroundings
     with (
         lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake,
@@ -163,7 +161,7 @@ class _Course:
         return sorted({*named, *follows}) if follows else list(named)
 
     def _make(self, spec: TableSpec, key: str) -> None:
-        print(f"{spec.table} {key}", file=sys.stderr, flush=True)
+        note(self._job.surroundings, f"{spec.table} {key}")
         application, version = self._job.key
         job = IngestArguments(
             spec=spec.path,

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from jobs.common.arguments import Files, FileView, Query
 from lakelib import Lake
 from lakelib.distribute.files import find_all_files, open_files
 from lakelib.distribute.frames import open_frame
@@ -15,6 +14,7 @@ from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.source import target_columns
+from lakelib.pipeline.arguments import Files, FileView, Query
 from lakelib.plan.declare import declare_schema
 from lakelib.storage.paths import complete_uri
 from lakelib.storage.source_files import SourceFile, check_listing

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jobs.common.parser import REMOTE_VARIABLE, Surroundings
-from jobs.common.remote import connected
+from lakelib.pipeline.arguments import Surroundings
+from lakelib.pipeline.remote import connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULT_MASTER = "local[*]"
-_PREPARED = "PYSPARK_GATEWAY_PORT"
+_REMOTE = "SPARK_REMOTE"
+PREPARED = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets: the master is its to say."""
 _TIME_ZONE = "spark.sql.session.timeZone"
 _EVERY_SECONDS = 2.0
@@ -31,7 +32,7 @@ def opened_session(name: str, around: Surroundings, given: "SparkSession | None"
     if given is not None:
         yield given
         return
-    if around.remote is not None and _PREPARED not in os.environ:
+    if around.remote is not None and PREPARED not in os.environ:
         with connected(around.remote, {_TIME_ZONE: "UTC", **around.spark_conf}) as session:
             yield session
         return
@@ -53,10 +54,10 @@ def _started(name: str, master: str | None) -> "SparkSession":
     """With a JVM of its own, or that of spark-submit."""
     from pyspark.sql import SparkSession
 
-    os.environ.pop(REMOTE_VARIABLE, None)  # PySpark would prefer it to the master that was named
+    os.environ.pop(_REMOTE, None)  # PySpark would prefer it to the master that was named
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
     builder = builder.config(_TIME_ZONE, "UTC")
-    if _PREPARED not in os.environ:
+    if PREPARED not in os.environ:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master or _DEFAULT_MASTER)
     return builder.getOrCreate()

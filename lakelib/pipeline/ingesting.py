@@ -6,7 +6,6 @@ where it is this process that does the work, not at all.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -16,11 +15,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from jobs.common.ingest_arguments import IngestArguments
-from jobs.common.local_rows import opened_locally
-from jobs.common.outcome import Outcome
-from jobs.common.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
-from jobs.common.sessions import watched_session
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import DecidedError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
@@ -41,6 +35,11 @@ from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.status_look import PARTITION_BY, partition_by_text
+from lakelib.pipeline.arguments import IngestArguments, Surroundings
+from lakelib.pipeline.local_rows import opened_locally
+from lakelib.pipeline.outcome import Outcome, note
+from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
+from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
 
@@ -162,14 +161,14 @@ def ingest(job: IngestArguments, given_session: "SparkSession | None" = None) ->
     around = job.surroundings
     spark = partial(watched_session, f"ingest {spec.table} {job.partition}", around, given_session)
     spec.check_key(job.partition)
-    warn(spec)
+    warn(around, spec)
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         return ingest_partition(lake, job, spec, spark)
 
 
-def warn(spec: TableSpec) -> None:
+def warn(around: Surroundings, spec: TableSpec) -> None:
     for warning in spec.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        note(around, f"warning: {warning}")
 
 
 def ingest_partition(
@@ -232,12 +231,12 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, spark: OpenSpark
     reads = pin_reads(lake, work.spec, work.job.at, work.transaction) if found is None else ()
     engine = choose_engine(work.spec, _size_bytes(found, arrival), makes_rows=found is None)
     if engine.is_local:
-        _say(engine)
+        _say(work, engine)
         try:
             return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads))
         except OnlySparkError as reason:
             engine = engine_instead(work.spec, reason)
-    _say(engine)
+    _say(work, engine)
     with spark() as session:
         return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads, session=session))
 
@@ -261,8 +260,8 @@ def _size_bytes(found: Attempt | None, arrival: Arrival | None) -> int:
     return 0 if arrival is None else sum(file.size_bytes for file in arrival.files)
 
 
-def _say(engine: Engine) -> None:
-    print(f"engine {engine.name}: {engine.why}", file=sys.stderr, flush=True)
+def _say(work: Work, engine: Engine) -> None:
+    note(work.job.surroundings, f"engine {engine.name}: {engine.why}")
 
 
 def _done_by(lake: Lake, work: Work, doing: Doing) -> "Ingested | NothingToCommit":
@@ -348,7 +347,7 @@ def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> Abst
         return nullcontext(making.no_rows())
     if doing.session is None:
         return opened_locally(making)
-    from jobs.common.partition_rows import opened_partition  # Spark takes a while to load
+    from lakelib.pipeline.partition_rows import opened_partition  # Spark takes a while to load
 
     return opened_partition(doing.session, making)
 

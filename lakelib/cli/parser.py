@@ -1,0 +1,80 @@
+"""How command lines are read: strictly, for what schedulers pass on was written by others.
+
+An option is written in full and given once; what is not known is told without its value, which may be a secret.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from typer.core import TyperCommand
+
+_SEVERAL = ("--path", "--partitions")
+"""Take all values that follow, up to the next option."""
+_LONG = re.compile(r"--[a-z][a-z-]*(=|$)")
+
+
+class StrictCommand(TyperCommand):
+    """A command of `lake`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell completes what is not written yet
+            return super().parse_args(ctx, args)
+        options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        known = {name: each for each in options for name in (*each.opts, *each.secondary_opts)}
+        args = list(_checked(ctx, known, args))
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest:
+            ctx.fail(f"unknown arguments: {len(rest)} too many")
+        return rest
+
+
+def _checked(ctx: Any, known: dict[str, Any], args: Sequence[str]) -> Iterator[str]:
+    """The words, one value an option. Ends the command where an option is unknown, lacks its value, or is given
+    twice."""
+    words, seen = list(args), set()
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            yield from (word, *words)
+            return
+        name, has_value, _ = word.partition("=")
+        option = known.get(name) if word.startswith("-") else None
+        if option is None:
+            if word.startswith("--"):
+                ctx.fail(f"unknown arguments: {', '.join(_unknown(known, [word, *words]))}")
+            yield word
+            continue
+        if option.is_flag:
+            yield word
+            continue
+        if not option.multiple and option.name in seen:
+            ctx.fail(f"{name} is given twice")
+        seen.add(option.name)
+        values = [] if has_value else _values(ctx, known, name, words)
+        yield from [word] if has_value else [part for value in values for part in (name, value)]
+
+
+def _values(ctx: Any, known: dict[str, Any], name: str, words: list[str]) -> list[str]:
+    """Those of an option, which are taken off the words. One that begins as an option does stands behind a `=`."""
+    values: list[str] = []
+    while words and not _is_option(known, words[0]) and (not values or name in _SEVERAL):
+        values.append(words.pop(0))
+    if not values:
+        ctx.fail(f"{name} is without its value; one that looks like an option is written {name}=…")
+    return values
+
+
+def _is_option(known: dict[str, Any], word: str) -> bool:
+    """Or looks like one."""
+    return word == "--" or word.partition("=")[0] in known or bool(_LONG.match(word))
+
+
+def _unknown(known: dict[str, Any], words: Sequence[str]) -> Iterator[str]:
+    for word in words:
+        if word == "--":
+            return
+        name = word.partition("=")[0]
+        if name.startswith("--") and name not in known:
+            yield name

@@ -1,0 +1,282 @@
+"""Commands that write rows of files, or of a query, with Spark: append, upsert, overwrite, sql.
+
+What takes rows away is a dry run until it is told --yes.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakelib.cli.arguments import (
+    NULL_VALUE,
+    Columns,
+    ExplicitCast,
+    Key,
+    MergeSchema,
+    Properties,
+    Really,
+    TableName,
+    read_choice,
+    read_columns,
+    read_key,
+    read_names,
+    read_pairs,
+    read_partition,
+)
+from lakelib.cli.command import Session, wrong_usage
+from lakelib.cli.job import Job, Options, job_command
+from lakelib.errors import InvalidInputError
+from lakelib.pipeline.arguments import Files, FileView, LakeView, Query, Surroundings, WriteArguments
+from lakelib.plan.at import parse_at
+
+if TYPE_CHECKING:
+    from lakelib.pipeline.outcome import Outcome
+
+_PANEL = "Write on Spark"
+_MODES = ("append", "upsert", "overwrite")
+_DISTRIBUTIONS = ("auto", "none", "hash")
+_OF_FILES = "Rows of files"
+_OF_A_QUERY = "Rows of a query"
+
+
+def _option(panel: str, *names: str, metavar: str, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=False)
+
+
+Format = Annotated[
+    str, _option(_OF_FILES, metavar="FORMAT", help="parquet, csv, json, or another one of Spark's. (parquet)")
+]
+Paths = Annotated[
+    list[str] | None, _option(_OF_FILES, "--path", metavar="PATH…", help="Files, folders, or patterns of them.")
+]
+Schema = Annotated[
+    str | None,
+    _option(
+        _OF_FILES, metavar="DDL", help="The files' columns, such as 'id BIGINT, dt DATE': these are read, and no other."
+    ),
+]
+Condition = Annotated[
+    str | None, _option(_OF_FILES, metavar="SQL", help="Only rows for which this is true, in Spark SQL.")
+]
+Sql = Annotated[str | None, _option(_OF_A_QUERY, metavar="QUERY", help="One query in Spark SQL, over views.")]
+SqlFile = Annotated[Path | None, _option(_OF_A_QUERY, metavar="FILE", help="A file that holds the query.")]
+Views = Annotated[
+    list[str] | None,
+    _option(_OF_A_QUERY, "--view", metavar="NAME=FORMAT:PATH", help="Files as a view; may be repeated."),
+]
+LakeViews = Annotated[
+    list[str] | None,
+    _option(
+        _OF_A_QUERY,
+        "--lake-view",
+        metavar="NAME=TABLE@AT",
+        help="A table as a view: at a snapshot id, a tag:NAME, a moment; without @AT as it is. May be repeated.",
+    ),
+]
+ReadOptions = Annotated[
+    list[str] | None,
+    _option(
+        _OF_FILES, "--option", metavar="NAME=VALUE", help="Of Spark's reader, such as header=true; may be repeated."
+    ),
+]
+Partitions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partitions",
+        metavar="WHICH…",
+        help="What an overwrite replaces: all, dynamic (the partitions that the rows are in), or values such as"
+        f" dt=2026-11-18; NULL is {NULL_VALUE}. (all)",
+        show_default=False,
+    ),
+]
+Gate = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the rows.", show_default=False),
+]
+Distribution = Annotated[
+    str, typer.Option(metavar="HOW", help=f"Shuffle or not: {', '.join(_DISTRIBUTIONS)}. (auto)", show_default=False)
+]
+AuxOrder = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES", help="Columns that decide which duplicate is newest, and are not stored.", show_default=False
+    ),
+]
+
+
+_FILES: Options = {
+    "format": (Format, "parquet"),
+    "path": (Paths, None),
+    "schema": (Schema, None),
+    "columns": (Columns, None),
+    "where": (Condition, None),
+}
+_QUERY: Options = {
+    "sql": (Sql, None),
+    "sql_file": (SqlFile, None),
+    "view": (Views, None),
+    "lake_view": (LakeViews, None),
+    "option": (ReadOptions, None),
+}
+_WRITE: Options = {
+    "idempotency_key": (Key, None),
+    "gate": (Gate, None),
+    "properties": (Properties, None),
+    "merge_schema": (MergeSchema, False),
+    "explicit_cast": (ExplicitCast, False),
+    "distribution": (Distribution, "auto"),
+    "aux_order": (AuxOrder, None),
+}
+_OVERWRITE: Options = {"partitions": (Partitions, None), "yes": (Really, False)}
+
+
+def add_to(app: typer.Typer) -> None:
+    job_command(app, "append", panel=_PANEL, options=_FILES | _QUERY | _WRITE)(append)
+    job_command(app, "upsert", panel=_PANEL, options=_FILES | _QUERY | _WRITE)(upsert)
+    job_command(app, "overwrite", panel=_PANEL, options=_FILES | _QUERY | _OVERWRITE | _WRITE)(overwrite)
+    job_command(app, "sql", panel=_PANEL, options=_QUERY | _OVERWRITE | _WRITE)(sql)
+
+
+def append(session: Session, around: Surroundings, table: TableName, **given: Any) -> Job:
+    """Adds rows to a table, all in one instant or none.
+
+    They come from files (--path) or from a query (--sql). On a table with a primary key a row takes the place of the
+    one of its key, as in an upsert."""
+    return _job(session, around, "append", table, given)
+
+
+def upsert(session: Session, around: Surroundings, table: TableName, **given: Any) -> Job:
+    """Puts each row in place of the one of its primary key, or adds it; all in one instant or none.
+
+    They come from files (--path) or from a query (--sql)."""
+    return _job(session, around, "upsert", table, given)
+
+
+def overwrite(session: Session, around: Surroundings, table: TableName, **given: Any) -> Job:
+    """Puts rows in place of all that is in a table, or in some of its partitions (--partitions).
+
+    They come from files (--path) or from a query (--sql). Readers see the old rows until they see the new ones. A dry
+    run until it is told --yes."""
+    return _job(session, around, "overwrite", table, given)
+
+
+def sql(
+    session: Session,
+    around: Surroundings,
+    into: Annotated[str, typer.Option(metavar="TABLE", help="namespace.table to write to.", show_default=False)],
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help=f"{', '.join(_MODES)}. (append)", show_default=False)
+    ] = "append",
+    **given: Any,
+) -> Job:
+    """Runs one query in Spark SQL, and writes its rows to a table; all in one instant or none.
+
+    It is over views of files (--view) and of tables (--lake-view), which are seen as they are when the work begins, or
+    as they were. An overwrite is a dry run until it is told --yes."""
+    return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
+
+
+def _job(session: Session, around: Surroundings, mode: str, table: str, given: Mapping[str, Any]) -> Job:
+    job = WriteArguments(
+        table=table,
+        mode=mode,
+        source=_source(given),
+        partitions=_partitions(mode, given.get("partitions")),
+        write=_write(given),
+        surroundings=around,
+    )
+    is_dry = mode == "overwrite" and not given["yes"]
+
+    def work() -> "Outcome":
+        from lakelib.pipeline.writing import plan, write
+
+        return plan(job) if is_dry else write(job, session.start.spark)
+
+    return Job(arguments=job, work=work, table=table)
+
+
+def _source(given: Mapping[str, Any]) -> Files | Query:
+    query = _query_text(given["sql"], given["sql_file"])
+    takes_files = "path" in given
+    paths = given.get("path")
+    if (paths is None) == (query is None):
+        wrong_usage(f"give one of {'--path, --sql or --sql-file' if takes_files else '--sql or --sql-file'}")
+    options = read_pairs(given["option"] or (), "--option")
+    if query is None:
+        return _files(paths or (), options, given)
+    for name in ("schema", "columns", "where"):
+        if given.get(name):
+            wrong_usage(f"--{name} is for --path: a query says it itself")
+    return Query(
+        text=query,
+        file_views=tuple(map(_file_view, given["view"] or ())),
+        lake_views=tuple(map(_lake_view, given["lake_view"] or ())),
+        options=options,
+    )
+
+
+def _files(paths: Sequence[str], options: Mapping[str, str], given: Mapping[str, Any]) -> Files:
+    if given["view"] or given["lake_view"]:
+        wrong_usage("--view and --lake-view are for --sql")
+    columns = read_columns(given["columns"])
+    return Files(
+        format=given["format"].lower(),
+        paths=tuple(paths),
+        options=options,
+        schema=given["schema"],
+        columns=None if columns is None else tuple(columns),
+        where=given["where"],
+    )
+
+
+def _query_text(sql: str | None, file: Path | None) -> str | None:
+    if sql is not None and file is not None:
+        wrong_usage("give --sql or --sql-file, not both")
+    if file is None:
+        return sql
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        wrong_usage(f"--sql-file {file} cannot be read: {error}")
+
+
+def _file_view(text: str) -> FileView:
+    name, _, rest = text.partition("=")
+    format, _, path = rest.partition(":")
+    if not (name and format and path):
+        wrong_usage(f"--view {text!r} is not NAME=FORMAT:PATH")
+    return FileView(name=name, format=format.lower(), path=path)
+
+
+def _lake_view(text: str) -> LakeView:
+    name, _, rest = text.partition("=")
+    table, has_at, at = rest.partition("@")
+    if not (name and table) or (has_at and not at):
+        wrong_usage(f"--lake-view {text!r} is not NAME=TABLE or NAME=TABLE@AT")
+    try:
+        return LakeView(name=name, table=table, at=parse_at(at) if has_at else None)
+    except InvalidInputError as error:
+        wrong_usage(f"--lake-view {text!r}: {error}")
+
+
+def _partitions(mode: str, which: list[str] | None) -> str | Mapping[str, str | None]:
+    if which is None:
+        return "all"
+    if mode != "overwrite":
+        wrong_usage(f"--partitions is for an overwrite, and this is an {mode}")
+    return which[0] if which in (["all"], ["dynamic"]) else read_partition(which)
+
+
+def _write(given: Mapping[str, Any]) -> dict[str, Any]:
+    key = given["idempotency_key"]
+    return {
+        "idempotency_key": None if key is None else read_key(key),
+        "properties": read_pairs(given["properties"] or (), "--property"),
+        "merge_schema": given["merge_schema"],
+        "explicit_cast": given["explicit_cast"],
+        "distribution": read_choice(given["distribution"], _DISTRIBUTIONS, "--distribution"),
+        "aux_order": tuple(read_names(given["aux_order"], "--aux-order")),
+        "gate": given["gate"],
+    }

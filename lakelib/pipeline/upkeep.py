@@ -1,0 +1,218 @@
+"""Upkeep of many tables: compaction, expiry, and the vacuum of their lake. What fails at one keeps nobody from the
+others."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import lakelib
+from lakelib import Lake, LakeError
+from lakelib.errors import EXIT_CODES, RetryableError
+from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
+from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
+from lakelib.pipeline.outcome import Failed, explain_failure
+from lakelib.pipeline.sessions import PREPARED, watched_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Tell = Callable[[int, int | None], None]
+"""Told how much is done, and of how much if that is known."""
+
+
+def find_tables(lake: Lake, selection: Selection) -> list[str]:
+    """Their names. Raises NotFoundError if there is no such namespace; whether named tables are there shows later."""
+    if selection.tables:
+        return list(selection.tables)
+    namespaces = lake.namespaces() if selection.namespace is None else [selection.namespace]
+    return [f"{namespace}.{name}" for namespace in namespaces for name in lake.tables(namespace)]
+
+
+# Compaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What was done; where something failed, the other tables were compacted all the same."""
+
+    results: tuple[CompactionResult, ...]
+    failed: tuple[tuple[str, Failed], ...]
+    """Tables with what went wrong."""
+
+    @property
+    def exit_code(self) -> int:
+        """That of the first failure."""
+        return self.failed[0][1].exit_code if self.failed else 0
+
+    def facts(self) -> dict[str, Any]:
+        tables = [_compacted_facts(result) for result in self.results]
+        tables += [{"table": table, **failed.facts()} for table, failed in self.failed]
+        return {"tables": tables} | (self.failed[0][1].facts() if self.failed else {})
+
+    def lines(self) -> Iterator[str]:
+        for result in self.results:
+            yield str(result)
+        for table, failed in self.failed:
+            yield f"failed      {table}"
+            yield from failed.lines()
+
+
+def compact(job: CompactArguments, given_session: "SparkSession | None" = None, tell: Tell | None = None) -> Compacted:
+    """Table after table, whatever fails; in this process, unless a master or a server is named. Raises NotFoundError if
+    there is no such namespace."""
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        names = find_tables(lake, job.selection)
+        with _session(job, given_session) as session:
+            return _compact_tables(lake, names, job, session, tell)
+
+
+@contextmanager
+def _session(job: CompactArguments, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
+    around = job.surroundings
+    if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
+        yield None
+        return
+    with watched_session("compact", around, given) as session:
+        yield session
+
+
+def _compact_tables(
+    lake: Lake, names: Sequence[str], job: CompactArguments, session: "SparkSession | None", tell: Tell | None
+) -> Compacted:
+    results: list[CompactionResult] = []
+    failed: list[tuple[str, Failed]] = []
+    for name in names:
+        try:
+            results.append(lake.table(name).compact(full=job.full, where=job.where, session=session, tell=tell))
+        except LakeError as error:
+            failed.append((name, explain_failure(error)))
+    return Compacted(results=tuple(results), failed=tuple(failed))
+
+
+def _compacted_facts(result: CompactionResult) -> dict[str, Any]:
+    counts = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "snapshots"}
+    snapshot = result.snapshot
+    return counts | {
+        "seconds": round(result.seconds, 3),
+        "snapshot": None if snapshot is None else snapshot.id,
+        "snapshots": [each.id for each in result.snapshots],
+    }
+
+
+# Expiry and vacuum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What was done; where something failed, the rest was done all the same."""
+
+    dry_run: bool
+    expired: tuple[ExpireResult, ...]
+    failed: tuple[tuple[str, Failed], ...]
+    """Tables with what went wrong."""
+    vacuum: VacuumResult | None
+    vacuum_failed: Failed | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """That of the first failure."""
+        first = self.failure
+        if first is not None:
+            return first.exit_code
+        return EXIT_CODES[RetryableError] if self.vacuum is not None and self.vacuum.failed else 0
+
+    def facts(self) -> dict[str, Any]:
+        tables = [_expired_facts(result) for result in self.expired]
+        tables += [{"table": table, **failed.facts()} for table, failed in self.failed]
+        facts: dict[str, Any] = {"dry_run": self.dry_run, "tables": tables}
+        if self.vacuum is not None:
+            facts["vacuum"] = _vacuum_facts(self.vacuum)
+        first = self.failure
+        return facts if first is None else facts | first.facts()
+
+    def lines(self) -> Iterator[str]:
+        for result in self.expired:
+            yield from repr(result).strip("<>").split("\n  ")
+        if self.vacuum is not None:
+            yield from repr(self.vacuum).strip("<>").split("\n  ")
+        for table, failed in self.failed:
+            yield f"failed      {table}"
+            yield from failed.lines()
+        if self.vacuum_failed is not None:
+            yield from self.vacuum_failed.lines()
+
+    @property
+    def failure(self) -> Failed | None:
+        return self.failed[0][1] if self.failed else self.vacuum_failed
+
+
+def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = None) -> Maintained:
+    """Table after table, whatever fails; then the vacuum. In a dry run `name_file` is told each file that would go."""
+    around = job.surroundings
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+        expired: list[ExpireResult] = []
+        failed: list[tuple[str, Failed]] = []
+        for name in find_tables(lake, job.selection) if job.expire is not None else ():
+            _tell_progress(around.progress, f"expire {name}")
+            try:
+                expired.append(lake.table(name).expire(**job.expire or {}, dry_run=job.dry_run))
+            except LakeError as error:
+                failed.append((name, explain_failure(error)))
+        vacuum, vacuum_failed = _vacuum(lake, job, name_file)
+        return Maintained(
+            dry_run=job.dry_run,
+            expired=tuple(expired),
+            failed=tuple(failed),
+            vacuum=vacuum,
+            vacuum_failed=vacuum_failed,
+        )
+
+
+def _vacuum(
+    lake: Lake, job: MaintainArguments, name_file: Callable[[str], None] | None
+) -> tuple[VacuumResult | None, Failed | None]:
+    if job.vacuum is None:
+        return None, None
+    _tell_progress(job.surroundings.progress, "vacuum")
+    try:
+        return lake.vacuum(dry_run=job.dry_run, tell=name_file if job.dry_run else None, **job.vacuum), None
+    except LakeError as error:
+        return None, explain_failure(error)
+
+
+def _tell_progress(wanted: bool | None, what: str) -> None:
+    if sys.stderr.isatty() if wanted is None else wanted:
+        print(what, file=sys.stderr, flush=True)
+
+
+def _expired_facts(result: ExpireResult) -> dict[str, Any]:
+    return {
+        "table": result.table,
+        "snapshots": len(result.snapshots),
+        "kept_back": {str(each.hold): len(each.snapshots) for each in result.holdings},
+        "held": list(describe_holdings(result.holdings)),
+        "commits": result.commits,
+        "tags": len(result.tags),
+        "leases": result.leases,
+        "files": result.files,
+        "bytes": result.size_bytes,
+        "oldest": result.oldest_id,
+    }
+
+
+def _vacuum_facts(result: VacuumResult) -> dict[str, Any]:
+    return {
+        "files": result.files,
+        "bytes": result.size_bytes,
+        "orphans": result.orphans,
+        "orphan_bytes": result.orphan_bytes,
+        "uploads": result.uploads,
+        "dropped_tables": list(result.dropped_tables),
+        "waiting": result.waiting,
+        "failed": [{"file": each.uri, "reason": each.reason} for each in result.failed[:100]],
+        "passed_over": list(result.passed_over),
+    }
