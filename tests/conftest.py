@@ -26,6 +26,9 @@ from zlib import crc32
 os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
 os.environ["AWS_RESPONSE_CHECKSUM_VALIDATION"] = "when_required"
 
+# No test's command leaves a server behind that it has not asked for.
+os.environ["LAKE_SERVER_STAYS"] = "0"
+
 # Spark would start the python3 that is first on PATH.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 

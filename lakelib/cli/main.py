@@ -1,5 +1,6 @@
 """The command `lake`: looks into a lake, loads tables, decides about commits, and looks after tables."""
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ _EPILOG = (
     f" Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODE_MEANINGS.items())}."
 )
 
+_STAYS = "LAKE_SERVER_STAYS"
+_USUAL_STAY = "60"
 _LOGIN = re.compile(r"://\S*@")
 
 app = typer.Typer(
@@ -50,11 +53,14 @@ def main(arguments: Sequence[str] | None = None, start: Start | None = None) -> 
     """The exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        stay_seconds = _stay_seconds()
         ended = app(words, prog_name="lake", standalone_mode=False, obj=start)
     except TyperException as error:
         return _tell_wrong_usage(error, for_programs="--json" in words)
     except SystemExit as asked:  # what a shell asks for to complete a line
         return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+    if arguments is None:  # the process is this command
+        _leave_server_up(stay_seconds)
     return ended if isinstance(ended, int) else 0
 
 
@@ -66,6 +72,21 @@ def run_job(name: str, command: Sequence[str], arguments: Sequence[str] | None, 
     if code == USAGE_EXIT_CODE:
         raise SystemExit(code)
     return code
+
+
+def _stay_seconds() -> float:
+    """How long a server that the command has started stays up for the next one."""
+    text = os.environ.get(_STAYS, _USUAL_STAY)
+    if not text.isascii() or not text.isdecimal():
+        raise typer.BadParameter(f"{_STAYS} is {text!r}, and no number of seconds")
+    return float(text)
+
+
+def _leave_server_up(seconds: float) -> None:
+    """If one was needed: else nothing is loaded that could start it."""
+    embedded = sys.modules.get("lakelib.catalog.embedded")
+    if embedded is not None:
+        embedded.keep_up_after_exit(seconds)
 
 
 def _tell_wrong_usage(error: TyperException, *, for_programs: bool) -> int:

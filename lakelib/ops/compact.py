@@ -35,6 +35,7 @@ from lakelib.ops.write import run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
 from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.where import bind_where
+from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.rewriter import RewriteWork, rewrite_split
@@ -66,7 +67,16 @@ def compact(
     require_right(runtime.catalog, Right.MAINTAIN)
     runtime.ownership.confirm()
     start = time.monotonic()
-    call = _Call(session=session, progress=_Progress(tell), tally=_Tally())
+    with bar(f"Compacting {ref.full_name}") as shown:
+        call = _Call(session=session, progress=_Progress(tell, shown), tally=_Tally())
+        skipped = _compact_in_rounds(runtime, ref, full, where, call)
+    return call.tally.result(ref.full_name, skipped, time.monotonic() - start)
+
+
+def _compact_in_rounds(
+    runtime: Runtime, ref: TableRef, full: bool, where: str | Predicate | None, call: "_Call"
+) -> int:
+    """How many units were due and are left to others."""
     skipped = 0
     for _ in range(_MOST_ROUNDS):
         table = tables.load_table(runtime.catalog, ref)
@@ -76,7 +86,7 @@ def compact(
         skipped = lost + plan.blocked
         if call.waited_seconds > _LONGEST_WAIT_SECONDS if lost else plan.is_last_round:
             break
-    return call.tally.result(table.full_name, skipped, time.monotonic() - start)
+    return skipped
 
 
 def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate | None) -> CompactionPlan:
@@ -140,16 +150,19 @@ class _Rewritten:
 class _Progress:
     """What is rewritten of what is known to be due."""
 
-    def __init__(self, tell: Tell | None) -> None:
+    def __init__(self, tell: Tell | None, shown: Bar) -> None:
         self._tell = tell
+        self._shown = shown
         self._done_bytes = 0
         self._total_bytes = 0
 
     def expect(self, size_bytes: int) -> None:
         self._total_bytes += size_bytes
+        self._shown.expect(size_bytes)
 
     def advance(self, size_bytes: int) -> None:
         self._done_bytes += size_bytes
+        self._shown.advance(size_bytes)
         if self._tell is not None:
             self._tell(self._done_bytes, self._total_bytes)
 

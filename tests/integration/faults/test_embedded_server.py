@@ -64,6 +64,21 @@ def test_a_command_leaves_the_server_up_for_the_next_one_and_a_while_after_the_l
     assert not (folder / _CATALOG / "postmaster.pid").exists(), "it was stopped in order"
 
 
+def test_the_command_lake_leaves_its_server_up_for_so_many_seconds(folder: Path) -> None:
+    assert _end(_start(folder, "add_row")) == ""
+    assert _end(_lake(folder, "namespaces", stays="8")) == ""
+    server = postmaster_pid(folder / _CATALOG)
+    assert _end(_lake(folder, "tables", stays="0")) == "", "the keeper still uses the server"
+    assert postmaster_pid(folder / _CATALOG) == server
+    assert ended(server, within_seconds=60)
+
+    assert _end(_lake(folder, "namespaces", stays="0")) == ""
+    assert not (folder / _CATALOG / "postmaster.pid").exists()
+    wrong = _lake(folder, "namespaces", stays="soon")
+    assert "LAKE_SERVER_STAYS is 'soon'" in _end(wrong)
+    assert wrong.returncode == 2
+
+
 def test_a_keeper_finds_a_lake_that_was_moved(folder: Path) -> None:
     assert _end(_start(folder, "look_in", "1")) == ""
     server = postmaster_pid(folder / _CATALOG)
@@ -85,11 +100,19 @@ def test_a_keeper_leaves_the_server_to_who_uses_it(folder: Path) -> None:
 
 
 def _start(folder: Path, command: str, *arguments: str) -> subprocess.Popen[str]:
+    return _run(folder, "tests.integration.faults.embedded_job", command, *arguments)
+
+
+def _lake(folder: Path, command: str, *, stays: str) -> subprocess.Popen[str]:
+    return _run(folder, "lakelib.cli", command, LAKE_SERVER_STAYS=stays)
+
+
+def _run(folder: Path, program: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LAKE_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.faults.embedded_job", command, *arguments],
+        [sys.executable, "-m", program, *arguments],
         cwd=folder,
-        env=environment | {"PYTHONPATH": str(_ROOT)},
+        env=environment | {"PYTHONPATH": str(_ROOT)} | variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
