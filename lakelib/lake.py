@@ -369,7 +369,7 @@ class Transaction:
     ) -> None:
         if kind is None and self._staged:
             judgings = {each.id: each.judgings for each in self._staged}
-            self.snapshots = publish.publish(self._runtime, list(judgings), judgings)
+            self.snapshots = publish.publish(self._runtime, list(judgings), judgings.__getitem__)
 
 
 def has_own_catalog(settings: Settings) -> bool:

@@ -424,8 +424,7 @@ class StagedCommit:
         required by now, this handle judges again, if it has judged before. A person publishes whatever gates say, by
         name and reason, which the snapshot tells.
         """
-        judgings = {self._commit_id: self.judgings}
-        return publish.publish(self._runtime, [self._commit_id], judgings, by=by, reason=reason)[0]
+        return publish.publish(self._runtime, [self._commit_id], lambda _: self.judgings, by=by, reason=reason)[0]
 
     def reject(self, reason: str) -> None:
         """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""

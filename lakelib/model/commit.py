@@ -1,6 +1,6 @@
 """Frozen values: how a staged commit may change, and what can come of staging, amending and publishing it.
 
-Each answer is one of a closed set of types. Callers match; `ops.publish` makes exceptions of what they do not handle.
+Each answer is one of a closed set of types. Callers match; `ops.refusals` makes exceptions of what they do not handle.
 """
 
 from collections.abc import Mapping

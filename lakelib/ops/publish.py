@@ -4,7 +4,7 @@ Step by step: publish; where rows have changed that a verdict rests on, or anoth
 again, if it is known how, and publish once more. It is safe to repeat.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
@@ -24,14 +24,19 @@ from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn
 
-Judgings = Mapping[UUID, Sequence[Judging]]
-"""How commits are judged, where that is known: once for each gate."""
+JudgingsOf = Callable[[UUID], Sequence[Judging]]
+"""How a commit is judged, once for each gate; nothing where that is not known."""
+
+
+def not_known(commit_id: UUID) -> Sequence[Judging]:
+    """Commits that are not judged again."""
+    return ()
 
 
 def publish(
     runtime: Runtime,
     commit_ids: Sequence[UUID],
-    judgings: Judgings | None = None,
+    judgings_of: JudgingsOf = not_known,
     *,
     by: str | None = None,
     reason: str | None = None,
@@ -43,7 +48,6 @@ def publish(
     are judged again, each on top of those before it, if it is known how they are judged; else the stale verdict is a
     ConflictError, and the other suite's a RejectedError. Raises as `require_passed` does for a verdict that has turned.
     """
-    known = judgings or {}
     approval = parse_approval(by, reason)
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
@@ -53,11 +57,11 @@ def publish(
             match _try(runtime, commit_ids, turn, approval):
                 case Done() as done:
                     return settle_done(runtime, done)
-                case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if known.get(
-                    about.commit_id
+                case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if (
+                    judgings_of(about.commit_id)
                 ):
                     turn.take(commits.load_commit(runtime.catalog, about.commit_id).table.id)
-                    _judge_again(runtime, commit_ids, known)
+                    _judge_again(runtime, commit_ids, judgings_of)
                     turn.patience.pause()
                     return Overtaken()
                 case outcome:
@@ -103,7 +107,7 @@ def _as_all_see_it(runtime: Runtime, about: About) -> About:
     return replace(about, head_id=min(head_id, about.head_id), follows_others=about.head_id > head_id)
 
 
-def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Judgings) -> None:
+def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings_of: JudgingsOf) -> None:
     """What has been decided of a commit meanwhile is for publishing to tell: someone else may have published it."""
     found = {commit_id: commits.load_commit(runtime.catalog, commit_id) for commit_id in commit_ids}
     for place, commit_id in enumerate(commit_ids):
@@ -114,7 +118,7 @@ def _judge_again(runtime: Runtime, commit_ids: Sequence[UUID], judgings: Judging
             for other in commit_ids[:place]
             if found[other].table == found[commit_id].table and found[other].state is CommitState.STAGED
         ]
-        for judging in judgings.get(commit_id, ()):
+        for judging in judgings_of(commit_id):
             now = as_required(runtime, commit_id, judging)
             if may_be_stale(runtime, commit_id, now.suite):
                 with suppress(DecidedError):

@@ -5,13 +5,13 @@ is made again: by the engine of the commit's spec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from lakelib import ConflictError, Lake, RejectedError, Snapshot, StagedCommit
+from lakelib import Snapshot, StagedCommit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging
 from lakelib.ops.publish import publish as publish_commits
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _APPROVAL = ("approved_by", "approval_reason")
-_JUDGED_AGAIN = ("verdict_stale", "verdict_of_another_suite")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,50 +58,65 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
     impossible, NotFoundError for one that is not there, InvalidInputError for one whose key stands for another
     partition."""
     around = job.surroundings
-    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
+    with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake, ExitStack() as opened:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
-        outcomes: dict[UUID, str] = {}
-        try:
-            snapshots = publish_commits(lake.runtime, job.commits, by=job.by, reason=job.reason)
-        except (ConflictError, RejectedError) as error:
-            if error.kind not in _JUDGED_AGAIN:
-                raise
-            specs = {spec.table: spec for spec in map(load_spec, job.specs) if spec.gate is not None}
-            if not any(commit.table_name in specs for commit in commits):
-                raise
-            snapshots = _publish_judged(lake, job, commits, specs, given_session)
-            outcomes = {one.id: one.verdict.outcome.value for one in commits if one.verdict is not None}
+        again = _JudgedAgain(job, commits, given_session, opened)
+        snapshots = publish_commits(lake.runtime, job.commits, again.judgings_of, by=job.by, reason=job.reason)
         for commit, snapshot in zip(commits, snapshots, strict=True):
             check_not_replayed(lake.runtime, commit.id, snapshot)
         names = [commit.table_name for commit in commits]
-        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=outcomes)
+        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=again.outcomes())
 
 
-def _publish_judged(
-    lake: Lake,
-    job: PublishArguments,
-    commits: Sequence[StagedCommit],
-    specs: Mapping[str, TableSpec],
-    given_session: "SparkSession | None",
-) -> list[Snapshot]:
-    """Spark is started for those commits only that it has to judge."""
-    on_spark = {commit.id for commit in commits if commit.table_name in specs and _is_judged_on_spark(commit, specs)}
-    opened = watched_session("publish", job.surroundings, given_session) if on_spark else nullcontext()
-    with opened as session:
-        judgings = {
-            commit.id: (Judging(suite=suite, session=session if commit.id in on_spark else None),)
-            for commit in commits
-            if commit.table_name in specs and commit.state == "staged"
-            if (suite := specs[commit.table_name].suite()) is not None
+class _JudgedAgain:
+    """How commits are judged again. Specs are read, and Spark is started, once one has to be; what was started ends
+    with `opened`."""
+
+    def __init__(
+        self,
+        job: PublishArguments,
+        commits: Sequence[StagedCommit],
+        given_session: "SparkSession | None",
+        opened: ExitStack,
+    ) -> None:
+        self._job = job
+        self._commits = commits
+        self._given_session = given_session
+        self._opened = opened
+        self._judgings: Mapping[UUID, Judging] | None = None
+
+    def judgings_of(self, commit_id: UUID) -> Sequence[Judging]:
+        if self._judgings is None:
+            self._judgings = self._arrange()
+        judging = self._judgings.get(commit_id)
+        return () if judging is None else (judging,)
+
+    def outcomes(self) -> dict[UUID, str]:
+        """The verdicts on the commits, if one had to be judged again."""
+        if not self._judgings:
+            return {}
+        return {one.id: one.verdict.outcome.value for one in self._commits if one.verdict is not None}
+
+    def _arrange(self) -> dict[UUID, Judging]:
+        """Spark is for those commits only that it has to judge."""
+        specs = {spec.table: spec for spec in map(load_spec, self._job.specs) if spec.gate is not None}
+        judged = {one: specs[one.table_name] for one in self._commits if one.table_name in specs}
+        on_spark = {one.id for one, spec in judged.items() if _is_judged_on_spark(one, spec)}
+        session = self._open_session() if on_spark else None
+        return {
+            one.id: Judging(suite=suite, session=session if one.id in on_spark else None)
+            for one, spec in judged.items()
+            if one.state == "staged" and (suite := spec.suite()) is not None
         }
-        return publish_commits(lake.runtime, job.commits, judgings, by=job.by, reason=job.reason)
+
+    def _open_session(self) -> "SparkSession":
+        return self._opened.enter_context(watched_session("publish", self._job.surroundings, self._given_session))
 
 
-def _is_judged_on_spark(commit: StagedCommit, specs: Mapping[str, TableSpec]) -> bool:
+def _is_judged_on_spark(commit: StagedCommit, spec: TableSpec) -> bool:
     """Where the spec leaves it open, a commit is judged again by what has judged it."""
-    engine = specs[commit.table_name].engine
-    if engine != "auto":
-        return engine == "spark"
+    if spec.engine != "auto":
+        return spec.engine == "spark"
     verdict = commit.verdict
     return verdict is None or verdict.engine == "spark"
 

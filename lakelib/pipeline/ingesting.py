@@ -16,7 +16,7 @@ from uuid import UUID
 
 import lakelib
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
-from lakelib.errors import DecidedError, OnlySparkError, RetryableError
+from lakelib.errors import CatalogRefusedError, DecidedError, EmptySourceError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
 from lakelib.model import verdict as judged
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
@@ -198,9 +198,7 @@ def _provided(lake: Lake, spec: TableSpec) -> Provided:
     """A new or changed spec may be seen here before an owner has carried it out."""
     try:
         return provide_table(lake.runtime, spec)
-    except InvalidInputError as error:
-        if error.kind != "catalog_refused":
-            raise
+    except CatalogRefusedError as error:
         raise RetryableError(
             f"Table {spec.table} is not yet as {spec.path} says, and this job may not make it so. {error.message}",
             kind="table_not_provided",
@@ -327,9 +325,7 @@ def _stage(lake: Lake, work: Work, doing: Doing) -> UUID | NothingToCommit:
         request = replace(request, refuse_empty=has_to_have)
         try:
             return stage_partition(lake.runtime, work.table.ref, spec, key, opened.rows, request)
-        except InvalidInputError as error:
-            if error.kind != "empty_source":
-                raise
+        except EmptySourceError:
             return _without_rows(work, doing.engine, is_transformed=opened.is_transformed)
 
 

@@ -117,7 +117,7 @@ class FileWriter:
         self._lookup_columns = lookup_columns
         self._nan_columns: set[str] = set()
         self._metadata: list[pq.FileMetaData] = []
-        self._stream: pa.NativeFile = storage.open_output(path)
+        self._stream: pa.NativeFile = storage.open_output(self._uri)
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
@@ -135,7 +135,7 @@ class FileWriter:
             writer.close()
             size_bytes = self._stream.tell()
             self._stream.close()
-        self._storage.make_durable(self._path)
+        self._storage.make_durable(self._uri)
         metadata = self._metadata[0]
         return WrittenParquet(
             path=self._path,

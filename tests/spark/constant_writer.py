@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 import lakelib
 from lakelib import Lake
 from lakelib.distribute.frames import open_frame
-from lakelib.rows.values import arrow_values, python_value, raw_value, raw_values
+from lakelib.rows.raw_arrays import arrow_values
+from lakelib.rows.values import python_value, raw_value, raw_values
 
 SESSION_ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe")
 

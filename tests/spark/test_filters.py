@@ -17,7 +17,7 @@ from lakelib import Lake, Table
 from lakelib.distribute.conditions import condition, named
 from lakelib.model.predicate import Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
-from lakelib.rows.values import arrow_values
+from lakelib.rows.raw_arrays import arrow_values
 from tests.property.test_predicates import COLUMNS, LITERALS, SAMPLES, predicates
 
 TEXTS = ["", "a", "a%", "a_", "a\\", "%", "_", "\\", "ü", "Ü", "日本", "a\n", " "]
