@@ -186,6 +186,7 @@ def commit_from_row(row: Row) -> CommitInfo:
         application=row["application"],
         version=row["version"],
         amendment=row["amendment"],
+        new_schema_id=None if row["schema_id"] == row["base_schema_id"] else row["schema_id"],
         summary=row["summary"],
         properties=row["properties"],
     )

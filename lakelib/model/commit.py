@@ -30,6 +30,8 @@ class CommitInfo:
     version: int | None
     amendment: int
     """So many times it was amended."""
+    new_schema_id: int | None
+    """The schema that it gives the table, if it gives it another one."""
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 

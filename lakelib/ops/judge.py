@@ -147,9 +147,9 @@ def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
 
 def _scope_request(runtime: Runtime, commit: CommitInfo, scope: Scope, beneath: tuple[UUID, ...]) -> ScanRequest:
     if scope is Scope.STAGED:
-        return ScanRequest(staged=staged_view(commit.id, "staged"))
+        return ScanRequest(staged=staged_view(commit.id, "staged", commit=commit))
     touched = files.find_touched_partitions(runtime.catalog, commit.id) if scope is Scope.MERGED else None
-    return ScanRequest(staged=staged_view(commit.id, "merged", beneath), partition_ids=touched)
+    return ScanRequest(staged=staged_view(commit.id, "merged", beneath, commit), partition_ids=touched)
 
 
 def _run_scope(

@@ -45,6 +45,8 @@ class StagedView:
     scope: str
     beneath: tuple[UUID, ...] = ()
     """Other staged commits that are taken for published, in this order."""
+    commit: CommitInfo | None = None
+    """The commit, where it was loaded for this look; None: as it is by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +269,9 @@ def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | N
             return _numbered(runtime, table, other)
 
 
-def staged_view(commit_id: UUID, scope: str, beneath: Sequence[UUID] = ()) -> StagedView:
+def staged_view(
+    commit_id: UUID, scope: str, beneath: Sequence[UUID] = (), commit: CommitInfo | None = None
+) -> StagedView:
     """Raises InvalidInputError for an unknown scope, and for commits beneath rows that are looked at alone."""
     if scope not in ("merged", "staged"):
         raise InvalidInputError(f"scope is {scope!r}.", kind="invalid_scope", remedy='Give "merged" or "staged".')
@@ -277,7 +281,7 @@ def staged_view(commit_id: UUID, scope: str, beneath: Sequence[UUID] = ()) -> St
             kind="invalid_scope",
             remedy='Give scope "merged", or no on_top_of.',
         )
-    return StagedView(commit_id=commit_id, scope=scope, beneath=tuple(beneath))
+    return StagedView(commit_id=commit_id, scope=scope, beneath=tuple(beneath), commit=commit)
 
 
 def view_after(commit_ids: Sequence[UUID]) -> StagedView | None:
@@ -318,7 +322,7 @@ def _at_moment(runtime: Runtime, table: TableInfo, moment: datetime) -> Snapshot
 def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:
     """The snapshot to read and the schema to read it in: that of its own time."""
     if request.staged is not None:
-        commit = commits.load_commit(runtime.catalog, request.staged.commit_id)
+        commit = request.staged.commit or commits.load_commit(runtime.catalog, request.staged.commit_id)
         _check_readable(runtime, table, commit, request.staged.scope)
         return table.head_id, schema_of_staged(runtime, table, commit, request.staged.beneath)
     if request.at is None:
@@ -332,7 +336,9 @@ def schema_of_staged(
     runtime: Runtime, table: TableInfo, commit: CommitInfo, beneath: Sequence[UUID] = ()
 ) -> TableSchema:
     """That of the table as publishing a staged commit, on top of those beneath, would leave it."""
-    changed = commits.find_schema_changed(runtime.catalog, [*beneath, commit.id])
+    changed = commit.new_schema_id
+    if changed is None and beneath:
+        changed = commits.find_schema_changed(runtime.catalog, beneath)
     return _schema(runtime, table, table.schema.id if changed is None else changed)
 
 

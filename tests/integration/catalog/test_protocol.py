@@ -17,6 +17,7 @@ from lakelib.catalog import commits
 from lakelib.catalog.connections import Stack
 from lakelib.ops import patience
 from lakelib.ops.turn import while_busy
+from lakelib.specs.suite import Suite, parse_suite
 from tests.integration.faults.jobs import SCHEMA, read, rows
 
 HOLD = """select from lake."table" where name = %s for update"""
@@ -337,6 +338,11 @@ class Counted:
         return len(self.statements), self.transactions
 
 
+def gate_of(scope: str) -> Suite:
+    check = f"{{type: expect_column_values_to_not_be_null, kwargs: {{column: value}}, scope: {scope}}}"
+    return parse_suite(f"name: g\nexpectations: [{check}]", "g")
+
+
 MOST: dict[str, tuple[Callable[[lakelib.Table], object], tuple[int, int]]] = {
     "upsert": (lambda table: table.upsert(rows({5: ("mon", 5)})), (1, 1)),
     "upsert with a key": (lambda table: table.upsert(rows({5: ("mon", 5)}), idempotency_key=("load", 1)), (1, 1)),
@@ -347,6 +353,11 @@ MOST: dict[str, tuple[Callable[[lakelib.Table], object], tuple[int, int]]] = {
     "overwrite": (lambda table: table.overwrite(rows({5: ("mon", 5)})), (8, 5)),
     "delete": (lambda table: table.delete("value = 1"), (8, 5)),
     "scan": (lambda table: table.scan().to_arrow(), (5, 4)),
+    "judge": (lambda table: table.stage_upsert(rows({5: ("mon", 5)})).judge(gate_of("staged")), (8, 7)),
+    "judge with the rows of others": (
+        lambda table: table.stage_upsert(rows({5: ("mon", 5)})).judge(gate_of("merged")),
+        (9, 8),
+    ),
     "compact": (lambda table: table.compact(full=True), (13, 9)),
 }
 
