@@ -353,10 +353,10 @@ MOST: dict[str, tuple[Callable[[lakelib.Table], object], tuple[int, int]]] = {
     "overwrite": (lambda table: table.overwrite(rows({5: ("mon", 5)})), (8, 5)),
     "delete": (lambda table: table.delete("value = 1"), (8, 5)),
     "scan": (lambda table: table.scan().to_arrow(), (5, 4)),
-    "judge": (lambda table: table.stage_upsert(rows({5: ("mon", 5)})).judge(gate_of("staged")), (8, 7)),
-    "judge with the rows of others": (
+    "stage and judge": (lambda table: table.stage_upsert(rows({5: ("mon", 5)})).judge(gate_of("staged")), (9, 8)),
+    "stage and judge with the rows of others": (
         lambda table: table.stage_upsert(rows({5: ("mon", 5)})).judge(gate_of("merged")),
-        (9, 8),
+        (10, 9),
     ),
     "compact": (lambda table: table.compact(full=True), (13, 9)),
 }
