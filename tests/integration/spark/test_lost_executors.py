@@ -88,7 +88,7 @@ def test_an_ingest_that_lost_tasks_has_each_row_once(
     lake.staged(UUID(told["commit"])).publish()
     check_rows(table, FILES * ROWS_A_FILE)
     left = check_leftovers(lake, table)
-    if lost != "worker":  # whose executor may have been in time
+    if lost == "machine":  # else the task's Python may have been in time to take back what it has written
         assert attempts(left) & first
     check_rows(table, FILES * ROWS_A_FILE)
 
