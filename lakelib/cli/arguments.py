@@ -71,6 +71,17 @@ Really = Annotated[
 ]
 
 
+ReallyIfAsked = Annotated[
+    bool | None,
+    typer.Option(
+        "--yes/--dry-run",
+        "-y",
+        help="Do it, or only tell what would be done. An overwrite is a dry run until it is told.",
+        show_default=False,
+    ),
+]
+
+
 def read_at(text: str | None) -> int | str | datetime | None:
     """What lakelib takes as `at`."""
     try:

@@ -134,7 +134,8 @@ def _compiler(stack: ExitStack) -> Any:
         raise InvalidInputError(
             "A transform is compiled by Spark, which is not installed here.",
             kind="spark_missing",
-            remedy='Install it: pip install "lakelib[spark]".',
+            remedy='Install it: pip install "lakelib[spark]". Or say `engine: local` in the spec: '
+            'pip install "lakelib[local]".',
         ) from error
     return stack.enter_context(opened_compiler())
 

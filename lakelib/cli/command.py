@@ -34,6 +34,14 @@ INTERRUPTED_EXIT_CODE = 130
 _PANEL = "Lake and output"
 _COMMANDS = {"history": "`lake history`", "tags": "`lake tag list`", "tables": "`lake tables`"}
 """What methods of the API are called here."""
+_SAID_IN_COMMANDS = {
+    "lake.staged(commit_id)": "`lake gate show COMMIT`",
+    "Take the id from StagedCommit.id": "`lake commits` lists them",
+    "Take it from StagedCommit.id": "`lake commits` lists them",
+    "lake.tables() or `lake tables`": "`lake tables`",
+    "; a dropped and re-created table needs a new handle": "",
+}
+"""What remedies of the API say, and how it is said here."""
 _PIPE_WIDTH = 10_000
 """Nothing is cut or wrapped where a program reads along."""
 
@@ -220,6 +228,8 @@ class Session:
         """A remedy in words of the command, where it is in those of the API: `merge_schema=True`, `history()`."""
         keywords = {option.removeprefix("--").replace("-", "_"): option for option in self._options}
         text = re.sub(r"\b(\w+)=True\b", lambda found: keywords.get(found[1], found[0]), remedy)
+        for said, command in _SAID_IN_COMMANDS.items():
+            text = text.replace(said, command)
         return re.sub(r"(?<![.\w])(\w+)\(\)", lambda found: _COMMANDS.get(found[1], found[0]), text)
 
 

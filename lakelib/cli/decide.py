@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from lakelib.table import StagedCommit
 
 _PANEL = "Decide"
+_REJECTED = {
+    False: "is rejected",
+    True: "was rejected before, and its reason stays; with --by a person decides, and it waits for nobody any more",
+}
+"""By whether it was so already."""
 _STATES = ("staged", "rejected", "published", "expired")
 _WAITING = ("staged", "rejected")
 _MOST_COMMITS = 50
@@ -148,11 +153,16 @@ def reject(
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; kept with the commits.", show_default=False)],
     commits: CommitIds = None,
     commit: MoreCommitIds = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who decides: they wait for nobody any more.", show_default=False),
+    ] = None,
 ) -> Job:
     """Rejects commits.
 
-    They stay inspectable (scan --staged) until they expire; nobody publishes them but a person by name and reason."""
-    job = RejectArguments(commits=read_commit_ids(commits, commit), reason=reason, surroundings=around)
+    They stay inspectable (scan --staged) until they expire; nobody publishes them but a person by name and reason.
+    Without --by they go on waiting for a person, who decides."""
+    job = RejectArguments(commits=read_commit_ids(commits, commit), reason=reason, by=by, surroundings=around)
 
     def work() -> "Outcome":
         from lakelib.pipeline.deciding import reject
@@ -163,7 +173,8 @@ def reject(
 
 
 def _rejected(outcome: "RejectedCommits") -> list[Sentence]:
-    return [Sentence(f"{table}: commit {commit} is rejected") for table, commit in outcome.rejected]
+    found = outcome.rejected
+    return [Sentence(f"{table}: commit {commit} {_REJECTED[commit in outcome.before]}") for table, commit in found]
 
 
 def _rejected_facts(outcome: "RejectedCommits") -> Any:

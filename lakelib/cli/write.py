@@ -13,6 +13,7 @@ from lakelib.cli.arguments import (
     Key,
     MergeSchema,
     Really,
+    ReallyIfAsked,
     TableName,
     read_choice,
     read_key,
@@ -23,16 +24,18 @@ from lakelib.cli.arguments import (
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Note, Sentence, working
 from lakelib.cli.values import counted
-from lakelib.errors import NotFoundError
+from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.table import Snapshot
+    from lakelib.ops.source import RowSource
     from lakelib.table import Table
 
 _PANEL = "Write"
 _NOTHING = Note("Nothing was changed. --yes does it.")
 _MODES = ("append", "upsert", "overwrite")
+_WOULD = {"append": "be added", "upsert": "be upserted", "overwrite": "take the place of {}"}
 _SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
 _NAMES = 'Names with commas between; a name with a comma in "quotes".'
 
@@ -110,7 +113,7 @@ def create(
     except NotFoundError:  # of the namespace: all else was found to be right
         lake.create_namespace(namespace)
         made = lake.create_table(table, columns, **wanted)
-    said = Sentence(f"{made.name}: is there, at {made.location}")
+    said = Sentence(f"{made.name}: {'is there' if if_not_exists else 'made'}, at {made.location}")
     return Answer({"table": made.name, "location": made.location}, said)
 
 
@@ -127,11 +130,11 @@ def load(
     gate: Gate = None,
     merge_schema: MergeSchema = False,
     explicit_cast: ExplicitCast = False,
-    yes: Really = False,
+    yes: ReallyIfAsked = None,
 ) -> Answer:
     """Loads files into a table, all of their rows or none.
 
-    An overwrite is a dry run until it is told --yes."""
+    An overwrite is a dry run until it is told --yes. Files without a row are an error."""
     from lakelib.ops.create import find_table
     from lakelib.ops.load import find_files, open_files
     from lakelib.ops.request import parse_request
@@ -149,15 +152,16 @@ def load(
     found = find_files(runtime, path, format)
     options = ({"header": str(header).lower()} if found.format == "csv" else {}) | read_pairs(option or (), "--option")
     rows = open_files(runtime, find_table(runtime, table), found, options, parse_request(**writing))
+    _check_has_rows(table, rows)
     snapshot = None
-    if chosen != "overwrite" or yes:
+    if yes or (yes is None and chosen != "overwrite"):
         with working(session, f"loading {counted(len(found.files), 'file')} into {table}"):
             snapshot = _write(handle, chosen, rows, replaced, writing)
     facts = {"mode": chosen, "format": found.format, "files": len(found.files), "size_bytes": found.size_bytes}
     document = {"table": table, "dry_run": snapshot is None} | facts | _outcome(snapshot)
     source = f"{table}: {counted(len(found.files), 'file')} of {found.format}, {readable_bytes(found.size_bytes)}"
     if snapshot is None:
-        return Answer(document, [Sentence(f"{source}, would take the place of {_described(replaced)}"), _NOTHING])
+        return Answer(document, [Sentence(f"{source}, would {_WOULD[chosen].format(_described(replaced))}"), _NOTHING])
     return Answer(document, Sentence(f"{source}, {_said(snapshot)}"))
 
 
@@ -186,6 +190,17 @@ def delete(
     if snapshot is None:
         return Answer(document, [Sentence(f"{table}: {counted(rows or 0, 'row')} would be deleted"), _NOTHING])
     return Answer(document, Sentence(f"{table}: {_said(snapshot)}"))
+
+
+def _check_has_rows(table: str, rows: "RowSource") -> None:
+    """Raises InvalidInputError for files that are empty: most likely they did not arrive whole."""
+    if any(batch.num_rows for batch in rows.batches()):
+        return
+    raise InvalidInputError(
+        f"The files have no rows for {table}.",
+        kind="empty_source",
+        remedy="Look whether they are whole. `lake delete` takes rows away.",
+    )
 
 
 def _write(handle: "Table", mode: str, rows: Any, replaced: Any, writing: dict[str, Any]) -> "Snapshot":

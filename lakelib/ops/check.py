@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
+from lakelib.errors import InvalidInputError, LakeError, NotFoundError, OnlySparkError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.engine import check_without_spark, engine_instead, query_of
@@ -67,8 +67,9 @@ class Tried:
 
 
 def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
-    """Each file, those of the folders, and the suites that specs name, once each. A path where nothing is, is wrong."""
-    chosen = [file for path in paths for file in (find_specs(path) if path.is_dir() else [path.absolute()])]
+    """Each file, those of the folders and of the folders below, and the suites that specs name, once each. A path where
+    nothing is, is wrong. Raises NotFoundError for a folder that has none."""
+    chosen = [file for path in paths for file in (_files_below(path) if path.is_dir() else [path.absolute()])]
     scan = cache(lambda folder: scan_specs(folder, with_gates=False))
     found: dict[Path, CheckedFile] = {}
     for file in chosen:
@@ -85,6 +86,18 @@ def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
         if gate is not None:
             _add(found, _checked_suite(gate, partial(check_requirable, columns=columns)))
     return tuple(found.values())
+
+
+def _files_below(folder: Path) -> list[Path]:
+    below = sorted(each for each in folder.rglob("*") if each.is_dir() and not each.name.startswith("."))
+    found = [file for each in (folder, *below) for file in find_specs(each)]
+    if not found:
+        raise NotFoundError(
+            f"There is no spec and no suite in {folder}, nor below it.",
+            kind="nothing_to_check",
+            remedy="Name the folder of your tables. Specs and suites are files that end in .yaml or .yml.",
+        )
+    return found
 
 
 def _checked_spec(file: Path, yaml: YamlText, folder: SpecFolder) -> CheckedFile:

@@ -110,6 +110,7 @@ class PublishArguments:
 class RejectArguments:
     commits: tuple[UUID, ...]
     reason: str
+    by: str | None = None
     surroundings: Surroundings
 
 

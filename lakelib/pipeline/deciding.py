@@ -125,6 +125,8 @@ def _is_judged_on_spark(commit: StagedCommit, spec: TableSpec) -> bool:
 class RejectedCommits:
     rejected: tuple[tuple[str, UUID], ...]
     """Tables and commits."""
+    before: frozenset[UUID] = frozenset()
+    """Those of them that were rejected already: their reason stays."""
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
@@ -140,6 +142,10 @@ def reject(job: RejectArguments) -> RejectedCommits:
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         commits = [lake.staged(commit_id) for commit_id in job.commits]
+        before = frozenset(commit.id for commit in commits if job.by is None and commit.state == "rejected")
         for commit in commits:
-            commit.reject(job.reason)
-        return RejectedCommits(rejected=tuple((commit.table_name, commit.id) for commit in commits))
+            if job.by is None:
+                commit.reject(job.reason)
+            else:
+                commit.discard(by=job.by, reason=job.reason)
+        return RejectedCommits(rejected=tuple((commit.table_name, commit.id) for commit in commits), before=before)

@@ -239,8 +239,8 @@ def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
     """Arrow's safe cast, with a check where it may lose a value. Into a float, the nearest number will do; from
     a float, a decimal that reads back as the same float.
 
-    Two casts go through text: Arrow refuses whole numbers that would fit a decimal, and is one bit off the nearest
-    float for some decimals.
+    Three casts go through text: Arrow refuses whole numbers that would fit a decimal, is one bit off the nearest float
+    for some decimals, and takes a float's last bits for digits: 142.2 is 142.20, not 142.19999999999998863.
     """
     types = pa.types
     if _is_text(source) and types.is_integer(target):
@@ -248,7 +248,7 @@ def _checked_cast(source: pa.DataType, target: pa.DataType) -> Convert:
     if _is_text(source) and types.is_timestamp(target) and target.tz is not None:
         return lambda array: _text_as_utc(array).cast(target)
     if (types.is_decimal(source) and types.is_floating(target)) or (
-        types.is_integer(source) and types.is_decimal(target)
+        types.is_decimal(target) and (types.is_integer(source) or types.is_floating(source))
     ):
         return lambda array: array.cast(pa.string()).cast(target)
     if types.is_floating(target):

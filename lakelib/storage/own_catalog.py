@@ -48,6 +48,13 @@ def find_own_catalog(storage: Storage) -> OwnCatalog:
     if os.path.isdir(earlier) and has_tables:
         return _found(warehouse, earlier)
     if has_tables:
+        inside = os.path.join(warehouse, os.path.basename(DEFAULT_WAREHOUSE))
+        if os.path.isdir(os.path.join(inside, OWN_CATALOG)):
+            raise InvalidInputError(
+                f"{warehouse} is no lake; the lake is in {inside}.",
+                kind="catalog_not_named",
+                remedy=f"Name {inside}.",
+            )
         raise _elsewhere(storage, f"there is none in {own}, nor in {earlier}")
     return OwnCatalog(folder=own, is_there=False, relative=OWN_CATALOG)
 

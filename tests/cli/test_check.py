@@ -60,6 +60,23 @@ def test_what_is_right_is_said_without_a_lake(run: Run, folder: Path) -> None:
     assert (suite["file"], suite["errors"]) == (str(folder / "gates" / "orders.yaml"), [])
 
 
+def test_of_a_folder_all_that_is_below_is_checked(run: Run, folder: Path) -> None:
+    tables = folder / "mine" / "tables"
+    tables.mkdir(parents=True)
+    (folder / "orders.yaml").rename(tables / "orders.yaml")
+    (folder / "gates").rename(tables / "gates")
+    told = run("check", folder / "mine", "--json").document
+    assert sorted(each["file"] for each in told) == [f"{tables}/gates/orders.yaml", f"{tables}/orders.yaml"]
+    assert [each["errors"] for each in told] == [[], []]
+
+
+def test_a_folder_without_specs_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    ran = run("check", tmp_path / "empty")
+    assert ran.code == 4
+    assert "no spec and no suite" in ran.err
+
+
 def test_without_a_name_the_folder_of_ones_own_tables_is_checked(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

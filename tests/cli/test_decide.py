@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import Lake, StagedCommit, Table
+from lakelib.ops.status import look
 from tests.cli.conftest import Run, order_rows, write_suite
 
 
@@ -104,6 +105,23 @@ def test_a_rejected_commit_is_published_by_a_person_who_says_why(run: Run, order
         "ann",
         "It was the sale.",
     )
+
+
+def test_a_person_decides_against_a_commit_that_waits(run: Run, lake: Lake, orders: Table) -> None:
+    refused = stage(orders)
+    refused.reject("negative amounts")
+    again = run("reject", refused.id, "--reason", "so it is")
+    assert "was rejected before, and its reason stays; with --by a person decides" in again.out
+    assert waiting(orders, lake) == 1
+    assert run("reject", refused.id, "--reason", "so it is", "--by", "ann").code == 0
+    assert waiting(orders, lake) == 0
+    accepted = stage(orders)
+    assert run("reject", accepted.id, "--reason", "only a try", "--by", "ann").code == 0
+    assert waiting(orders, lake) == 0
+
+
+def waiting(orders: Table, lake: Lake) -> int:
+    return sum(len(table.waiting) for table in look(lake.runtime).tables if table.table == orders.name)
 
 
 def test_a_commit_is_rejected(run: Run, orders: Table) -> None:

@@ -87,6 +87,27 @@ def test_an_overwrite_is_a_dry_run_until_it_is_meant(run: Run, orders: Table, la
     assert orders.scan().count() == 2
 
 
+@pytest.mark.parametrize("words", [(), ("--mode", "append"), ("--mode", "upsert")])
+def test_a_dry_run_that_was_asked_for_writes_nothing_in_any_mode(
+    run: Run, orders: Table, landing: Path, words: tuple[str, ...]
+) -> None:
+    told = run("load", orders.name, landing, *words, "--dry-run")
+    assert f"would be {'added' if 'append' in words else 'upserted'}" in told.out
+    assert "Nothing was changed" in told.err
+    assert run("load", orders.name, landing, *words, "--dry-run", "--json").document["dry_run"] is True
+    assert len(orders.history()) == 2
+    assert run("load", orders.name, landing, *words, "--yes", "--json").document["snapshot"] == 3
+
+
+@pytest.mark.parametrize("text", ["", "order_id,dt,amount\n"])
+def test_files_without_a_row_are_an_error(run: Run, orders: Table, tmp_path: Path, text: str) -> None:
+    (tmp_path / "cut.csv").write_text(text)
+    for mode in ("upsert", "overwrite"):
+        ran = run("load", orders.name, tmp_path / "cut.csv", "--mode", mode, "--yes")
+        assert (ran.code, len(orders.history())) == (3, 2)
+        assert "no rows for shop.orders" in ran.err
+
+
 def test_a_gate_has_to_pass(run: Run, orders: Table, landing: Path, tmp_path: Path) -> None:
     strict = run("load", orders.name, landing, "--gate", write_suite(tmp_path, most=10))
     assert strict.code == 6

@@ -1,5 +1,6 @@
 """Incoming rows become the table's rows, or are refused with column, row, value and remedy."""
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -452,3 +453,18 @@ def test_rows_of_a_known_schema_are_aligned_by_the_plan_that_was_made_for_it() -
 def test_a_plan_is_for_what_it_was_made_for(changed: dict[str, Any]) -> None:
     asked = {"source": pa.schema([("id", pa.int64()), ("v", pa.int32())]), "target": TARGET, "required_ids": KEY}
     assert plan_alignment(**(asked | changed)) is not plan_alignment(**asked)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_a_float_becomes_the_decimal_that_is_written_like_it(kind: pa.DataType) -> None:
+    """Prices as pandas reads them: the nearest float's further digits are no part of the price."""
+    prices = [Decimal(number) / 100 for number in range(0, 100_000, 7)]
+    floats = pa.array([float(price) for price in prices], kind)
+    assert one_column("decimal(10,2)", floats, explicit_cast=True) == prices
+
+
+def test_a_float_with_more_digits_than_the_decimal_is_refused() -> None:
+    for value in (142.205, 0.1 + 0.2, 1e9, float("nan"), float("inf")):
+        data, target = pa.table({"v": [1.0, value]}), schema_of(("v", "decimal(10,2)"))
+        told = refused(data, target, required_ids=frozenset(), explicit_cast=True)
+        assert "row 1" in told

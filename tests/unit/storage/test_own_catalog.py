@@ -95,3 +95,11 @@ def test_listings_leave_a_lakes_own_catalog_out(warehouse: Storage) -> None:
     before = [entry.path for entry in warehouse.list_files()]
     warehouse.write_bytes(f".catalog/{file_name('delta', new_attempt_id(), 0)}", b"")
     assert [entry.path for entry in warehouse.list_files()] == before
+
+
+def test_the_folder_around_a_lake_is_told_from_the_lake(tmp_path: Path) -> None:
+    around, lake = tmp_path / "lake", open_storage(str(tmp_path / "lake/warehouse"), StorageSettings())
+    add_table(lake)
+    (around / "warehouse/.catalog").mkdir()
+    with pytest.raises(InvalidInputError, match=f"the lake is in {around}/warehouse"):
+        find_own_catalog(open_storage(str(around), StorageSettings()))
