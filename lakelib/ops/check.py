@@ -156,7 +156,7 @@ def _wrong_engine(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:
     except OnlySparkError as reason:
         yield (
             f"{yaml.where(('engine',))}, field engine: found local, and it takes Spark for {reason.message}; expected"
-            " spark or auto."
+            f" spark or auto. {reason.remedy}".rstrip()
         )
 
 

@@ -17,6 +17,9 @@ _SQL_SETTINGS = "spark.sql."
 _EXAMPLE_KEYS = {"day": "2026-11-18", "hour": "2026-11-18T05", "month": "2026-11", "none": "all"}
 
 
+_DO_WITH_SPARK = "Say engine: spark, or auto, or change what takes Spark; docs/specs.md has what runs without it."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     name: str
@@ -54,7 +57,7 @@ def engine_instead(spec: TableSpec, reason: OnlySparkError) -> Engine:
     raise InvalidInputError(
         f"{spec.path}: the engine of {spec.table} is local, and it takes Spark for {reason.message}.",
         kind=reason.kind,
-        remedy="Say engine: spark, or auto, or change what takes Spark; docs/specs.md has what runs without it.",
+        remedy=f"{reason.remedy} {_DO_WITH_SPARK}".lstrip(),
     ) from reason
 
 

@@ -7,6 +7,7 @@ DuckDB is given has no name, literal or function that it could understand in its
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -84,10 +85,16 @@ def _parsed(text: str) -> exp.Expr:
         _check_texts(tokens)
         found = dialect.parser().parse(tokens, text)
     except (SqlglotError, RecursionError) as error:
-        raise OnlySparkError("a query that is not understood without it") from error
+        raise OnlySparkError(f"a query that is not understood without it{_place_of(error)}") from error
     if len(found) != 1 or found[0] is None:
         raise OnlySparkError("other than one query")
     return found[0]
+
+
+def _place_of(error: Exception) -> str:
+    """Where the parser gave up, if it says."""
+    first: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
+    return f" (line {first['line']}, near {first['highlight']!r})" if first.get("line") else ""
 
 
 def _check_texts(tokens: Sequence[Token]) -> None:

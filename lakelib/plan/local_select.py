@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lakelib.errors import OnlySparkError
+from lakelib.model.text import meant
 from lakelib.plan.local_functions import ordered
 from lakelib.plan.local_scalars import COMPARISONS
 from lakelib.plan.local_translator import check_arguments, check_comparable
@@ -93,7 +94,10 @@ class Select:
         ]
         if len(found) == 1:
             return found[0]
-        raise OnlySparkError(f"the column {quoted(node)}, of which there is {'more than one' if found else 'none'}")
+        if found:
+            raise OnlySparkError(f"the column {quoted(node)}, of which there is more than one")
+        known = [name for relation in self._relations for name, _ in relation.columns]
+        raise OnlySparkError(f"the column {quoted(node)}, of which there is none", remedy=meant(node.name, known))
 
     def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
         made = self._query.made(node)

@@ -132,6 +132,14 @@ def test_the_order_of_the_first_view_is_kept_where_rows_stay_apart(text: str, is
     assert translate(text).sql.endswith("ORDER BY r1.rowid") is is_said
 
 
+def test_what_may_be_a_slip_is_told_as_one() -> None:
+    with pytest.raises(OnlySparkError, match="the column 'amonut', of which there is none") as mistyped:
+        translate("SELECT amonut FROM source")
+    assert mistyped.value.remedy == "Do you mean amount?"
+    with pytest.raises(OnlySparkError, match=r"not understood without it \(line 2, near 'WHERE'\)"):
+        translate("SELECT id FROM source\nWHERE")
+
+
 def test_no_name_of_the_query_is_duckdbs() -> None:
     views = {"source": (('a"b', "int"), ("select", "int"), ("rowid", "int"))}
     sql = translate_query('SELECT `a"b`, `select` AS `x"y`, rowid FROM source AS `r1`', views, "all").sql
