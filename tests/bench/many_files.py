@@ -1,12 +1,17 @@
-"""The measurements of a table of very many files: planning one partition, and listing all files."""
+"""The measurements of a table of very many files: planning one partition, listing all files, and staging one file for
+each of as many new partitions."""
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakelib.table import Table
 from tests.bench.data import BUCKETS, orders_schema
@@ -17,6 +22,7 @@ _PARTITIONS = 10_000
 _FILES_A_PARTITION = 100
 _PLANS = 50
 _PLAN_MS = 2
+_STAGE_SECONDS = 2
 _GROWTH_MB = 100
 _FIRST_DAY = date(2000, 1, 1)
 
@@ -73,6 +79,50 @@ def measure_many_files(lab: Lab) -> Iterator[Line]:
         "MB",
         f"{files / seconds:,.0f} files/s; the figure is how much resident memory grew",
     )
+    yield _measure_new_partitions(lab, partitions)
+
+
+def _measure_new_partitions(lab: Lab, partitions: int) -> Line:
+    """What is durable costs a file and a folder for each partition, whoever writes it: the bar is for the catalog."""
+    table = lab.lake.create_table("bench.parted", "day BIGINT, value BIGINT", partition_by=["day"])
+    rows = pa.table({"day": range(partitions), "value": range(partitions)})
+    spent = []
+    execute = psycopg.Cursor.execute
+
+    def timed(cursor: Any, *given: Any, **options: Any) -> Any:
+        seconds, answer = _timed(lambda: execute(cursor, *given, **options))
+        spent.append(seconds)
+        return answer
+
+    with patch.object(psycopg.Cursor, "execute", timed):
+        whole, _ = _timed(lambda: table.stage_append(rows))
+    floor, _ = _timed(lambda: _write_files(lab, rows))
+    return at_most(
+        f"stage {partitions:,} new partitions",
+        f"{whole:.2f} s",
+        sum(spent),
+        _STAGE_SECONDS,
+        "s",
+        "the figure is the catalog's part; peer: pyarrow writes a synchronised file into a folder for each",
+        peer=f"{floor:.2f} s",
+    )
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    answer = work()
+    return time.perf_counter() - start, answer
+
+
+def _write_files(lab: Lab, rows: pa.Table) -> None:
+    for number in range(rows.num_rows):
+        folder = lab.folder / "parted" / str(number)
+        folder.mkdir(parents=True)
+        pq.write_table(rows.slice(number, 1), folder / "a.parquet")
+        for path in (folder / "a.parquet", folder):
+            descriptor = os.open(path, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
 
 
 def _make_table(lab: Lab, partitions: int) -> Table:
