@@ -3,7 +3,6 @@
 Each test process has services of its own. They live under /tmp and end with the process that started them.
 """
 
-import ctypes
 import gc
 import os
 import re
@@ -59,6 +58,13 @@ BUCKET = "lake"
 _TESTS = Path(__file__).parent
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
+_MORTAL = (
+    sys.executable,
+    "-ISc",
+    f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {int(signal.SIGTERM)}); os.execv(sys.argv[1], sys.argv[1:])",
+)
+"""Before a program: it is told to end when the test process does, however that ends. By a function between fork and exec
+(preexec_fn) the child may hang: gRPC, which is in the process where Spark Connect was used, holds locks there."""
 _SPARK_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -240,7 +246,7 @@ def _start_postgresql(folder: Path) -> Any:
 def _started_s3(folder: str) -> Iterator[str]:
     log_file = Path(folder, "server.log")
     with log_file.open("wb") as log:
-        process = subprocess.Popen(_s3_command(f"{folder}/data"), stderr=log, preexec_fn=_die_with_parent)
+        process = subprocess.Popen([*_MORTAL, *_s3_command(f"{folder}/data")], stderr=log)
     try:
         endpoint = _wait_for_endpoint(log_file, process)
         client = _s3_client(endpoint)
@@ -255,7 +261,7 @@ def _started_s3(folder: str) -> Iterator[str]:
 def _s3_command(folder: str) -> list[str]:
     os.makedirs(folder)
     program = Path(sysconfig.get_path("scripts"), "rclone")
-    # Else a ranged read first waits 20 ms for an earlier range to be asked for, and one of a file whose time is being
+    # Else a ranged read first waits 20 ms for an earlier range to be asked for, and a read of a file whose time is being
     # set, as an upload's end does, is cut short.
     return [
         str(program),
@@ -266,7 +272,7 @@ def _s3_command(folder: str) -> list[str]:
         "--addr=127.0.0.1:0",
         f"--auth-key={_ACCESS_KEY},{_SECRET_KEY}",
         "--vfs-read-wait=0",
-        "--local-no-check-updated",
+        "--local-no-set-modtime",
     ]
 
 
@@ -288,10 +294,3 @@ def _wait_for_endpoint(log_file: Path, process: subprocess.Popen[bytes]) -> str:
             return found[1]
         time.sleep(0.02)
     raise RuntimeError(f"The S3 service did not start:\n{log_file.read_text()}")
-
-
-def _die_with_parent() -> None:
-    """In the child: be told to stop when the test process ends, however it ends."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

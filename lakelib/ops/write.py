@@ -124,7 +124,8 @@ def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:
                 raise InvalidInputError(
                     f"The data for {table.full_name} lacks the {role} column {column.name!r}.",
                     kind="missing_column",
-                    remedy="Add it to the data; NULL may be its value, but has to be said.",
+                    remedy="Add it to the data; NULL may be its value, but has to be said. "
+                    + choose_from("The data has", column.name, source.names),
                 )
 
 

@@ -93,7 +93,10 @@ class Ingested:
 
     def lines(self) -> Iterator[str]:
         yield f"table       {self.table}, partition {self.partition}"
-        yield f"commit      {self.commit_id}, {self.state}{' (taken up)' if self.adopted else ''}"
+        by = ", staged by an earlier run of this work" if self.adopted else ""
+        yield f"commit      {self.commit_id}, {self.state}{by}"
+        if self.adopted and self.outcome == "reject":
+            yield "again       once the source is corrected, under a higher version of the idempotency key: as new work"
         yield f"outcome     {self.outcome}"
         yield from (f"failed      {line}" for line in self.failures)
         yield f"rows in     {self.rows_in:,}"
