@@ -63,8 +63,8 @@ _MORTAL = (
     "-ISc",
     f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {int(signal.SIGTERM)}); os.execv(sys.argv[1], sys.argv[1:])",
 )
-"""Before a program: it is told to end when the test process does, however that ends. By a function between fork and exec
-(preexec_fn) the child may hang: gRPC, which is in the process where Spark Connect was used, holds locks there."""
+"""Before a program: it is told to end when the test process does, however that ends. With a function between fork and
+exec (preexec_fn) the child may hang: gRPC, which is in the process where Spark Connect was used, holds locks there."""
 _SPARK_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -261,8 +261,8 @@ def _started_s3(folder: str) -> Iterator[str]:
 def _s3_command(folder: str) -> list[str]:
     os.makedirs(folder)
     program = Path(sysconfig.get_path("scripts"), "rclone")
-    # Else a ranged read first waits 20 ms for an earlier range to be asked for, and a read of a file whose time is being
-    # set, as an upload's end does, is cut short.
+    # Else a ranged read first waits 20 ms for an earlier range to be asked for, and a read of a file whose time is
+    # being set, as an upload's end does, is cut short.
     return [
         str(program),
         "--config=",
