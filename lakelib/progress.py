@@ -9,8 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Item = TypeVar("Item")
 
@@ -73,7 +76,7 @@ def _watched() -> "Callable[[str], _Screen] | None":
         return None
     if _in_notebook():
         return _Cell
-    return _Terminal if sys.stderr is not None and sys.stderr.isatty() else None
+    return Terminal if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 def _in_notebook() -> bool:
@@ -115,7 +118,7 @@ class _Shown:
     def advance(self, more: int) -> None:
         with self._lock:
             self._done += more
-            if self._screen is not None and time.monotonic() - self._drawn_at >= _REDRAW_SECONDS:
+            if time.monotonic() - self._drawn_at >= _REDRAW_SECONDS:
                 self._draw()
 
     def end(self) -> None:
@@ -123,22 +126,32 @@ class _Shown:
             self._ended = True
             self._timer.cancel()
             if self._screen is not None:
-                self._screen.clear()
+                with suppress(Exception):
+                    self._screen.clear()
 
     def _open(self) -> None:
         with self._lock:
-            if not self._ended:
+            if self._ended:
+                return
+            with suppress(Exception):
                 self._screen = self._open_screen()
-                self._draw()
+            self._draw()
 
     def _draw(self) -> None:
-        assert self._screen is not None
-        self._screen.draw(self._done, self._total)
-        self._drawn_at = time.monotonic()
+        """A screen that fails, as that of a terminal that was closed, shows nothing any more: the work goes on."""
+        if self._screen is None:
+            return
+        try:
+            self._screen.draw(self._done, self._total)
+            self._drawn_at = time.monotonic()
+        except Exception:
+            self._screen = None
 
 
-class _Terminal:
-    def __init__(self, what: str) -> None:
+class Terminal:
+    """A line on stderr, or on the console that is given."""
+
+    def __init__(self, what: str, console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -149,7 +162,9 @@ class _Terminal:
             TextColumn("{task.fields[far]}", markup=False),
             TimeElapsedColumn(),
         )
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+        is_own_program = console is not None  # what others print is theirs
+        console = console or Console(stderr=True)
+        self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=is_own_program)
         self._task = self._progress.add_task(what, total=None, far="")
         self._progress.start()
 

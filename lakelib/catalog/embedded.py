@@ -171,22 +171,23 @@ def keep_up_after_exit(seconds: float) -> None:
 def _release_all() -> None:
     for folder in list(_USED):
         with suppress(LakeError, OSError):
-            if _stay_seconds and is_of_one_host(folder):
-                _leave_up(folder, _stay_seconds)
-            else:
+            if not (_stay_seconds and is_of_one_host(folder) and _leave_up(folder, _stay_seconds)):
                 release(folder)
 
 
-def _leave_up(folder: Path, seconds: float) -> None:
-    """Where others use the server, too, they will see to it."""
+def _leave_up(folder: Path, seconds: float) -> bool:
+    """Whether somebody will stop the server: a keeper, or others who use it, too."""
     from lakelib.catalog.keeper import leave_keeper
 
     descriptor = _USED.pop(folder)
-    os.utime(descriptor)
+    with suppress(OSError):
+        os.utime(descriptor)
     os.close(descriptor)
-    with tried_alone(folder / _USERS_LOCK) as alone:
+    with tried_alone(folder / _USERS_LOCK) as alone, suppress(OSError):
         if alone is not None and try_to_share(alone):
             leave_keeper(folder, alone, seconds)
+        return True
+    return False
 
 
 def _is_served(folder: Path) -> bool:

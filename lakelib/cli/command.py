@@ -34,7 +34,7 @@ INTERRUPTED_EXIT_CODE = 130
 _PANEL = "Lake and output"
 _COMMANDS = {"history": "`lake history`", "tags": "`lake tag list`", "tables": "`lake tables`"}
 """What methods of the API are called here."""
-_SAID_IN_COMMANDS = {
+SAID_IN_COMMANDS = {
     "lake.staged(commit_id)": "`lake gate show COMMIT`",
     "Take the id from StagedCommit.id": "`lake commits` lists them",
     "Take it from StagedCommit.id": "`lake commits` lists them",
@@ -228,7 +228,7 @@ class Session:
         """A remedy in words of the command, where it is in those of the API: `merge_schema=True`, `history()`."""
         keywords = {option.removeprefix("--").replace("-", "_"): option for option in self._options}
         text = re.sub(r"\b(\w+)=True\b", lambda found: keywords.get(found[1], found[0]), remedy)
-        for said, command in _SAID_IN_COMMANDS.items():
+        for said, command in SAID_IN_COMMANDS.items():
             text = text.replace(said, command)
         return re.sub(r"(?<![.\w])(\w+)\(\)", lambda found: _COMMANDS.get(found[1], found[0]), text)
 

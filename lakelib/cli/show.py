@@ -9,7 +9,7 @@ from typing import Any
 
 from lakelib.cli.command import Session
 from lakelib.cli.values import escaped, escaped_lines
-from lakelib.progress import shown_elsewhere
+from lakelib.progress import Terminal, shown_elsewhere
 
 _GAP = 2
 _BETWEEN = 3
@@ -183,23 +183,12 @@ def working(session: Session, what: str) -> Iterator[Tell]:
     if session.json or not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[far]}", markup=False),
-        TimeElapsedColumn(),
-    )
-    with shown_elsewhere(), Progress(*columns, console=session.err, transient=True) as progress:
-        task = progress.add_task(what, total=None, far="")
-
-        def tell(done: int, total: int | None) -> None:
-            far = f"{done:,}" if total is None else f"{100 * done // max(total, 1)} %"
-            progress.update(task, completed=done, total=total, far=far)
-
-        yield tell
+    with shown_elsewhere():
+        shown = Terminal(what, session.err)
+        try:
+            yield shown.draw
+        finally:
+            shown.clear()
 
 
 def _choose(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[str], bool]:

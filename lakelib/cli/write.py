@@ -24,12 +24,11 @@ from lakelib.cli.arguments import (
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Note, Sentence, working
 from lakelib.cli.values import counted
-from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.errors import NotFoundError
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
     from lakelib.model.table import Snapshot
-    from lakelib.ops.source import RowSource
     from lakelib.table import Table
 
 _PANEL = "Write"
@@ -136,7 +135,7 @@ def load(
 
     An overwrite is a dry run until it is told --yes. Files without a row are an error."""
     from lakelib.ops.create import find_table
-    from lakelib.ops.load import find_files, open_files
+    from lakelib.ops.load import check_has_rows, find_files, open_files
     from lakelib.ops.request import parse_request
 
     handle = session.table(table)
@@ -152,7 +151,7 @@ def load(
     found = find_files(runtime, path, format)
     options = ({"header": str(header).lower()} if found.format == "csv" else {}) | read_pairs(option or (), "--option")
     rows = open_files(runtime, find_table(runtime, table), found, options, parse_request(**writing))
-    _check_has_rows(table, rows)
+    check_has_rows(table, rows)
     snapshot = None
     if yes or (yes is None and chosen != "overwrite"):
         with working(session, f"loading {counted(len(found.files), 'file')} into {table}"):
@@ -190,17 +189,6 @@ def delete(
     if snapshot is None:
         return Answer(document, [Sentence(f"{table}: {counted(rows or 0, 'row')} would be deleted"), _NOTHING])
     return Answer(document, Sentence(f"{table}: {_said(snapshot)}"))
-
-
-def _check_has_rows(table: str, rows: "RowSource") -> None:
-    """Raises InvalidInputError for files that are empty: most likely they did not arrive whole."""
-    if any(batch.num_rows for batch in rows.batches()):
-        return
-    raise InvalidInputError(
-        f"The files have no rows for {table}.",
-        kind="empty_source",
-        remedy="Look whether they are whole. `lake delete` takes rows away.",
-    )
 
 
 def _write(handle: "Table", mode: str, rows: Any, replaced: Any, writing: dict[str, Any]) -> "Snapshot":

@@ -67,7 +67,7 @@ class Tried:
 
 
 def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
-    """Each file, those of the folders and of the folders below, and the suites that specs name, once each. A path where
+    """Each file, those of the folders or of what is below them, and the suites that specs name, once each. A path where
     nothing is, is wrong. Raises NotFoundError for a folder that has none."""
     chosen = [file for path in paths for file in (_files_below(path) if path.is_dir() else [path.absolute()])]
     scan = cache(lambda folder: scan_specs(folder, with_gates=False))
@@ -89,8 +89,12 @@ def check_files(paths: Iterable[Path]) -> tuple[CheckedFile, ...]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    below = sorted(each for each in folder.rglob("*") if each.is_dir() and not each.name.startswith("."))
-    found = [file for each in (folder, *below) for file in find_specs(each)]
+    """Those of the folder; where there are none, of all folders below but hidden ones."""
+    if found := [*find_specs(folder)]:
+        return found
+    below = sorted(each for each in folder.rglob("*") if each.is_dir())
+    shown = (each for each in below if not any(part.startswith(".") for part in each.relative_to(folder).parts))
+    found = [file for each in shown for file in find_specs(each)]
     if not found:
         raise NotFoundError(
             f"There is no spec and no suite in {folder}, nor below it.",

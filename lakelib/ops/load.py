@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -45,6 +45,15 @@ def open_files(
     InvalidInputError for a file that is not what it should be, or does not fit the table."""
     target = target_columns(table, request)
     return look_into_files(runtime.storage, found.files, found.format, options=options, target=target)
+
+
+def check_has_rows(table_name: str, rows: FileRows) -> None:
+    """Raises EmptySourceError for files that are empty: most likely they did not arrive whole."""
+    if not any(batch.num_rows for batch in rows.batches()):
+        raise EmptySourceError(
+            f"The files have no rows for {table_name}.",
+            remedy="Look whether they are whole. `lake delete` takes rows away.",
+        )
 
 
 def _format_of(files: Sequence[SourceFile]) -> str:

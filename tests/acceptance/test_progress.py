@@ -6,12 +6,15 @@ import re
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jupyter_client import BlockingKernelClient, KernelManager
+
+from lakelib import progress
 
 WORK = """
 import lakelib, time
@@ -99,3 +102,25 @@ def test_a_notebook_shows_it_below_the_cell_and_takes_it_away(kernel: BlockingKe
     assert any("Writing rows: 40" in data["text/plain"] for data in shown[cells[0]])
     assert all(data[-1] == {"text/plain": "", "text/html": ""} for data in shown.values())
     assert [one["content"]["text"] for one in found if one["msg_type"] == "stream"] == ["rows 50\n"]
+
+
+def test_a_screen_that_fails_does_not_fail_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = threading.Event()
+
+    class Broken:
+        def __init__(self, what: str) -> None:
+            """A terminal that is closed a moment later."""
+
+        def draw(self, done: int, total: int | None) -> None:
+            drawn.set()
+            raise BrokenPipeError
+
+        def clear(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(progress, "_watched", lambda: Broken)
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
+    with progress.bar("Working", 2) as shown:
+        assert drawn.wait(10)
+        shown.advance(1)
+        shown.advance(1)

@@ -65,6 +65,9 @@ def test_of_a_folder_all_that_is_below_is_checked(run: Run, folder: Path) -> Non
     tables.mkdir(parents=True)
     (folder / "orders.yaml").rename(tables / "orders.yaml")
     (folder / "gates").rename(tables / "gates")
+    hidden = folder / "mine" / ".venv" / "lib"
+    hidden.mkdir(parents=True)
+    (hidden / "other.yaml").write_text("no: spec")
     told = run("check", folder / "mine", "--json").document
     assert sorted(each["file"] for each in told) == [f"{tables}/gates/orders.yaml", f"{tables}/orders.yaml"]
     assert [each["errors"] for each in told] == [[], []]

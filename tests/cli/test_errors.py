@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ import lakelib
 from lakelib import Lake, Table
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.cli import look
+from lakelib.cli.command import SAID_IN_COMMANDS
 from lakelib.cli.main import main
 from lakelib.errors import (
     EXIT_CODES,
@@ -220,3 +222,14 @@ def test_programs_are_told_a_family_that_is_public(error: type[LakeError], famil
     assert family_of(error("It broke.")) == family
     assert hasattr(lakelib, family)
     assert explain_failure(error("It broke.")).family == family
+
+
+@pytest.mark.parametrize("said", SAID_IN_COMMANDS)
+def test_what_is_said_in_words_of_the_command_is_what_the_library_says(said: str) -> None:
+    library = Path(lakelib.__file__).parent
+    sources = (file.read_text() for room in ("catalog", "ops") for file in (library / room).glob("*.py"))
+    assert any(said in source for source in sources)
+
+
+def test_a_commit_that_is_not_there_is_answered_by_the_command_that_lists_them(run: Run) -> None:
+    assert run("publish", uuid4()).err.endswith("`lake commits` lists them.\n")

@@ -111,6 +111,7 @@ def test_files_without_a_row_are_an_error(run: Run, orders: Table, tmp_path: Pat
 def test_a_gate_has_to_pass(run: Run, orders: Table, landing: Path, tmp_path: Path) -> None:
     strict = run("load", orders.name, landing, "--gate", write_suite(tmp_path, most=10))
     assert strict.code == 6
+    assert "Look at it with `lake gate show COMMIT`" in strict.err
     assert len(orders.history()) == 2
     assert run("load", orders.name, landing, "--gate", write_suite(tmp_path)).code == 0
 

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,7 @@ from lakelib import LakeError, Table
 from lakelib.cli.job import summary
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE
 from lakelib.model.upkeep import readable_bytes
+from lakelib.pipeline.ingesting import Ingested
 from lakelib.pipeline.outcome import explain_failure
 from lakelib.pipeline.sessions import told_progress
 from lakelib.specs.suite import parse_suite
@@ -233,3 +236,22 @@ def test_what_others_have_written_begins_no_line_of_a_log() -> None:
     assert [line[:1] for line in lines] == ["p", *" " * (len(lines) - 1)]
     assert "\x1b" not in "".join(lines)
     assert lines[3].startswith("              maintain")
+
+
+def test_a_rejection_that_an_earlier_run_has_staged_says_how_the_work_begins_anew() -> None:
+    told = Ingested(
+        table="shop.orders",
+        partition="2026-11-18",
+        commit_id=uuid4(),
+        state="rejected",
+        outcome="reject",
+        base_snapshot=0,
+        rows_in=1,
+        adopted=True,
+        snapshot=None,
+        engine=None,
+    )
+    lines = list(told.lines())
+    assert lines[1].endswith("rejected, staged by an earlier run of this work")
+    assert "higher version of the idempotency key" in lines[2]
+    assert not any("higher version" in line for line in replace(told, adopted=False).lines())
