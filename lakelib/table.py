@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import tables
+from lakelib.changes import Changes
 from lakelib.errors import InvalidInputError
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
@@ -20,6 +21,7 @@ from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
+    changes,
     compact,
     decide,
     delete,
@@ -165,6 +167,42 @@ class Table:
         """Rows at the head, or at a snapshot id, a "tag:…" or a moment. `where` is a SQL predicate."""
         request = read.ScanRequest(columns=_names(columns), where=where, at=at)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
+
+    def changes(
+        self,
+        *,
+        after: int | str | datetime | None = None,
+        until: int | str | datetime | None = None,
+        view: str = "latest",
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+    ) -> Changes:
+        """What has changed after one snapshot (0: before the first) and until another: each a number, a "tag:…" or a
+        moment. Without `until` to the head; without `after` what `until` alone has changed, the newest commit if
+        neither is given.
+
+        "latest" gives one row a key that was written, as it is at `until`, or a delete; "all" every row and every
+        delete of each commit; "net" what differs, with the rows as they were before. `where` is a SQL predicate over
+        the changes; of a delete only key and partition columns are known. Raises ExpiredError where expired snapshots
+        took with them what is asked for.
+        """
+        request = changes.ChangesRequest(after=after, until=until, view=view, columns=_names(columns), where=where)
+        return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
+
+    def diff(
+        self,
+        before: int | str | datetime,
+        after: int | str | datetime,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+    ) -> Changes:
+        """What differs between two snapshots, in whichever order: the view "net" of the changes from one to the
+        other."""
+        request = changes.ChangesRequest(
+            after=before, until=after, view="net", columns=_names(columns), where=where, both_ways=True
+        )
+        return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
 
     def history(self) -> Listing[Snapshot]:
         """All snapshots, newest first."""

@@ -20,7 +20,7 @@ from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-_OUTPUT_ROWS = 65_536
+OUTPUT_ROWS = 65_536
 _GATHERED_ROWS = 65_536
 _GATHERED_BYTES = 32 * MIB
 _TASK_THREADS = 1
@@ -52,7 +52,7 @@ def read_parts(storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) 
     for within, same in groupby(parts, key=lambda part: part.within):
         for splits in gather_splits((part.split for part in same), merges=bool(target.primary_key)):
             for rows in read_splits(storage, target.within(within), splits):
-                yield from rows.to_batches(max_chunksize=_OUTPUT_ROWS)
+                yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

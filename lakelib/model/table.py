@@ -125,6 +125,25 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A snapshot of the past, expired or not."""
+
+    id: int
+    kind: str
+    is_kept: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether every row is as it was before."""
+        return self.kind in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether all files that were there before still are."""
+        return self.kind in (CommitKind.APPEND.value, CommitKind.UPSERT.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey:
     """An application and the version of its work: of one application a version is committed once, in rising order."""
 

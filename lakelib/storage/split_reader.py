@@ -24,7 +24,8 @@ from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
-from lakelib.rows.merge import Window, merge_tables, merge_windows
+from lakelib.rows.key_set import KeySet
+from lakelib.rows.merge import Window, arrange_window, merge_tables, merge_windows
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.ahead import read_ahead
@@ -56,6 +57,8 @@ class ReadTarget:
     primary_key: tuple[Column, ...]
     partition_by: tuple[Column, ...]
     sequence_by: tuple[Column, ...]
+    among: KeySet | None = None
+    """Only rows whose keys may be in the set, if there is one."""
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -102,10 +105,26 @@ def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[
             yield from (_with_marks(target, rows) for run in runs for rows in run)
 
 
+def read_newest_in_order(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """The newest row of each key, marks too, all with `_op`, sorted by key: a run. Of the predicate that part counts
+    which looks at the key and the partition alone."""
+    fixed_ids = {column.id for column in target.primary_key + target.partition_by}
+    plan = _ReadPlan(replace(target, predicate=key_part(target.predicate, fixed_ids)), (split,), in_order=True)
+    names = [column.name for column in target.primary_key]
+    with _open_runs(storage, plan) as runs:
+        for parts in _merge(target, runs):
+            kept = [rows if mask is None else rows.filter(array_of_mask(mask)) for rows, mask in parts]
+            yield arrange_window([(_with_op(_with_marks(target, rows)), None) for rows in kept], names)
+
+
 def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[Window]:
     names = [column.name for column in target.primary_key]
     order_names = [column.name for column in target.sequence_by]
     return merge_windows(runs, names, order_names)
+
+
+def _with_op(rows: pa.Table) -> pa.Table:
+    return rows if OP_COLUMN in rows.column_names else _with_zeros(rows)
 
 
 def _with_marks(target: ReadTarget, rows: pa.Table) -> pa.Table:
@@ -151,17 +170,20 @@ def _between(column: Column, low: Raw | None, high: Raw | None) -> Predicate | N
 class _ReadPlan:
     """What is the same for all files that are read together. Only the rows of a single split are ever merged."""
 
-    def __init__(self, target: ReadTarget, splits: Sequence[Split]) -> None:
+    def __init__(self, target: ReadTarget, splits: Sequence[Split], *, in_order: bool = False) -> None:
+        """`in_order`: the rows are merged, and sorted by that, in any case."""
         self.target = target
         self.split = split = splits[0]
         self._is_alone = len(splits) == 1
         self.files = [file for one in splits for file in one.files]
-        self.merges = self._is_alone and bool(target.primary_key) and needs_merge(split)
+        self.merges = self._is_alone and bool(target.primary_key) and (in_order or needs_merge(split))
         known = _known_columns(target)
         self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
         self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
         self.sought = _sought_values(self.early_predicate, target.primary_key)
         early_ids = _ids_in(self.early_predicate)
+        if target.among is not None:
+            early_ids |= {column.id for column in target.primary_key}
         wanted_ids = {column.id for column in target.columns} | _ids_in(self.late_predicate)
         if self.merges:
             wanted_ids |= {column.id for column in target.primary_key + target.sequence_by}
@@ -177,6 +199,22 @@ class _ReadPlan:
         self.early_columns = tuple(known[column_id] for column_id in sorted(early_ids))
         self.late_columns = tuple(known[column_id] for column_id in sorted(wanted_ids - early_ids - {COMMIT.id}))
         self._alignments: dict[int, tuple[FileAlignment, FileAlignment]] = {}
+
+    @property
+    def asks_early(self) -> bool:
+        """Whether rows are left out before they are merged."""
+        return self.early_predicate is not None or self.target.among is not None
+
+    def early_mask(self, asked: pa.Table) -> Mask:
+        """The rows that pass, given their early columns."""
+        among = self.target.among
+        if self.early_predicate is None:
+            mask = np.ones(asked.num_rows, np.bool_)
+        else:
+            mask = matching_rows(self.early_predicate, asked).to_numpy(zero_copy_only=False)
+        if among is not None:
+            mask = mask & among.may_have([asked.column(column.name) for column in self.target.primary_key])
+        return mask
 
     def is_shared(self, file: DataFile) -> bool:
         """Whether the file covers more keys than its split does. No file of splits that are read together does."""
@@ -262,10 +300,10 @@ def _read_small_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFil
 def _read_alike(plan: _ReadPlan, alike: AlikeFiles) -> pa.Table | None:
     """The matching rows, or None. Columns that only a match needs are read of the files that have one."""
     early, late = plan.alignments(alike.schema_id)
-    if plan.early_predicate is None:
+    if not plan.asks_early:
         return _read_alike_late(plan, late, alike)
     asked = early.apply(alike.read(early.file_columns or (COMMIT_COLUMN,)))
-    mask = matching_rows(plan.early_predicate, asked).to_numpy(zero_copy_only=False)
+    mask = plan.early_mask(asked)
     if not mask.any():
         return None
     matching, kept = alike.with_any(mask)
@@ -341,19 +379,21 @@ def _coded_names(plan: _ReadPlan, stored: TableSchema, reader: ParquetReader) ->
 
 def _read_row_group(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.Table | None:
     """The matching rows of a row group, or None. Columns that only a match needs are read once there is one."""
-    if plan.early_predicate is None:
+    if not plan.asks_early:
         return _read_late(source, plan, row_group)
-    if not _may_match(source, row_group, plan.early_predicate) or not _may_hold(source, row_group, plan.sought):
+    predicate = plan.early_predicate
+    if predicate is not None and not _may_match(source, row_group, predicate):
+        return None
+    if not _may_hold(source, row_group, plan.sought):
         return None
     asked = source.early.apply(
         source.reader.read_row_groups([row_group], source.early.file_columns or (COMMIT_COLUMN,))
     )
-    mask = matching_rows(plan.early_predicate, asked)
-    matches = pc.sum(mask).as_py() or 0
-    if not matches:
+    mask = plan.early_mask(asked)
+    if not mask.any():
         return None
     rows = _side_by_side(asked, _read_late(source, plan, row_group))
-    return rows if matches == rows.num_rows else rows.filter(mask)
+    return rows if mask.all() else rows.filter(array_of_mask(mask))
 
 
 def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> bool:
