@@ -220,11 +220,11 @@ def _splits(runtime: Runtime, table: TableInfo, range_: Range, query: files.File
     touched = find_touched(range_, moved.files)
     if not can_be_told(range_, touched):
         raise _expired(table, range_, touched)
-    if range_.is_whole and not touched.partition_ids:
+    if range_.is_known and not touched.partition_ids:
         return []
     found, partitions = moved.files, moved.partitions
     if needs_states(range_, touched):
-        ids = touched.partition_ids if range_.is_whole else frozenset(partitions)
+        ids = touched.partition_ids if range_.is_known else frozenset(partitions)
         past = files.load_files(runtime.catalog, replace(query, moved_only=False, partition_ids=tuple(sorted(ids))))
         found, partitions = past.files, past.partitions
     return arrange_changes(range_, touched, found, partitions)

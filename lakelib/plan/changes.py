@@ -26,15 +26,10 @@ class Range:
         return tuple(step for step in self.steps if step.id > self.after_id)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether no commit of the range has expired: then all files are there that they have added."""
-        return all(step.is_kept for step in self.own_steps if not step.is_silent)
-
-    @property
     def is_known(self) -> bool:
-        """Whether it is known of each commit which files it has added and taken out."""
+        """Whether it is known of each commit which files it has added and taken out: they go when snapshots expire."""
         loud = [step for step in self.own_steps if not step.is_silent]
-        return self.is_whole and all(step.only_adds or self.has_state(step.id - 1) for step in loud)
+        return all(step.is_kept and (step.only_adds or self.has_state(step.id - 1)) for step in loud)
 
     def has_state(self, snapshot_id: int) -> bool:
         """Whether the table can be read as of a snapshot; before the first one it is empty."""
@@ -102,7 +97,7 @@ def needs_states(range_: Range, touched: Touched) -> bool:
     if range_.view is ChangeView.ALL:
         return bool(touched.replaced)
     asks_before = range_.view is ChangeView.NET and range_.has_key
-    return bool(asks_before or range_.has_sequence or touched.replaced or not range_.is_whole)
+    return bool(asks_before or range_.has_sequence or touched.replaced or not range_.is_known)
 
 
 def arrange_changes(
@@ -145,7 +140,7 @@ def _parts(range_: Range, touched: Touched, partition_ids: Iterable[int]) -> Ite
         return
     last_replaced = {partition_id: snapshot_id for snapshot_id, partition_id in sorted(touched.replaced)}
     for partition_id in partition_ids:
-        compares = partition_id in last_replaced or not range_.is_whole
+        compares = partition_id in last_replaced or not range_.is_known
         yield _Part(
             partition_id=partition_id,
             way=Way.COMPARE if compares else Way.FRESH,
