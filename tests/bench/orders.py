@@ -118,7 +118,8 @@ class Orders:
         note = f"best of {_READ_ROUNDS}; peer: pyarrow, two threads, the same {len(paths)} files"
         yield at_most_times(self._name(f"changes of {self._upsert_rows:,} rows"), min(ours), min(plain), 1.5, note)
         more, fewer = interleave(_READ_ROUNDS, [self._many_files.changes().to_arrow, table.changes().to_arrow])
-        note = f"peer: the same upsert, {len(table.files())} files in the table in place of {len(self._many_files.files())}"
+        files = f"{len(self._many_files.files())} files in place of {len(table.files())}"
+        note = f"peer: the same upsert; {files}"
         yield at_most_times(self._name("… of a table of many files"), min(more), min(fewer), 1.2, note)
         net, full = interleave(
             _READ_ROUNDS,
