@@ -39,9 +39,8 @@ from lakelib.ops import (
 )
 from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
-from lakelib.ops.request import WriteOptions, WriteRequest, parse_request
+from lakelib.ops.request import WriteOptions, WriteRequest, judged_where_it_is, parse_request
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import judged_where_it_is
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
 from lakelib.specs.suite import Suite

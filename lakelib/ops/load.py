@@ -6,9 +6,8 @@ from pathlib import PurePosixPath
 
 from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model.table import TableInfo
-from lakelib.ops.request import WriteRequest
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import target_columns
 from lakelib.storage.file_rows import FileRows, find_all_files, look_into_files
 from lakelib.storage.source_files import SourceFile
 from lakelib.storage.source_reader import FORMATS

@@ -8,10 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.table import TableInfo
-from lakelib.ops.request import WriteRequest
 from lakelib.progress import bar, counted
-from lakelib.rows.unite import TargetColumns
 from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
@@ -102,30 +99,8 @@ def open_source(data: Any) -> RowSource:
     return _with_columns(ArrowSource(schema=data.schema, data=data))
 
 
-def target_columns(table: TableInfo, request: WriteRequest) -> TargetColumns:
-    """What the table asks of each file whose rows it is to take."""
-    roles = (*table.primary_key, *table.partition_by, *table.sequence_by)
-    needed = (*roles, *(column for column in table.schema.columns if not column.nullable))
-    return TargetColumns(
-        columns=table.schema.columns,
-        roles=frozenset(column.name.casefold() for column in needed),
-        fixed=frozenset(column.name.casefold() for column in (*table.primary_key, *table.partition_by)),
-        explicit_cast=request.explicit_cast,
-        merge_schema=request.merge_schema,
-    )
-
-
-def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:
-    """The request, whose gate judges rows that Spark has in Spark's session."""
-    session = _session_of(data)
-    if session is None:
-        return request
-    judging = None if request.judging is None else replace(request.judging, session=session)
-    return replace(request, judging=judging, session=session)
-
-
-def _session_of(data: Any) -> Any:
-    """That of a data frame, or of a source that Spark's tasks read."""
+def session_of(data: Any) -> Any:
+    """The Spark session that has the rows: of a data frame, or of a source that Spark's tasks read; None for others."""
     if _is_spark_frame(data):
         return data.sparkSession
     is_source = not isinstance(data, pa.Table) and isinstance(data, RowSource)

@@ -14,8 +14,7 @@ from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import check_size, query_of
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.read import ScanPlan, stream_batches
-from lakelib.ops.request import WriteRequest
-from lakelib.ops.source import target_columns
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, plan_read
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query

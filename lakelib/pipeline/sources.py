@@ -12,8 +12,7 @@ from lakelib.distribute.sessions import is_reached_by_jvm
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
-from lakelib.ops.request import WriteRequest
-from lakelib.ops.source import target_columns
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.pipeline.arguments import Files, FileView, Query
 from lakelib.plan.declare import declare_schema
 from lakelib.storage.paths import complete_uri
