@@ -17,7 +17,7 @@ from lakelib.model.schema import Column
 from lakelib.plan.local_query import LocalQuery
 from lakelib.plan.local_types import UNLIKE, WRONG
 from lakelib.rows.types import arrow_type, plain_schema
-from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 _BATCH_ROWS = 65_536
 _UTC = pa.timestamp("us", "UTC")

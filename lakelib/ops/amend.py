@@ -26,7 +26,7 @@ from lakelib.ops.turn import while_busy
 from lakelib.plan.scan import arrange_splits
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.filter import matching_partitions, matching_rows
-from lakelib.storage.split_reader import ReadTarget, read_newest
+from lakelib.work.read import ReadTarget, read_newest
 
 _OWN_PARTITIONS = ReadScope(own_partitions=True)
 """What it has marks in it depends on, though it may not have been there when the delete looked first."""

@@ -38,7 +38,7 @@ from lakelib.plan.where import bind_where
 from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.rewriter import RewriteWork, rewrite_split
+from lakelib.work.rewrite import RewriteWork, rewrite_split
 
 Tell = Callable[[int, int], None]
 """Hears how many bytes were read, of how many."""
@@ -231,7 +231,7 @@ def _rewrite(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], cal
     if call.session is None:
         written = _rewrite_in_process(runtime, works, call.progress)
     else:
-        from lakelib.distribute.rewriter import rewrite_on_spark  # not everybody has Spark
+        from lakelib.work.spark.rewrite import rewrite_on_spark  # not everybody has Spark
 
         written = rewrite_on_spark(call.session, works)
         call.progress.advance(sum(work.split.size_bytes for work in works))

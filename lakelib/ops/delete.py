@@ -34,7 +34,6 @@ from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without,
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
@@ -44,7 +43,8 @@ from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
-from lakelib.storage.write_work import WriteWork
+from lakelib.work.sources import RowSource, open_source
+from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""

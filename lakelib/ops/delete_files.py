@@ -14,9 +14,9 @@ from lakelib.ops.read import Held, ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, run_target
 from lakelib.rows.filter import matching_rows
-from lakelib.storage.run_writer import RunTarget, RunWriter
-from lakelib.storage.split_reader import read_split
-from lakelib.storage.write_work import as_marks
+from lakelib.work.read import read_split
+from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.write import as_marks
 
 _FILE_KIND = "delete"
 

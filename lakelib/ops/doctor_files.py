@@ -21,10 +21,10 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.verify import Breach, Promise
-from lakelib.storage.file_check import check_file
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.listing import FileEntry
 from lakelib.storage.paths import is_own_file, leads_back
+from lakelib.work.file_check import check_file
 
 DANGEROUS_LAG = timedelta(minutes=5)
 """From here on a vacuum may take files for older than they are."""

@@ -167,7 +167,7 @@ def _run_scope(
 
     if session is None:
         return run.run_on_arrow(checks, columns, lambda names: stream_batches(runtime, plan(names)))
-    from lakelib.distribute import gathering, sessions  # not everybody has Spark
+    from lakelib.work.spark import gathering, sessions  # not everybody has Spark
 
     heap_count = sessions.parallelism(sessions.checked_session(session))
 

@@ -21,12 +21,12 @@ from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, Table
 from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose, write_rows
 from lakelib.plan.partitions import all_equal, in_any_partition
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
+from lakelib.work.sources import RowSource, open_source
 
 
 def overwrite(

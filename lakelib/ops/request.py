@@ -10,9 +10,9 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey, TableInfo
 from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
-from lakelib.ops.source import session_of
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
+from lakelib.work.sources import session_of
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1

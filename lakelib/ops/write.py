@@ -21,12 +21,12 @@ from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import type_text
-from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget
-from lakelib.storage.write_work import WriteWork
+from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
+from lakelib.work.sources import RowSource, open_source
+from lakelib.work.write import WriteWork
 
 _SMALL_BYTES = 1 << 20
 

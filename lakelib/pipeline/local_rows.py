@@ -20,8 +20,8 @@ from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
-from lakelib.storage.file_rows import FileRows, look_into_files, uniform_columns
-from lakelib.storage.source_reader import find_obstacle
+from lakelib.work.source_reader import find_obstacle
+from lakelib.work.source_rows import FileRows, look_into_files, uniform_columns
 
 
 @contextmanager

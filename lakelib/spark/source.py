@@ -14,10 +14,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
-from lakelib.distribute.reader import group_parts
-from lakelib.distribute.tasks import ReadPart, read_parts
-from lakelib.distribute.told import told_in_text
-from lakelib.distribute.types import spark_schema_of
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.predicate import Constant
@@ -28,7 +24,11 @@ from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.options import FORMAT, parse_read
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget
+from lakelib.work.read import ReadTarget
+from lakelib.work.spark.read import group_parts
+from lakelib.work.spark.tasks import ReadPart, read_parts
+from lakelib.work.spark.told import told_in_text
+from lakelib.work.spark.types import spark_schema_of
 
 _SLOTS = 8
 """Spark does not tell a data source how many tasks it runs at once."""

@@ -14,10 +14,10 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.settings import StorageSettings
-from lakelib.storage import run_writer
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet import open_file
-from lakelib.storage.run_writer import RunTarget, RunWriter
+from lakelib.work import run_writer
+from lakelib.work.run_writer import RunTarget, RunWriter
 
 ID, PART, VALUE = (
     Column(id=1, name="id", type="bigint"),

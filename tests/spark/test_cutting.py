@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lakelib import Lake, Table
 from lakelib.ops.read import ScanPlan
 from lakelib.plan.balance import balance, choose_group_count, choose_part_count
-from lakelib.storage.split_reader import cut_split, read_split
+from lakelib.work.read import cut_split, read_split
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 KEYS: dict[str, st.SearchStrategy[Any]] = {

@@ -16,19 +16,19 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
-from lakelib.distribute.conditions import named
-from lakelib.distribute.sessions import is_connect, parallelism, quick_batches
-from lakelib.distribute.sizes import estimated_bytes, has_long_rows, partition_count
-from lakelib.distribute.tasks import MESSAGE_DDL, Message, writing_task
-from lakelib.distribute.told import error_told
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH
 from lakelib.rows.align import places_by_name
 from lakelib.rows.convert import ZONED_TEXT
-from lakelib.storage.run_writer import RunTarget
-from lakelib.storage.write_work import WriteWork, WrittenFiles
+from lakelib.work.run_writer import RunTarget
+from lakelib.work.spark.conditions import named
+from lakelib.work.spark.sessions import is_connect, parallelism, quick_batches
+from lakelib.work.spark.sizes import estimated_bytes, has_long_rows, partition_count
+from lakelib.work.spark.tasks import MESSAGE_DDL, Message, writing_task
+from lakelib.work.spark.told import error_told
+from lakelib.work.write import WriteWork, WrittenFiles
 
 _RUN_BYTES = 128 * MIB
 """About what one task writes of rows that are not shuffled."""

@@ -15,11 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructType
 
-from lakelib.distribute.conditions import condition, fits_the_jvm, named
-from lakelib.distribute.sessions import is_reached_by_jvm, parallelism
-from lakelib.distribute.sizes import are_long, row_bytes, sized_numbers
-from lakelib.distribute.tasks import ReadPart, reading_task
-from lakelib.distribute.types import spark_schema_of
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
@@ -28,7 +23,12 @@ from lakelib.plan.scan import needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget, cut_split
+from lakelib.work.read import ReadTarget, cut_split
+from lakelib.work.spark.conditions import condition, fits_the_jvm, named
+from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
+from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
+from lakelib.work.spark.tasks import ReadPart, reading_task
+from lakelib.work.spark.types import spark_schema_of
 
 _PLAIN_URI = re.compile(r"[A-Za-z0-9_./:=,+@ -]*\Z")
 """Spark takes other characters of a path for a pattern, or for an escape."""

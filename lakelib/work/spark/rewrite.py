@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
 from lakelib.errors import LakeError
 from lakelib.model.files import NewFile
-from lakelib.storage.rewriter import RewriteWork, rewrite_split
-from lakelib.storage.write_work import WrittenFiles
+from lakelib.work.rewrite import RewriteWork, rewrite_split
+from lakelib.work.spark.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
+from lakelib.work.write import WrittenFiles
 
 
 def rewrite_on_spark(session: Any, works: Sequence[RewriteWork]) -> list[tuple[NewFile, ...]]:

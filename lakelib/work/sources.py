@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.progress import bar, counted
-from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
+from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batches
 
 _BATCH_ROWS = 131_072
 """Tables are handed on in parts that are worth a thread's while."""
@@ -87,7 +87,7 @@ def open_source(data: Any) -> RowSource:
     (pandas, Polars, DuckDB …), a Spark DataFrame, a source of rows, a list of rows as dicts, or a dict of columns as
     lists. Raises InvalidInputError for anything else."""
     if _is_spark_frame(data):
-        from lakelib.distribute.frames import open_frame  # not everybody has Spark
+        from lakelib.work.spark.frames import open_frame  # not everybody has Spark
 
         return _with_columns(open_frame(data))
     if not isinstance(data, pa.Table) and isinstance(data, RowSource):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakelib.storage.ahead import read_ahead
+from lakelib.work.ahead import read_ahead
 
 SECONDS = 20
 

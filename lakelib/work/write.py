@@ -15,7 +15,7 @@ from lakelib.rows.buffers import with_near_buffers
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.run_writer import RunTarget, RunWriter
+from lakelib.work.run_writer import RunTarget, RunWriter
 
 _MOST_BATCH_BYTES = 64 * MIB
 

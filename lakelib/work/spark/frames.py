@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelib.distribute.conditions import constant
-from lakelib.distribute.types import arrow_schema_of
-from lakelib.distribute.writer import write_frame
 from lakelib.errors import LakeError
 from lakelib.rows.types import type_text
 from lakelib.rows.values import raw_values
-from lakelib.storage.write_work import WriteWork, WrittenFiles
+from lakelib.work.spark.conditions import constant
+from lakelib.work.spark.types import arrow_schema_of
+from lakelib.work.spark.write import write_frame
+from lakelib.work.write import WriteWork, WrittenFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lakelib.distribute.reader import group_parts
-from lakelib.distribute.sessions import parallelism
-from lakelib.distribute.tasks import Task, read_parts
 from lakelib.model.files import Split
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget
+from lakelib.work.read import ReadTarget
+from lakelib.work.spark.read import group_parts
+from lakelib.work.spark.sessions import parallelism
+from lakelib.work.spark.tasks import Task, read_parts
 
 Gather = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, bytes]]]
 """Of some rows, numbered pieces."""

@@ -14,18 +14,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakelib.distribute.sessions import parallelism
-from lakelib.distribute.sizes import are_long, sized_numbers
-from lakelib.distribute.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
-from lakelib.distribute.told import told_in_text
-from lakelib.distribute.types import spark_schema_of
-from lakelib.distribute.writer import MOST_RUNS, gather, is_shuffled, task_work, write_frame
 from lakelib.errors import LakeError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
-from lakelib.storage.file_rows import (
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.source_files import SourceFile, if_unchanged, list_row_groups
+from lakelib.work.source_rows import (
     FilePart,
     FileRows,
     find_all_files,
@@ -34,10 +30,14 @@ from lakelib.storage.file_rows import (
     uniform_rows,
     write_parts,
 )
-from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, if_unchanged, list_row_groups
-from lakelib.storage.source_text import text_bytes
-from lakelib.storage.write_work import WriteWork, WrittenFiles
+from lakelib.work.source_text import text_bytes
+from lakelib.work.spark.sessions import parallelism
+from lakelib.work.spark.sizes import are_long, sized_numbers
+from lakelib.work.spark.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
+from lakelib.work.spark.told import told_in_text
+from lakelib.work.spark.types import spark_schema_of
+from lakelib.work.spark.write import MOST_RUNS, gather, is_shuffled, task_work, write_frame
+from lakelib.work.write import WriteWork, WrittenFiles
 
 __all__ = ["FileSource", "find_all_files", "open_files"]
 

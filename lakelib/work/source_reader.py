@@ -22,7 +22,7 @@ from lakelib.storage.source_files import (
     read_parquet,
     unchanged,
 )
-from lakelib.storage.source_text import (
+from lakelib.work.source_text import (
     CsvDialect,
     TextTypes,
     is_in_json,

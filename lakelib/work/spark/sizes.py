@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakelib.distribute.sessions import is_connect
 from lakelib.model.options import KIB
+from lakelib.work.spark.sessions import is_connect
 
 _ROW_BYTES = 8
 _WIDE_FIELDS = 50

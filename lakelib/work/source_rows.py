@@ -18,8 +18,8 @@ from lakelib.rows.types import column_type_text
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.source_files import SourceFile, find_source_files, naming
-from lakelib.storage.source_reader import SourceReader
-from lakelib.storage.write_work import WriteWork, WrittenFiles, near_batches, write_batches
+from lakelib.work.source_reader import SourceReader
+from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batches
 
 _LOOKING_THREADS = 16
 

@@ -27,10 +27,10 @@ from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.merge import Window, merge_tables, merge_windows
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, hidden_field
-from lakelib.storage.ahead import read_ahead
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
-from lakelib.storage.small_files import AlikeFiles, open_alike
+from lakelib.work.ahead import read_ahead
+from lakelib.work.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]
 

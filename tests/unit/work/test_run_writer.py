@@ -13,10 +13,11 @@ from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.settings import StorageSettings
-from lakelib.storage import parquet_writer, run_writer
+from lakelib.storage import parquet_writer
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet_writer import WrittenParquet
-from lakelib.storage.run_writer import RunTarget, RunWriter
+from lakelib.work import run_writer
+from lakelib.work.run_writer import RunTarget, RunWriter
 
 COLUMNS = (
     Column(id=1, name="id", type="bigint"),

@@ -30,13 +30,13 @@ from lakelib.rows.keys import value_reader
 from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
 from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
-from lakelib.storage.ahead import read_ahead
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 from lakelib.storage.parquet_writer import FileWriter
 from lakelib.storage.paths import file_name, new_attempt_id
-from lakelib.storage.run_writer import RunTarget
-from lakelib.storage.small_files import open_alike
+from lakelib.work.ahead import read_ahead
+from lakelib.work.run_writer import RunTarget
+from lakelib.work.small_files import open_alike
 
 _WRITE_BYTES = 128 * MIB
 """What the rows take that are merged and not written yet, of all buckets together."""

@@ -1,7 +1,7 @@
 """Why files are for Spark to read, in words that anybody may see."""
 
 from lakelib.model.schema import Column
-from lakelib.storage.source_reader import find_obstacle
+from lakelib.work.source_reader import find_obstacle
 
 COLUMNS = (Column(id=1, name="id", type="bigint"),)
 

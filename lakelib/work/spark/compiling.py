@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakelib.distribute.types import arrow_schema_of, spark_schema_of
 from lakelib.errors import InvalidInputError
+from lakelib.work.spark.types import arrow_schema_of, spark_schema_of
 
 Compile = Callable[[str, Mapping[str, pa.Schema], str], pa.Schema]
 """The columns that a query gives over views of these columns, for a partition's key. Raises InvalidInputError with what

@@ -8,15 +8,15 @@ from itertools import chain, groupby
 import pyarrow as pa
 from pyspark import TaskContext
 
-from lakelib.distribute.told import told_in_text
 from lakelib.errors import LakeError
 from lakelib.model.files import Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate
 from lakelib.plan.scan import gather_splits
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget, read_splits
-from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
+from lakelib.work.read import ReadTarget, read_splits
+from lakelib.work.spark.told import told_in_text
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
