@@ -1,4 +1,4 @@
-"""Storage. Reads what comes next while what came before is used."""
+"""Work. Reads what comes next while what came before is used."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

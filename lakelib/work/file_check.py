@@ -1,4 +1,4 @@
-"""Storage. Compares a file with what the catalog says of it: its footer, or with all its rows."""
+"""Work. Compares a file with what the catalog says of it: its footer, or with all its rows."""
 
 from lakelib.errors import CorruptionError
 from lakelib.rows.verify import Breach, Promise, Verifier

@@ -1,4 +1,4 @@
-"""Runs the splits of a scan on several threads."""
+"""Work. Runs the splits of a scan on several threads."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Reads a split: its files' rows, merged by key, filtered, projected. The same in this process and in a Spark task.
+"""Work. Reads a split: its files' rows, merged by key, filtered, projected.
 
 Rows are merged first and filtered afterwards; only what the predicate says of key and partition columns, which all
 versions of a row share, is used before.

@@ -1,5 +1,4 @@
-"""Rewrites a split of a compaction: runs in, one run out, a row group or less of each in memory. The same in this
-process and in a Spark task.
+"""Work. Rewrites a split of a compaction: runs in, one run out, a row group or less of each in memory.
 
 Of each key the newest row stays. Rows keep the commit that made them. They come in the table's schema, whatever the
 schema of their file was. Where the output is deeper than the split, each row goes to the bucket of its key's hash.

@@ -1,4 +1,4 @@
-"""Writes runs: aligned batches in, finished files out. The same in the calling process and in a Spark task.
+"""Work. Writes runs: aligned batches in, finished files out.
 
 Batches are arranged by partition as they come, and by bucket too where that leaves large parts, and held in a bounded
 buffer. Each time the buffer is full, and when the input ends, each partition is split as deep as its size warrants, and

@@ -1,4 +1,4 @@
-"""Storage. Reads small files many at a time: what one costs by itself is more than its rows are worth."""
+"""Work. Reads small files many at a time: what one costs by itself is more than its rows are worth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

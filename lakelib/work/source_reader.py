@@ -1,4 +1,4 @@
-"""Storage. Reads a source file of any format: what is wanted of its rows is one plain value, which a task gets too."""
+"""Work. Reads a source file of any format: what is wanted of its rows is one plain value, which a task gets too."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Storage. The rows of files that somebody else has written, as a table wants them: which columns all of them have
+"""Work. The rows of files that somebody else has written, as a table wants them: which columns all of them have
 together, what each must have itself, and batches that are checked where it is known which file they are of.
 
 The same in process and in Spark's tasks. In process such rows are a source that a table's writes take.

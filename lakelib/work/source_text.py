@@ -1,4 +1,4 @@
-"""Storage. Reads CSV and JSON lines that somebody else has written.
+"""Work. Reads CSV and JSON lines that somebody else has written.
 
 Text says no types: values are of the types that the reader wants, and what does not convert exactly is an error that
 shows file, row and value.

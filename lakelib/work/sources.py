@@ -1,5 +1,5 @@
-"""Rows as a caller hands them in: anything that speaks Arrow, seen as a schema and a stream of batches; or a Spark data
-frame, which Spark's tasks write."""
+"""Work. Rows as a caller hands them in: anything that speaks Arrow, seen as a schema and a stream of batches; or a
+Spark data frame, which Spark's tasks write."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,4 @@
-"""One writer's whole work on one commit: a caller's batches in, finished files out. The same in the calling process and
-in a Spark task."""
+"""Work. One writer's whole work on one commit: a caller's batches in, finished files out."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
