@@ -8,7 +8,7 @@ from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.source_files import SourceFile
+from lakelib.work.source_files import SourceFile
 from lakelib.work.source_reader import FORMATS
 from lakelib.work.source_rows import FileRows, find_all_files, look_into_files
 from lakelib.work.source_text import COMPRESSIONS

@@ -13,7 +13,7 @@ from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.pipeline.arguments import Files, FileView, Query
 from lakelib.plan.declare import declare_schema
 from lakelib.storage.paths import complete_uri
-from lakelib.storage.source_files import SourceFile, check_listing
+from lakelib.work.source_files import SourceFile, check_listing
 from lakelib.work.source_reader import find_obstacle
 from lakelib.work.spark.files import find_all_files, open_files
 from lakelib.work.spark.frames import open_frame

@@ -12,7 +12,7 @@ from lakelib.rows.convert import Rules
 from lakelib.rows.types import arrow_schema, arrow_type
 from lakelib.rows.unite import TargetColumns, unite
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import (
+from lakelib.work.source_files import (
     Looked,
     SourceFile,
     SourceRows,

@@ -17,7 +17,7 @@ from lakelib.rows.align import Alignment, plan_alignment
 from lakelib.rows.types import column_type_text
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, find_source_files, naming
+from lakelib.work.source_files import SourceFile, find_source_files, naming
 from lakelib.work.source_reader import SourceReader
 from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batches
 

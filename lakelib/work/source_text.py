@@ -20,7 +20,7 @@ from lakelib.rows.align import convert_array, plan_column_conversion
 from lakelib.rows.convert import Rules, first_failing_row
 from lakelib.rows.types import arrow_type, type_text
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import Looked, SourceFile, SourceRows, naming, reading
+from lakelib.work.source_files import Looked, SourceFile, SourceRows, naming, reading
 
 _BLOCK_BYTES = 8 * MIB
 _LOOKED_AT_BYTES = MIB

@@ -20,7 +20,7 @@ from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, if_unchanged, list_row_groups
+from lakelib.work.source_files import SourceFile, if_unchanged, list_row_groups
 from lakelib.work.source_rows import (
     FilePart,
     FileRows,

@@ -1,4 +1,4 @@
-"""Storage. Finds and reads the files that somebody else has written and whose rows are to become a table's.
+"""Work. Finds and reads the files that somebody else has written and whose rows are to become a table's.
 
 No catalog knows these files: what is wrong with one is wrong input, and is said with the file's name.
 """
@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakelib.errors import (
     CorruptionError,
@@ -24,6 +24,7 @@ from lakelib.rows.align import places_by_name
 from lakelib.storage.failures import missing_file, translated_reading
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import arrange_leaves
+from lakelib.storage.parquet import open_stream
 from lakelib.storage.paths import NULL_VALUE, complete_uri, join_uri, split_uri
 
 _BATCH_ROWS = 131_072
@@ -215,7 +216,7 @@ def list_row_groups(storage: Storage, file: SourceFile, columns: Sequence[str] |
     return [_weighed(metadata.row_group(number), wanted) for number in range(metadata.num_row_groups)]
 
 
-def _weighed(group: pq.RowGroupMetaData, wanted: Sequence[tuple[pa.DataType, range]]) -> RowGroup:
+def _weighed(group: Any, wanted: Sequence[tuple[pa.DataType, range]]) -> RowGroup:
     """Values of a fixed width weigh that; others what they do in the file, uncompressed, and their places."""
     memory_bytes = 0
     for kind, places in wanted:
@@ -248,10 +249,10 @@ def read_parquet(
 
 
 @contextmanager
-def _opened(storage: Storage, file: SourceFile) -> Iterator[pq.ParquetFile]:
+def _opened(storage: Storage, file: SourceFile) -> Iterator[Any]:
     with storage.at(file.uri).open_input(file.uri) as stream:
         with reading(file.uri, "Parquet"):
-            parquet = pq.ParquetFile(stream, pre_buffer=not storage.at(file.uri).is_local)
+            parquet = open_stream(stream, is_far=not storage.at(file.uri).is_local)
         yield parquet
 
 
