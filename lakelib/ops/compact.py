@@ -6,8 +6,7 @@ meanwhile is lost: its new files are deleted, and what is then due is planned an
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,7 +37,8 @@ from lakelib.plan.where import bind_where
 from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
-from lakelib.work.rewrite import RewriteWork, rewrite_split
+from lakelib.work.engines import rewrite_splits
+from lakelib.work.rewrite import RewriteWork
 
 Tell = Callable[[int, int], None]
 """Hears how many bytes were read, of how many."""
@@ -228,13 +228,8 @@ def _rewrite(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], cal
         _work(runtime, wave, schemas, wave.units[number], split)
         for number, split in zip(wave.unit_numbers, wave.splits, strict=True)
     ]
-    if call.session is None:
-        written = _rewrite_in_process(runtime, works, call.progress)
-    else:
-        from lakelib.work.spark.rewrite import rewrite_on_spark  # not everybody has Spark
-
-        written = rewrite_on_spark(call.session, works)
-        call.progress.advance(sum(work.split.size_bytes for work in works))
+    done = call.progress.advance
+    written = rewrite_splits(works, session=call.session, threads=runtime.threads, done=done)
     by_unit: list[list[NewFile]] = [[] for _ in wave.units]
     for number, new in zip(wave.unit_numbers, written, strict=True):
         by_unit[number].extend(new)
@@ -262,32 +257,6 @@ def _work(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], unit: 
         run=unit.run,
         level=unit.level,
     )
-
-
-def _rewrite_in_process(
-    runtime: Runtime, works: Sequence[RewriteWork], progress: _Progress
-) -> list[tuple[NewFile, ...]]:
-    """The files of each work. An error leaves no file behind."""
-    threads_each = max(1, runtime.threads // len(works))
-    with ThreadPoolExecutor(runtime.threads, thread_name_prefix="lakelib-compact") as pool:
-        futures = {pool.submit(rewrite_split, replace(work, threads=threads_each)): work for work in works}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                progress.advance(futures[future].split.size_bytes)
-        except BaseException:
-            _take_back(futures)
-            raise
-    return [future.result() for future in futures]
-
-
-def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> None:
-    """Begins nothing more, waits for what is under way, and deletes what came of it."""
-    for future in futures:
-        future.cancel()
-    for future, work in futures.items():
-        if not future.cancelled() and future.exception() is None:
-            _delete(work.storage.at(work.target.location), future.result())
 
 
 # Committing

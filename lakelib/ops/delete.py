@@ -43,7 +43,8 @@ from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
-from lakelib.work.sources import RowSource, open_source
+from lakelib.work.engines import open_source
+from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000

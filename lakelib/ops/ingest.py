@@ -18,7 +18,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import propose, write_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.specs.table_spec import TableSpec
-from lakelib.work.sources import open_source
+from lakelib.work.engines import open_source
 
 
 def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Attempt | None:

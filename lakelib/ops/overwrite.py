@@ -26,7 +26,8 @@ from lakelib.plan.partitions import all_equal, in_any_partition
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
-from lakelib.work.sources import RowSource, open_source
+from lakelib.work.engines import open_source
+from lakelib.work.sources import RowSource
 
 
 def overwrite(

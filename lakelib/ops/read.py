@@ -30,6 +30,7 @@ from lakelib.plan.where import COMMIT, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.work import engines
 from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget, read_splits
 
@@ -149,10 +150,8 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
-    from lakelib.work.spark import read  # not everybody has Spark
-
     hold_for_spark(runtime, plan)
-    return read.read_frame(session, runtime.storage, plan.target, plan.splits)
+    return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
 def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:

@@ -12,7 +12,7 @@ from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable,
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
-from lakelib.work.sources import session_of
+from lakelib.work.engines import session_of
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1

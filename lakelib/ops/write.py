@@ -24,8 +24,9 @@ from lakelib.ops.runtime import Runtime
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import type_text
+from lakelib.work.engines import open_source
 from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
-from lakelib.work.sources import RowSource, open_source
+from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
 
 _SMALL_BYTES = 1 << 20

@@ -1,5 +1,5 @@
-"""Work. Rows as a caller hands them in: anything that speaks Arrow, seen as a schema and a stream of batches; or a
-Spark data frame, which Spark's tasks write."""
+"""Work. Sources of rows: what a write asks of one, and whatever speaks Arrow as one: a schema, and a stream of
+batches."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -82,44 +82,19 @@ class ArrowSource:
         return _extended(self, missing) if missing else self
 
 
-def open_source(data: Any) -> RowSource:
-    """Takes an Arrow Table, RecordBatch or RecordBatchReader, any object with an Arrow stream or array interface
-    (pandas, Polars, DuckDB …), a Spark DataFrame, a source of rows, a list of rows as dicts, or a dict of columns as
-    lists. Raises InvalidInputError for anything else."""
-    if _is_spark_frame(data):
-        from lakelib.work.spark.frames import open_frame  # not everybody has Spark
+def is_source(data: Any) -> bool:
+    return not isinstance(data, pa.Table) and isinstance(data, RowSource)
 
-        return _with_columns(open_frame(data))
-    if not isinstance(data, pa.Table) and isinstance(data, RowSource):
-        return _with_columns(data)
+
+def open_arrow(data: Any) -> ArrowSource:
+    """Takes an Arrow Table, RecordBatch or RecordBatchReader, any object with an Arrow stream or array interface
+    (pandas, Polars, DuckDB …), a list of rows as dicts, or a dict of columns as lists. Raises InvalidInputError for
+    anything else."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         data = _from_interface(data)
-    return _with_columns(ArrowSource(schema=data.schema, data=data))
-
-
-def session_of(data: Any) -> Any:
-    """The Spark session that has the rows: of a data frame, or of a source that Spark's tasks read; None for others."""
-    if _is_spark_frame(data):
-        return data.sparkSession
-    is_source = not isinstance(data, pa.Table) and isinstance(data, RowSource)
-    return getattr(data, "session", None) if is_source else None
-
-
-def _is_spark_frame(data: Any) -> bool:
-    """Whether it is a DataFrame, classic or Spark Connect's; found out without importing pyspark."""
-    return any(
-        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame" for base in type(data).__mro__
-    )
-
-
-def _with_columns(source: RowSource) -> RowSource:
-    if len(source.schema) == 0:
-        raise InvalidInputError(
-            "The data has no columns.", kind="no_columns", remedy="Give at least the primary key columns."
-        )
-    return source
+    return ArrowSource(schema=data.schema, data=data)
 
 
 def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSource:

@@ -5,7 +5,6 @@ about equally heavy. Of two rows of a key the later one, in that order, is newer
 people who want a data frame, the files are read by the same code and handed to Spark.
 """
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakelib.errors import LakeError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_schema
@@ -33,10 +31,9 @@ from lakelib.work.source_rows import (
 from lakelib.work.source_text import text_bytes
 from lakelib.work.spark.sessions import parallelism
 from lakelib.work.spark.sizes import are_long, sized_numbers
-from lakelib.work.spark.tasks import MESSAGE_DDL, MESSAGE_SCHEMA, Message, Task
-from lakelib.work.spark.told import told_in_text
+from lakelib.work.spark.tasks import MESSAGE_DDL, gather, numbered_task, tell
 from lakelib.work.spark.types import spark_schema_of
-from lakelib.work.spark.write import MOST_RUNS, gather, is_shuffled, task_work, write_frame
+from lakelib.work.spark.write import MOST_RUNS, is_shuffled, join_runs, task_work, write_frame
 from lakelib.work.write import WriteWork, WrittenFiles
 
 __all__ = ["FileSource", "find_all_files", "open_files"]
@@ -79,8 +76,10 @@ class FileSource(FileRows):
         share = task_work(work)
         least = min(parallelism(self.session), MOST_RUNS)
         groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
-        rows = self._numbers(groups).mapInArrow(_writing_task(self._plain(), share, groups), MESSAGE_DDL).collect()
-        return gather(work, sorted((pickle.loads(row[0]) for row in rows), key=lambda message: message.task))
+        source = self._plain()
+        task = numbered_task(lambda number: tell(number, lambda: write_parts(source, share, groups[number], threads=1)))
+        root = work.storage.at(work.target.location)
+        return join_runs(gather(root, self._numbers(groups).mapInArrow(task, MESSAGE_DDL).collect()))
 
     def frame(self, parts: Sequence[FilePart] | None = None) -> DataFrame:
         """The rows as a Spark data frame. Nothing is read yet. Raises InvalidInputError for a file that lacks a column
@@ -90,7 +89,8 @@ class FileSource(FileRows):
         memory_bytes = sum(part.memory_bytes for part in parts)
         groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = uniform_columns(self.schema)
-        task = _reading_task(self._plain(), columns, groups)
+        source = self._plain()
+        task = numbered_task(lambda number: _cut_batches(uniform_rows(source, columns, groups[number])))
         numbers = sized_numbers(self.session, len(groups), memory_bytes, long_rows=self._has_long_rows)
         frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame if self.where is None else frame.where(self.where)
@@ -177,30 +177,6 @@ def _joined(parts: Sequence[FilePart]) -> list[FilePart]:
     return joined
 
 
-# In a task
-
-
-def _writing_task(source: FileSource, work: WriteWork, groups: Sequence[Sequence[FilePart]]) -> Task:
-    """Gets the numbers of shares; reads and writes each, and gives a message of each, also of an error of lakelib's."""
-
-    def write(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                try:
-                    message = Message(task=number, written=write_parts(source, work, groups[number], threads=1))
-                except LakeError as error:
-                    message = Message(task=number, error=error)
-                yield pa.record_batch([pa.array([pickle.dumps(message)])], schema=MESSAGE_SCHEMA)
-
-    return write
-
-
-def _reading_task(source: FileSource, columns: Sequence[Column], groups: Sequence[Sequence[FilePart]]) -> Task:
-    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                with told_in_text():
-                    for rows in uniform_rows(source, columns, groups[number]):
-                        yield from pa.Table.from_batches([rows]).to_batches(max_chunksize=_OUTPUT_ROWS)
-
-    return read
+def _cut_batches(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        yield from pa.Table.from_batches([batch]).to_batches(max_chunksize=_OUTPUT_ROWS)

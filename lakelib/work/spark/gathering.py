@@ -14,7 +14,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget
 from lakelib.work.spark.read import group_parts
 from lakelib.work.spark.sessions import parallelism
-from lakelib.work.spark.tasks import Task, read_parts
+from lakelib.work.spark.tasks import Task, numbered_task, read_parts
 
 Gather = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, bytes]]]
 """Of some rows, numbered pieces."""
@@ -40,13 +40,12 @@ def gather_on_spark(
         return [combine(piece for _, piece in gather(iter(())))]
     groups = group_parts(storage, target, splits, parallelism(session))
 
-    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                for place, piece in gather(read_parts(storage, target, groups[number])):
-                    yield pa.record_batch([pa.array([place], pa.int32()), pa.array([piece])], schema=_NUMBERED)
+    def look(number: int) -> Iterator[pa.RecordBatch]:
+        for place, piece in gather(read_parts(storage, target, groups[number])):
+            yield pa.record_batch([pa.array([place], pa.int32()), pa.array([piece])], schema=_NUMBERED)
 
-    found = session.range(0, len(groups), 1, len(groups)).mapInArrow(read, "number int, piece binary")
+    numbers = session.range(0, len(groups), 1, len(groups))
+    found = numbers.mapInArrow(numbered_task(look), "number int, piece binary")
     if len(groups) > 1:
         found = found.repartition(heap_count, "number")
     combined = found.mapInArrow(_combining(combine), "piece binary")

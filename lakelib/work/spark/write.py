@@ -6,7 +6,6 @@ the bucket. Tasks return a message; Spark takes one message a task, whatever it 
 files that are named in it enter the commit.
 """
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -26,7 +25,7 @@ from lakelib.work.run_writer import RunTarget
 from lakelib.work.spark.conditions import named
 from lakelib.work.spark.sessions import is_connect, parallelism, quick_batches
 from lakelib.work.spark.sizes import estimated_bytes, has_long_rows, partition_count
-from lakelib.work.spark.tasks import MESSAGE_DDL, Message, writing_task
+from lakelib.work.spark.tasks import MESSAGE_DDL, gather, writing_task
 from lakelib.work.spark.told import error_told
 from lakelib.work.write import WriteWork, WrittenFiles
 
@@ -64,7 +63,7 @@ def write_frame(
         frame = _by_bucket(frame, schema, work, estimate())
     elif distribution == "auto" and not work.target.primary_key:
         frame = _by_few_tasks(frame, estimate())
-    return gather(work, _messages_of(frame, schema, work, long_rows))
+    return join_runs(_written_by_tasks(frame, schema, work, long_rows))
 
 
 def task_work(work: WriteWork) -> WriteWork:
@@ -72,9 +71,9 @@ def task_work(work: WriteWork) -> WriteWork:
     return replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes)
 
 
-def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork, long_rows: bool) -> list[Message]:
-    """What the tasks tell, in their order. Where rows of an extraordinary length make a batch too large, all is done
-    again with batches that are bounded as Spark does it by itself."""
+def _written_by_tasks(frame: Any, schema: pa.Schema, work: WriteWork, long_rows: bool) -> list[WrittenFiles]:
+    """What each task has written, in their order. Where rows of an extraordinary length make a batch too large, all is
+    done again with batches that are bounded as Spark does it by itself."""
     task = writing_task(task_work(work), schema.names)
     # mapInArrow takes a dot or a backtick in a column's name for something else.
     numbered = frame.toDF(*(f"c{place}" for place in range(len(schema))))
@@ -88,17 +87,11 @@ def _messages_of(frame: Any, schema: pa.Schema, work: WriteWork, long_rows: bool
         if not any(word in str(error) for word in _TOO_LARGE):
             raise
         rows = numbered.mapInArrow(task, MESSAGE_DDL).collect()
-    messages: list[Message] = [pickle.loads(row[0]) for row in rows]
-    return sorted(messages, key=lambda message: message.task)
+    return gather(work.storage.at(work.target.location), rows)
 
 
-def gather(work: WriteWork, messages: Sequence[Message]) -> WrittenFiles:
+def join_runs(written: Sequence[WrittenFiles]) -> WrittenFiles:
     """What all tasks have written; of two rows of a key the later task's is newer."""
-    written = [message.written for message in messages if message.written is not None]
-    errors = [message.error for message in messages if message.error is not None]
-    if errors:
-        work.storage.at(work.target.location).delete_files(file.path for each in written for file in each.files)
-        raise errors[0]
     files: list[NewFile] = []
     first_run = 0
     for each in written:
