@@ -1,8 +1,9 @@
 """Use cases: rows are deleted, by predicate or by key.
 
-Where rows are merged by key, a delete writes marks: rows of `_op` 1 that supersede what they name. Where they are not,
-the files that hold matching rows are replaced by files without them. A predicate over partition columns alone takes out
-whole partitions and reads nothing. What is added while a delete is under way is looked at as well (`ops.amend`).
+Where rows are merged by key, a delete writes delete marks: rows of `_op` 1 that supersede what they name. Where they
+are not, the files that hold matching rows are replaced by files without them. A predicate over partition columns alone
+takes out whole partitions and reads nothing. What is added while a delete is under way is looked at as well
+(`ops.amend`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ from lakelib.model.table import (
 )
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
-from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
+from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -103,7 +104,7 @@ def _propose_where(runtime: Runtime, table: TableInfo, where: str | Predicate, r
     if columns_of(predicate) <= set(table.partition_ids):
         return _propose_drop(runtime, table, predicate, request)
     if table.primary_key_ids:
-        return _propose_marks(runtime, table, predicate, request)
+        return _propose_deletes(runtime, table, predicate, request)
     return _propose_rewrite(runtime, table, predicate, request)
 
 
@@ -124,11 +125,11 @@ def _propose_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, requ
     )
 
 
-def _propose_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
+def _propose_deletes(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
     """Writes a delete mark for each row that matches, with the row's own sequence: a newer version stays newer."""
-    names = tuple(column.name for column in mark_columns(table))
+    names = tuple(column.name for column in delete_columns(table))
     plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
-    written = write_marks(runtime, table, stream_batches(runtime, plan))
+    written = write_deletes(runtime, table, stream_batches(runtime, plan))
     scope = _scope(runtime, table, predicate, plan.partition_ids)
     return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
 
@@ -153,31 +154,31 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
             kind="no_primary_key",
             remedy="Delete by a predicate.",
         )
-    wanted = mark_columns(table)
+    wanted = delete_columns(table)
     places = places_by_name(source.schema)
     knows_sequence = all(column.name.casefold() in places for column in table.sequence_by)
     if not knows_sequence:
         wanted = tuple(column for column in wanted if column.id not in table.sequence_ids)
     work = WriteWork(
         storage=runtime.storage,
-        target=mark_target(table),
+        target=delete_target(table),
         wanted=table.schema,
         required_ids=frozenset(table.primary_key_ids),
         explicit_cast=request.explicit_cast,
         only_ids=frozenset(column.id for column in wanted),
-        as_marks=True,
+        as_deletes=True,
         buffer_bytes=table.options.write_buffer_bytes,
     )
     source.check(work)
     _check_partition_columns(table, places)
     if knows_sequence:
         done = source.write(work, threads=runtime.threads, distribution=request.distribution)
-        marks = WrittenRows(files=done.files, rows_in=done.rows_in)
-        return propose(table, CommitKind.DELETE, request, marks)
+        written = WrittenRows(files=done.files, rows_in=done.rows_in)
+        return propose(table, CommitKind.DELETE, request, written)
     alignment = work.align(source.schema)
     keys = (alignment.apply(batch) for batch in source.batches())
     looked_at: set[PartitionKey] = set()
-    written = write_marks(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
+    written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
     return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
 
@@ -210,7 +211,7 @@ def _rows_of_keys(
     runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], looked_at: set[PartitionKey]
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the table has of these keys, with their sequence. Tells the partitions that it looked at."""
-    names = tuple(column.name for column in mark_columns(table))
+    names = tuple(column.name for column in delete_columns(table))
     for batch in _gather_keys(keys):
         looked_at.update(partition_keys(batch, table.partition_by))
         yield from _find_rows(runtime, table, batch, names)

@@ -25,7 +25,7 @@ from lakelib.settings import Settings
 from lakelib.spark.options import FORMAT, parse_read
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget
-from lakelib.work.spark.read import group_parts
+from lakelib.work.spark.read import deal_parts
 from lakelib.work.spark.tasks import ReadPart, read_parts
 from lakelib.work.spark.told import told_in_text
 from lakelib.work.spark.types import spark_schema_of
@@ -101,12 +101,12 @@ class _LakeReader(DataSourceReader):
             plan = self._plan(lake)
             hold_for_spark(lake.runtime, plan)
             storage = lake.runtime.storage
-            groups = group_parts(storage, plan.target, plan.splits, _SLOTS)
+            dealt = deal_parts(storage, plan.target, plan.splits, _SLOTS)
         # Of no partitions Spark makes one that knows nothing.
-        return [_Group(storage, plan.target, parts) for parts in groups or [[]]]
+        return [_TaskParts(storage, plan.target, parts) for parts in dealt or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Group)
+        assert isinstance(partition, _TaskParts)
         # A user's own schema may let columns be NULL that cannot: Spark takes batches of exactly the schema asked for.
         fields = zip(partition.target.output_schema, self._schema, strict=True)
         schema = pa.schema([found.with_nullable(wanted.nullable) for found, wanted in fields])
@@ -121,7 +121,7 @@ class _LakeReader(DataSourceReader):
         return plan
 
 
-class _Group(InputPartition):
+class _TaskParts(InputPartition):
     """What one task reads."""
 
     def __init__(self, storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> None:

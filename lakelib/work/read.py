@@ -91,15 +91,15 @@ def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split], t
 
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The newest row of each key, marks too, with `_op` where there may be any. No predicate is asked."""
+    """The newest row of each key, delete marks too, with `_op` where there may be any. No predicate is asked."""
     plan = _ReadPlan(replace(target, predicate=None, asked_columns=()), (split,))
     with _open_runs(storage, plan) as runs:
         if plan.merges:
             for parts in _merge(target, runs):
                 for rows, mask in parts:
-                    yield _with_marks(target, rows if mask is None else rows.filter(pa.array(mask)))
+                    yield _with_deletes(target, rows if mask is None else rows.filter(pa.array(mask)))
         else:
-            yield from (_with_marks(target, rows) for run in runs for rows in run)
+            yield from (_with_deletes(target, rows) for run in runs for rows in run)
 
 
 def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[Window]:
@@ -108,7 +108,7 @@ def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[W
     return merge_windows(runs, names, order_names)
 
 
-def _with_marks(target: ReadTarget, rows: pa.Table) -> pa.Table:
+def _with_deletes(target: ReadTarget, rows: pa.Table) -> pa.Table:
     plain = rows.select([column.name for column in target.columns]).cast(target.output_schema)
     if OP_COLUMN not in rows.column_names:
         return plain
@@ -275,12 +275,12 @@ def _read_alike(plan: _ReadPlan, alike: AlikeFiles) -> pa.Table | None:
 
 def _read_alike_late(plan: _ReadPlan, late: FileAlignment, alike: AlikeFiles) -> pa.Table:
     """As `_read_late`, of all rows of the files."""
-    rows = late.apply(alike.read([*late.file_columns, *_hidden_names(plan, alike.hold_marks, late.file_columns)]))
+    rows = late.apply(alike.read([*late.file_columns, *_hidden_names(plan, alike.hold_deletes, late.file_columns)]))
     return alike.with_commits(rows, [file.sequence for file in alike.files]) if plan.needs_commit else rows
 
 
 def _of_one_schema(plan: _ReadPlan, tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """The wanted columns, with `_op` if one of the tables has it: rows of a file without it are no marks."""
+    """The wanted columns, with `_op` if one of the tables has it: rows of a file without it delete nothing."""
     names = [column.name for column in plan.early_columns + plan.late_columns]
     names += [COMMIT_COLUMN] if plan.needs_commit else []
     if any(OP_COLUMN in rows.column_names for rows in tables):
@@ -389,9 +389,9 @@ def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.Table
     return _with_commits(rows, source.file.sequence) if plan.needs_commit else rows
 
 
-def _hidden_names(plan: _ReadPlan, holds_marks: bool, others: Sequence[str]) -> list[str]:
+def _hidden_names(plan: _ReadPlan, holds_deletes: bool, others: Sequence[str]) -> list[str]:
     """The hidden columns to read with others: at least one column tells how many rows there are."""
-    hidden = [OP_COLUMN] if holds_marks else []
+    hidden = [OP_COLUMN] if holds_deletes else []
     return [*hidden, COMMIT_COLUMN] if plan.needs_commit or not (others or hidden) else hidden
 
 

@@ -56,7 +56,7 @@ class RewriteWork:
     """The schema versions of the files."""
     split: Split
     output_depth: int
-    drops_marks: bool
+    drops_deletes: bool
     sequence: int
     run: int
     level: int
@@ -98,7 +98,7 @@ def _merge(work: RewriteWork, runs: Sequence[Iterator[pa.Table]]) -> Iterator[pa
     window_rows = _WINDOW_BYTES // estimate_row_bytes(work.target.schema.columns)
     for window in merge_windows(runs, key_names, work.target.order_names, most_rows=window_rows):
         rows = arrange_window(window, key_names)
-        if work.drops_marks and OP_COLUMN in rows.column_names:
+        if work.drops_deletes and OP_COLUMN in rows.column_names:
             rows = rows.filter(pc.equal(rows.column(OP_COLUMN), 0)).drop_columns([OP_COLUMN])
         if rows.num_rows:
             yield rows
@@ -213,8 +213,8 @@ def _step_rows(reader: ParquetReader, row_group: int, read_bytes: int, row_bytes
 def _working_schema(work: RewriteWork) -> pa.Schema:
     """Of the rows of all runs: the table's columns, NULL allowed as in delete marks, and the hidden ones."""
     fields = [field.with_nullable(True) for field in work.target.stored_schema if field.name != OP_COLUMN]
-    has_marks = any(file.delete_count for file in work.split.files)
-    return pa.schema(fields + ([hidden_field(OP_COLUMN)] if has_marks else []))
+    has_deletes = any(file.delete_count for file in work.split.files)
+    return pa.schema(fields + ([hidden_field(OP_COLUMN)] if has_deletes else []))
 
 
 def _with_commit(rows: pa.Table, sequence: int) -> pa.Table:
@@ -224,7 +224,7 @@ def _with_commit(rows: pa.Table, sequence: int) -> pa.Table:
 
 
 def _of_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A row of a file without marks is none."""
+    """A row of a file without `_op` deletes nothing."""
     columns = []
     for field in schema:
         if field.name == OP_COLUMN and OP_COLUMN not in rows.column_names:
@@ -256,14 +256,14 @@ class _Buckets:
         self._buckets: dict[int, _Bucket] = {}
 
     def write(self, rows: pa.Table) -> None:
-        for prefix, share in self._shares(rows):
+        for prefix, part in self._by_bucket(rows):
             if prefix not in self._buckets:
                 self._buckets[prefix] = _Bucket(self._work, prefix, self._attempt, self._numbers)
-            self._buckets[prefix].write(share)
+            self._buckets[prefix].write(part)
         while sum(bucket.waiting_bytes for bucket in self._buckets.values()) > _WRITE_BYTES:
             max(self._buckets.values(), key=lambda bucket: bucket.waiting_bytes).flush()
 
-    def _shares(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    def _by_bucket(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         depth, split = self._work.output_depth, self._work.split
         if depth == split.depth:
             yield split.prefix, rows

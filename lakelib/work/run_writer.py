@@ -32,10 +32,10 @@ from lakelib.storage.paths import file_name, new_attempt_id, partition_path
 LARGEST_BUFFER_BYTES = 1024 * MIB
 """No run takes more in memory: an Arrow array of text or bytes holds at most 2 GiB."""
 
-_CHUNK_ROWS = 65_536
+_ARRANGED_ROWS = 65_536
 """Smaller batches are arranged together: else a partition's rows would come in ever so many parts."""
 
-_CHUNK_BYTES = 64 * MIB
+_ARRANGED_BYTES = 64 * MIB
 """What is arranged together takes no more, unless it is one row."""
 
 _LEAST_PART_ROWS = 256
@@ -94,7 +94,7 @@ def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Arranged:
-    """A chunk of the input, arranged."""
+    """Some batches of the input, arranged together."""
 
     parts: list[RowPart]
     size_bytes: int
@@ -102,8 +102,8 @@ class _Arranged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """The rows of one file, or of several if they are many: one bucket's share of a run."""
+class _BucketRows:
+    """What a run has of one bucket: the rows of one file, or of several if they are many."""
 
     partition_key: PartitionKey
     depth: int
@@ -132,8 +132,8 @@ class RunWriter:
         self._attempt = new_attempt_id()
         self._numbers = count()
         self._paths: list[str] = []
-        self._chunk: list[pa.RecordBatch] = []
-        self._chunk_bytes = self._chunk_rows = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = self._waiting_rows = 0
         self._arranging: list[Future[_Arranged]] = []
         self._parts: list[RowPart] = []
         self._held_bytes = self._held_rows = 0
@@ -154,39 +154,39 @@ class RunWriter:
         """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
         if batch.num_rows == 0:
             return
-        for part in cut_batch(batch, _CHUNK_BYTES):
+        for part in cut_batch(batch, _ARRANGED_BYTES):
             size_bytes = part.nbytes
-            if self._chunk_bytes + size_bytes > min(_CHUNK_BYTES, self._buffer_bytes):
-                self._arrange_chunk()
-            self._chunk.append(part)
-            self._chunk_bytes += size_bytes
-            self._chunk_rows += part.num_rows
-            if self._chunk_rows >= _CHUNK_ROWS:
-                self._arrange_chunk()
+            if self._waiting_bytes + size_bytes > min(_ARRANGED_BYTES, self._buffer_bytes):
+                self._arrange_waiting()
+            self._waiting.append(part)
+            self._waiting_bytes += size_bytes
+            self._waiting_rows += part.num_rows
+            if self._waiting_rows >= _ARRANGED_ROWS:
+                self._arrange_waiting()
 
     def finish(self) -> tuple[NewFile, ...]:
         """Writes what is held, and gives the files of all runs."""
-        self._arrange_chunk()
+        self._arrange_waiting()
         while self._arranging:
             self._hold(self._arranging.pop(0).result())
         self._flush()
         return tuple(self._files)
 
-    def _arrange_chunk(self) -> None:
-        if not self._chunk:
+    def _arrange_waiting(self) -> None:
+        if not self._waiting:
             return
-        chunk, size_bytes, row_count = self._chunk, self._chunk_bytes, self._chunk_rows
-        self._chunk = []
-        self._chunk_bytes = self._chunk_rows = 0
+        batches, size_bytes, row_count = self._waiting, self._waiting_bytes, self._waiting_rows
+        self._waiting = []
+        self._waiting_bytes = self._waiting_rows = 0
         if row_count < _SMALL_ROWS and not self._arranging:
-            self._hold(self._arrange(chunk, size_bytes))
+            self._hold(self._arrange(batches, size_bytes))
             return
-        self._arranging.append(self._workers().submit(self._arrange, chunk, size_bytes))
+        self._arranging.append(self._workers().submit(self._arrange, batches, size_bytes))
         while len(self._arranging) > self._threads:
             self._hold(self._arranging.pop(0).result())
 
-    def _arrange(self, chunk: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
-        batch = chunk[0] if len(chunk) == 1 else pa.concat_batches(chunk)
+    def _arrange(self, batches: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         target = self._target
         parts = arrange_rows(
             batch,
@@ -215,29 +215,29 @@ class RunWriter:
     def _flush(self) -> None:
         if not self._parts:
             return
-        for files in self._write_groups(self._take_groups()):
+        for files in self._write_buckets(self._take_buckets()):
             self._files.extend(files)
         self._held_bytes = self._held_rows = 0
         self._run += 1
 
-    def _take_groups(self) -> list[_Group]:
+    def _take_buckets(self) -> list[_BucketRows]:
         """What is held, by file: each partition is split as deep as its size warrants."""
         by_partition: dict[PartitionKey, list[RowPart]] = defaultdict(list)
         for part in self._parts:
             by_partition[part.partition_key].append(part)
         self._parts = []
         depths = {key: self._choose_depth(parts) for key, parts in by_partition.items()}
-        most_rows = min(_CHUNK_ROWS, _CHUNK_BYTES * self._held_rows // max(1, self._held_bytes))
-        shares = [share for key, parts in by_partition.items() for share in _shares(parts, depths[key], most_rows)]
+        most_rows = min(_ARRANGED_ROWS, _ARRANGED_BYTES * self._held_rows // max(1, self._held_bytes))
+        together = [some for key, parts in by_partition.items() for some in _together(parts, depths[key], most_rows)]
         by_partition.clear()
-        groups: dict[tuple[PartitionKey, int], _Group] = {}
-        for parts in self._deepened(shares, depths):
+        buckets: dict[tuple[PartitionKey, int], _BucketRows] = {}
+        for parts in self._deepened(together, depths):
             for part in parts:
                 key, depth = part.partition_key, depths[part.partition_key]
                 prefix = part.prefix >> (part.depth - depth)
-                new = _Group(partition_key=key, depth=depth, prefix=prefix, batches=[])
-                groups.setdefault((key, prefix), new).batches.append(part.rows)
-        return list(groups.values())
+                new = _BucketRows(partition_key=key, depth=depth, prefix=prefix, batches=[])
+                buckets.setdefault((key, prefix), new).batches.append(part.rows)
+        return list(buckets.values())
 
     def _choose_depth(self, parts: Sequence[RowPart]) -> int:
         if not choose_depth(self._held_bytes, self._target.buckets, self._target.options):
@@ -246,40 +246,40 @@ class RunWriter:
         return choose_depth(size_bytes, self._target.buckets, self._target.options)
 
     def _deepened(
-        self, shares: Sequence[Sequence[RowPart]], depths: dict[PartitionKey, int]
+        self, together: Sequence[Sequence[RowPart]], depths: dict[PartitionKey, int]
     ) -> Iterator[Sequence[RowPart]]:
         def deepen(parts: Sequence[RowPart]) -> Sequence[RowPart]:
             depth = depths[parts[0].partition_key]
             return parts if parts[0].depth >= depth else deepen_parts(parts, self._target.primary_key, depth)
 
         if self._held_rows < _SMALL_ROWS or not any(depths.values()):
-            return map(deepen, shares)
-        return self._workers().map(deepen, shares)
+            return map(deepen, together)
+        return self._workers().map(deepen, together)
 
-    def _write_groups(self, groups: Sequence[_Group]) -> list[list[NewFile]]:
-        """The files of each group. Groups are emptied, so that their rows are gone once they are written."""
-        writers = self._choose_writers(len(groups))
+    def _write_buckets(self, buckets: Sequence[_BucketRows]) -> list[list[NewFile]]:
+        """The files of each bucket. They are emptied, so that their rows are gone once they are written."""
+        writers = self._choose_writers(len(buckets))
         if writers == 1:
-            return [self._write_group(group) for group in groups]
+            return [self._write_bucket(bucket) for bucket in buckets]
         with ThreadPoolExecutor(writers, thread_name_prefix="lakelib-write") as pool:
-            return list(pool.map(self._write_group, groups))
+            return list(pool.map(self._write_bucket, buckets))
 
-    def _choose_writers(self, group_count: int) -> int:
+    def _choose_writers(self, bucket_count: int) -> int:
         """How many threads write so many files: where files are small, most of the time is waiting for the store."""
-        is_small = self._held_rows < _SMALL_ROWS and group_count <= _FEW_FILES and not self._is_remote
-        if group_count == 1 or is_small:
+        is_small = self._held_rows < _SMALL_ROWS and bucket_count <= _FEW_FILES and not self._is_remote
+        if bucket_count == 1 or is_small:
             return 1
         most = _REMOTE_WRITERS if self._is_remote else _LOCAL_WRITERS
-        return max(self._threads, min(most, _WAITING_BYTES * group_count // max(1, self._held_bytes)))
+        return max(self._threads, min(most, _WAITING_BYTES * bucket_count // max(1, self._held_bytes)))
 
-    def _write_group(self, group: _Group) -> list[NewFile]:
+    def _write_bucket(self, bucket: _BucketRows) -> list[NewFile]:
         """Sorts, keeps the newest row of each key, and writes one file, or several that follow in key order."""
-        rows = pa.Table.from_batches(group.batches).combine_chunks()
-        group.batches.clear()
+        rows = pa.Table.from_batches(bucket.batches).combine_chunks()
+        bucket.batches.clear()
         rows = _with_hidden(self._sorted(rows), self._stored_schema)
         file_count = self._choose_file_count(rows)
         step = -(-rows.num_rows // file_count)
-        return [self._write_file(group, rows.slice(start, step)) for start in range(0, rows.num_rows, step)]
+        return [self._write_file(bucket, rows.slice(start, step)) for start in range(0, rows.num_rows, step)]
 
     def _choose_file_count(self, rows: pa.Table) -> int:
         options = self._target.options
@@ -293,8 +293,8 @@ class RunWriter:
         order = newest_order(keys, [whole_array(rows.column(name)) for name in self._target.order_names])
         return rows.take(pa.array(order))
 
-    def _write_file(self, group: _Group, rows: pa.Table) -> NewFile:
-        folder = partition_path(self._target.partition_by, group.partition_key)
+    def _write_file(self, bucket: _BucketRows, rows: pa.Table) -> NewFile:
+        folder = partition_path(self._target.partition_by, bucket.partition_key)
         name = file_name(self._target.file_kind, self._attempt, next(self._numbers))
         path = f"{folder}/{name}" if folder else name
         self._paths.append(path)
@@ -309,10 +309,10 @@ class RunWriter:
         )
         return NewFile(
             path=path,
-            partition_key=group.partition_key,
+            partition_key=bucket.partition_key,
             partition_path=folder,
-            depth=group.depth,
-            prefix=group.prefix,
+            depth=bucket.depth,
+            prefix=bucket.prefix,
             run=self._run,
             level=0,
             row_count=written.row_count,
@@ -327,22 +327,22 @@ class RunWriter:
         return self._pool
 
 
-def _shares(parts: Sequence[RowPart], depth: int, most_rows: int) -> Iterator[list[RowPart]]:
-    """The parts of one partition, in order, in shares that a thread splits together: those that are too shallow. A
-    share ends with the part that gives it so many rows."""
-    share: list[RowPart] = []
+def _together(parts: Sequence[RowPart], depth: int, most_rows: int) -> Iterator[list[RowPart]]:
+    """The parts of one partition, in order, those in one list that a thread splits together: they are too shallow. The
+    part that gives them so many rows is the last one."""
+    some: list[RowPart] = []
     row_count = 0
     for part in parts:
-        if share and (part.depth < depth) != (share[0].depth < depth):
-            yield share
-            share, row_count = [], 0
-        share.append(part)
+        if some and (part.depth < depth) != (some[0].depth < depth):
+            yield some
+            some, row_count = [], 0
+        some.append(part)
         row_count += part.row_count
         if part.depth < depth and row_count >= most_rows:
-            yield share
-            share, row_count = [], 0
-    if share:
-        yield share
+            yield some
+            some, row_count = [], 0
+    if some:
+        yield some
 
 
 def _with_hidden(rows: pa.Table, stored: pa.Schema) -> pa.Table:
@@ -357,8 +357,7 @@ def _with_hidden(rows: pa.Table, stored: pa.Schema) -> pa.Table:
 
 
 def _count_deletes(rows: pa.Table) -> int:
-    marks: int = rows.column(OP_COLUMN).to_numpy().sum()
-    return int(marks)
+    return int(rows.column(OP_COLUMN).to_numpy().sum())
 
 
 def _too_large_for_one_run(buffer_bytes: int) -> InvalidInputError:

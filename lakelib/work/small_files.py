@@ -29,7 +29,7 @@ class AlikeFiles:
         return self.files[0].schema_id
 
     @property
-    def hold_marks(self) -> bool:
+    def hold_deletes(self) -> bool:
         return self.files[0].delete_count > 0
 
     def read(self, names: Sequence[str]) -> pa.Table:
@@ -69,7 +69,7 @@ def open_alike(storage: Storage, location: str, files: Sequence[DataFile]) -> It
 
 
 def _are_alike(one: DataFile, other: DataFile, reader: ParquetReader, other_reader: ParquetReader) -> bool:
-    """Files of one schema of the table may still differ, as those that hold marks allow more to be NULL."""
+    """Files of one schema of the table may still differ, as those that hold delete marks allow more to be NULL."""
     if one.schema_id != other.schema_id or bool(one.delete_count) != bool(other.delete_count):
         return False
     return reader.schema is other_reader.schema or bool(reader.schema.equals(other_reader.schema))

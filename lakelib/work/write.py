@@ -32,7 +32,7 @@ class WriteWork:
     only_ids: frozenset[int] | None = None
     """Just these columns are taken from the rows; None is all."""
     inside: InsideCheck | None = None
-    as_marks: bool = False
+    as_deletes: bool = False
     """Each row becomes a delete mark."""
     buffer_bytes: int
     single_run: bool = False
@@ -70,7 +70,7 @@ def write_batches(work: WriteWork, source: pa.Schema, batches: Iterable[pa.Recor
             if work.inside is not None:
                 work.inside.check(aligned)
             rows_in += aligned.num_rows
-            writer.write(as_marks(aligned, work.target.schema) if work.as_marks else aligned)
+            writer.write(as_deletes(aligned, work.target.schema) if work.as_deletes else aligned)
         return WrittenFiles(files=writer.finish(), rows_in=rows_in)
 
 
@@ -81,7 +81,7 @@ def near_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield with_near_buffers(part)
 
 
-def as_marks(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+def as_deletes(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
     """A delete mark for each row: of the table's columns those that the rows have, the others NULL."""
     present = set(rows.schema.names)
     columns = {

@@ -1,6 +1,6 @@
-"""Files as a source of rows that never cross the JVM: each Spark task reads its share with Arrow and writes runs.
+"""Files as a source of rows that never cross the JVM: each Spark task reads its parts with Arrow and writes runs.
 
-Shares follow each other in the order of the files, and large Parquet files are cut at row groups, so that shares are
+The parts are dealt out in the order of the files, and large Parquet files are cut at row groups, so that tasks are
 about equally heavy. Of two rows of a key the later one, in that order, is newer. Where rows must be shuffled, and for
 people who want a data frame, the files are read by the same code and handed to Spark.
 """
@@ -73,13 +73,13 @@ class FileSource(FileRows):
         if is_shuffled(work, distribution, lambda: memory_bytes) or self.where is not None:
             columns = arrow_schema(uniform_columns(self.schema))
             return write_frame(self.frame(parts), columns, work, distribution, memory_bytes, self._has_long_rows)
-        share = task_work(work)
+        own = task_work(work)
         least = min(parallelism(self.session), MOST_RUNS)
-        groups = _shared_out(parts, self._task_count(memory_bytes, round(_FILLED * share.buffer_bytes), least))
+        dealt = _dealt(parts, self._task_count(memory_bytes, round(_FILLED * own.buffer_bytes), least))
         source = self._plain()
-        task = numbered_task(lambda number: tell(number, lambda: write_parts(source, share, groups[number], threads=1)))
+        task = numbered_task(lambda number: tell(number, lambda: write_parts(source, own, dealt[number], threads=1)))
         root = work.storage.at(work.target.location)
-        return join_runs(gather(root, self._numbers(groups).mapInArrow(task, MESSAGE_DDL).collect()))
+        return join_runs(gather(root, self._numbers(len(dealt)).mapInArrow(task, MESSAGE_DDL).collect()))
 
     def frame(self, parts: Sequence[FilePart] | None = None) -> DataFrame:
         """The rows as a Spark data frame. Nothing is read yet. Raises InvalidInputError for a file that lacks a column
@@ -87,11 +87,11 @@ class FileSource(FileRows):
         self.check_roles(self.reader.target.roles & self.folded_names)
         parts = _plan_parts(self) if parts is None else parts
         memory_bytes = sum(part.memory_bytes for part in parts)
-        groups = _shared_out(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
+        dealt = _dealt(parts, self._task_count(memory_bytes, _FRAME_BYTES, parallelism(self.session)))
         columns = uniform_columns(self.schema)
         source = self._plain()
-        task = numbered_task(lambda number: _cut_batches(uniform_rows(source, columns, groups[number])))
-        numbers = sized_numbers(self.session, len(groups), memory_bytes, long_rows=self._has_long_rows)
+        task = numbered_task(lambda number: _cut_batches(uniform_rows(source, columns, dealt[number])))
+        numbers = sized_numbers(self.session, len(dealt), memory_bytes, long_rows=self._has_long_rows)
         frame: DataFrame = numbers.mapInArrow(task, spark_schema_of(arrow_schema(columns)))
         return frame if self.where is None else frame.where(self.where)
 
@@ -103,8 +103,8 @@ class FileSource(FileRows):
         """What a task gets: sessions stay with the driver."""
         return replace(self, session=None, files=())
 
-    def _numbers(self, groups: Sequence[object]) -> Any:
-        return self.session.range(0, len(groups), 1, max(1, len(groups)))
+    def _numbers(self, count: int) -> Any:
+        return self.session.range(0, count, 1, max(1, count))
 
     def _task_count(self, memory_bytes: int, task_bytes: int, least: int) -> int:
         """As many tasks as so many bytes a task make; beyond what runs at once, a multiple of that."""
@@ -153,16 +153,16 @@ def _cut(source: FileSource, file: SourceFile, large: int) -> list[FilePart]:
     ]
 
 
-def _shared_out(parts: Sequence[FilePart], task_count: int) -> list[list[FilePart]]:
-    """The parts, in their order, in at most so many shares of about equal weight."""
+def _dealt(parts: Sequence[FilePart], task_count: int) -> list[list[FilePart]]:
+    """The parts, in their order, for at most so many tasks, of about equal weight."""
     total = sum(part.memory_bytes for part in parts) or 1
-    shares: list[list[FilePart]] = [[] for _ in range(task_count)]
+    dealt: list[list[FilePart]] = [[] for _ in range(task_count)]
     weight = 0
     for part in parts:
         middle = weight + part.memory_bytes // 2
-        shares[min(task_count - 1, middle * task_count // total)].append(part)
+        dealt[min(task_count - 1, middle * task_count // total)].append(part)
         weight += part.memory_bytes
-    return [_joined(share) for share in shares if share]
+    return [_joined(some) for some in dealt if some]
 
 
 def _joined(parts: Sequence[FilePart]) -> list[FilePart]:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from lakelib.model.files import Split
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget
-from lakelib.work.spark.read import group_parts
+from lakelib.work.spark.read import deal_parts
 from lakelib.work.spark.sessions import parallelism
 from lakelib.work.spark.tasks import Task, numbered_task, read_parts
 
@@ -38,15 +38,15 @@ def gather_on_spark(
     """What was combined, in one job. `heap_count`: how many tasks combine."""
     if not splits:
         return [combine(piece for _, piece in gather(iter(())))]
-    groups = group_parts(storage, target, splits, parallelism(session))
+    dealt = deal_parts(storage, target, splits, parallelism(session))
 
     def look(number: int) -> Iterator[pa.RecordBatch]:
-        for place, piece in gather(read_parts(storage, target, groups[number])):
+        for place, piece in gather(read_parts(storage, target, dealt[number])):
             yield pa.record_batch([pa.array([place], pa.int32()), pa.array([piece])], schema=_NUMBERED)
 
-    numbers = session.range(0, len(groups), 1, len(groups))
+    numbers = session.range(0, len(dealt), 1, len(dealt))
     found = numbers.mapInArrow(numbered_task(look), "number int, piece binary")
-    if len(groups) > 1:
+    if len(dealt) > 1:
         found = found.repartition(heap_count, "number")
     combined = found.mapInArrow(_combining(combine), "piece binary")
     return [bytes(row[0]) for row in combined.collect()]

@@ -1,7 +1,7 @@
 """Reads a planned scan as a Spark data frame.
 
 Files that need no merge are read by Spark's own Parquet reader where it reaches them; all else goes through the
-kernels, a group of splits a task. Splits that would keep a job waiting are cut by key.
+kernels, so many parts a task. Splits that would keep a job waiting are cut by key.
 """
 
 import re
@@ -18,7 +18,7 @@ from pyspark.sql.types import LongType, StructType
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
-from lakelib.plan.balance import balance, choose_group_count, choose_part_count
+from lakelib.plan.balance import balance, choose_part_count, choose_task_count
 from lakelib.plan.scan import needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
@@ -148,28 +148,28 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     schema = spark_schema_of(target.output_schema)
     if not splits:
         return session.createDataFrame([], schema)
-    groups = group_parts(storage, target, splits, parallelism(session))
+    dealt = deal_parts(storage, target, splits, parallelism(session))
     long_rows = are_long(file.size_bytes // max(1, file.row_count) for split in splits for file in split.files)
-    numbers = sized_numbers(session, len(groups), _size_bytes(target, splits), long_rows=long_rows)
-    return numbers.mapInArrow(reading_task(storage, target, groups), schema)
+    numbers = sized_numbers(session, len(dealt), _size_bytes(target, splits), long_rows=long_rows)
+    return numbers.mapInArrow(reading_task(storage, target, dealt), schema)
 
 
 def _size_bytes(target: ReadTarget, splits: Sequence[Split]) -> int:
     """At most so many bytes have the rows, as far as is known: what Spark takes such rows to have, or, where values are
-    long, the columns' share in the files."""
+    long, what the columns take in the files."""
     files = {file.path: file for split in splits for file in split.files}.values()
     wanted = row_bytes(target.output_schema)
     stored = max(row_bytes(arrow_schema(schema.columns)) for schema in target.schemas.values())
-    share = sum(file.size_bytes for file in files) * min(wanted, stored) // stored
-    return max(wanted * sum(file.row_count for file in files), share)
+    taken = sum(file.size_bytes for file in files) * min(wanted, stored) // stored
+    return max(wanted * sum(file.row_count for file in files), taken)
 
 
-def group_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[list[ReadPart]]:
-    """The splits, cut where they are large, in one group a task, about equally heavy."""
+def deal_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[list[ReadPart]]:
+    """The splits, cut where they are large, dealt to tasks that are about equally heavy."""
     parts = _cut_parts(storage, target, splits, slots)
     sizes = [part.size_bytes for part in parts]
-    groups = balance(sizes, choose_group_count(sum(sizes), len(parts), slots))
-    return [[parts[place] for place in group] for group in groups]
+    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
+    return [[parts[place] for place in places] for places in dealt]
 
 
 def _cut_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[ReadPart]:

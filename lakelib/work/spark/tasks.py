@@ -49,9 +49,9 @@ def numbered_task(work: Callable[[int], Iterator[pa.RecordBatch]]) -> Task:
     return run
 
 
-def reading_task(storage: Storage, target: ReadTarget, groups: Sequence[Sequence[ReadPart]]) -> Task:
-    """Gets the numbers of groups of parts, gives their rows."""
-    return numbered_task(lambda number: read_parts(storage, target, groups[number]))
+def reading_task(storage: Storage, target: ReadTarget, dealt: Sequence[Sequence[ReadPart]]) -> Task:
+    """Gets the numbers of tasks, gives the rows of the parts that are dealt to them."""
+    return numbered_task(lambda number: read_parts(storage, target, dealt[number]))
 
 
 def read_parts(storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> Iterator[pa.RecordBatch]:

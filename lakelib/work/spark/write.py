@@ -67,7 +67,7 @@ def write_frame(
 
 
 def task_work(work: WriteWork) -> WriteWork:
-    """The share of one of many tasks in the work."""
+    """What one of many tasks does of the work."""
     return replace(work, single_run=False, buffer_bytes=_BUFFERS * work.buffer_bytes)
 
 

@@ -100,7 +100,7 @@ def test_rows_of_few_partitions_are_split_by_bucket_as_they_come(
 
 def test_no_run_outgrows_what_one_array_can_hold(local_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_writer, "LARGEST_BUFFER_BYTES", 100_000)
-    monkeypatch.setattr(run_writer, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(run_writer, "_ARRANGED_BYTES", 20_000)
     joined: list[int] = []
     monkeypatch.setattr(RunWriter, "_sorted", lambda self, rows: joined.append(rows.nbytes) or rows)
     files = write_all(local_storage, target_at(local_storage), batch_of(1000, 1, "x" * 1000), batch_of(5, 1))
@@ -113,7 +113,7 @@ def test_a_row_larger_than_the_buffer_is_a_run_of_its_own(
     local_storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_writer, "LARGEST_BUFFER_BYTES", 10_000)
-    monkeypatch.setattr(run_writer, "_CHUNK_BYTES", 5_000)
+    monkeypatch.setattr(run_writer, "_ARRANGED_BYTES", 5_000)
     sizes = [100, 50_000, 100, 100]
     batches = [batch_of(1, 1, "x" * size, first=number) for number, size in enumerate(sizes)]
     files = write_all(local_storage, target_at(local_storage), *batches)
@@ -190,7 +190,7 @@ def _writing(work: Callable[[], object]) -> Callable[..., WrittenParquet]:
     return write
 
 
-def test_long_rows_are_split_by_bucket_a_chunk_at_a_time(
+def test_long_rows_are_split_by_bucket_some_batches_at_a_time(
     local_storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split: list[int] = []
@@ -201,7 +201,7 @@ def test_long_rows_are_split_by_bucket_a_chunk_at_a_time(
         return deepen(parts, *given)
 
     monkeypatch.setattr(run_writer, "deepen_parts", counted)
-    monkeypatch.setattr(run_writer, "_CHUNK_BYTES", MIB)
+    monkeypatch.setattr(run_writer, "_ARRANGED_BYTES", MIB)
     target = target_at(local_storage, Buckets(mode="fixed", fixed_depth=2), min_bucket_file_bytes=0)
     rows = (batch_of(1, 1, text="x" * 256_000, first=number) for number in range(64))
     files = write_all(local_storage, target, *rows)
