@@ -39,7 +39,7 @@ from lakelib.ops import (
 )
 from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
-from lakelib.ops.request import WriteOptions, WriteRequest, judged_where_it_is, parse_request
+from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
@@ -98,21 +98,21 @@ class Table:
 
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.APPEND, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.APPEND, source, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.UPSERT, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
 
     def overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> Snapshot:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return overwrite.overwrite(self._runtime, self._ref, data, partitions, request)
+        source, request = parse_write(data, "partitions", **options)
+        return overwrite.overwrite(self._runtime, self._ref, source, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
@@ -120,31 +120,31 @@ class Table:
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
-        return delete.delete_keys(self._runtime, self._ref, data, judged_where_it_is(parse_request(**options), data))
+        return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
 
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, data, partitions, request), request)
+        source, request = parse_write(data, "partitions", **options)
+        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
         return self._staged(delete.stage_delete_where(self._runtime, self._ref, where, request), request)
 
     def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, source, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
         """With a verdict, if a gate was asked for."""

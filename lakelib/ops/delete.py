@@ -7,7 +7,6 @@ takes out whole partitions and reads nothing. What is added while a delete is un
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -44,7 +43,6 @@ from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
-from lakelib.work.engines import open_source
 from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
 
@@ -63,14 +61,14 @@ def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, 
     return stage_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> Snapshot:
+def delete_keys(runtime: Runtime, ref: TableRef, source: RowSource, request: WriteRequest) -> Snapshot:
     """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
-    return commit_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
+    return commit_work(runtime, ref, request, _work_keys(runtime, source, request))
 
 
-def stage_delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> UUID:
+def stage_delete_keys(runtime: Runtime, ref: TableRef, source: RowSource, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    return stage_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
+    return stage_work(runtime, ref, request, _work_keys(runtime, source, request))
 
 
 def _work_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Work:

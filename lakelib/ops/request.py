@@ -12,7 +12,8 @@ from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable,
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
-from lakelib.work.engines import session_of
+from lakelib.work.engines import open_source, session_of
+from lakelib.work.sources import RowSource
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
@@ -96,13 +97,16 @@ def target_columns(table: TableInfo, request: WriteRequest) -> TargetColumns:
     )
 
 
-def judged_where_it_is(request: WriteRequest, data: Any) -> WriteRequest:
-    """The request, whose gate judges rows that Spark has in Spark's session."""
-    session = session_of(data)
+def parse_write(data: Any, *also_known: str, **options: Any) -> tuple[RowSource, WriteRequest]:
+    """The rows, and what is asked of them: a gate judges rows that Spark has in Spark's session. Raises what
+    `parse_request` does, and InvalidInputError for what holds no rows."""
+    request = parse_request(*also_known, **options)
+    source = open_source(data)
+    session = session_of(source)
     if session is None:
-        return request
+        return source, request
     judging = None if request.judging is None else replace(request.judging, session=session)
-    return replace(request, judging=judging, session=session)
+    return source, replace(request, judging=judging, session=session)
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:

@@ -6,7 +6,6 @@ snapshot is that of every commit (`ops.commit`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
@@ -24,7 +23,6 @@ from lakelib.ops.runtime import Runtime
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import type_text
-from lakelib.work.engines import open_source
 from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
 from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
@@ -32,14 +30,14 @@ from lakelib.work.write import WriteWork
 _SMALL_BYTES = 1 << 20
 
 
-def write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
+def write(runtime: Runtime, ref: TableRef, kind: CommitKind, source: RowSource, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    return commit_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
+    return commit_work(runtime, ref, request, _work(runtime, kind, source, request))
 
 
-def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
+def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, source: RowSource, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return stage_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
+    return stage_work(runtime, ref, request, _work(runtime, kind, source, request))
 
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:

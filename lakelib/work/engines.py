@@ -10,12 +10,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import NewFile, Split
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
-from lakelib.work.sources import RowSource, is_source, open_arrow
+from lakelib.work.sources import RowSource, open_arrow
 
 if TYPE_CHECKING:
     from lakelib.work.spark.gathering import Combine, Gather
@@ -40,14 +42,14 @@ def _open(data: Any) -> RowSource:
         from lakelib.work.spark.frames import open_frame
 
         return open_frame(data)
-    return data if is_source(data) else open_arrow(data)
+    if not isinstance(data, pa.Table) and isinstance(data, RowSource):
+        return data
+    return open_arrow(data)
 
 
-def session_of(data: Any) -> Any:
-    """The Spark session that has the rows: of a data frame, or of a source that Spark's tasks read; None for others."""
-    if _is_spark_frame(data):
-        return data.sparkSession
-    return getattr(data, "session", None) if is_source(data) else None
+def session_of(source: RowSource) -> Any:
+    """The Spark session whose tasks have the rows; None for rows that this process has."""
+    return getattr(source, "session", None)
 
 
 def _is_spark_frame(data: Any) -> bool:

@@ -1,8 +1,9 @@
 """Work. Sources of rows: what a write asks of one, and whatever speaks Arrow as one: a schema, and a stream of
 batches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batc
 
 _BATCH_ROWS = 131_072
 """Tables are handed on in parts that are worth a thread's while."""
+_ROW_COUNT: Callable[[pa.RecordBatch], int] = attrgetter("num_rows")
 
 
 @runtime_checkable
@@ -45,22 +47,13 @@ class RowSource(Protocol):
 class ArrowSource:
     """Rows that this process writes."""
 
-    schema: pa.Schema
     data: pa.Table | pa.RecordBatchReader
-
-    @property
-    def rereadable(self) -> bool:
-        return isinstance(self.data, pa.Table)
-
-    @property
-    def size_bytes(self) -> int:
-        return self.data.get_total_buffer_size() if isinstance(self.data, pa.Table) else 0
+    schema: pa.Schema
+    rereadable: bool
+    size_bytes: int
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        if isinstance(self.data, pa.Table):
-            yield from self.data.to_batches(max_chunksize=_BATCH_ROWS)
-        else:
-            yield from self.data
+        return iter(self.data.to_batches(max_chunksize=_BATCH_ROWS) if isinstance(self.data, pa.Table) else self.data)
 
     def check(self, work: WriteWork) -> None:
         alignment = work.align(self.schema)
@@ -73,17 +66,12 @@ class ArrowSource:
             work = replace(work, inside=None)
         rows = self.data.num_rows if isinstance(self.data, pa.Table) else None
         with bar("Writing rows", rows) as shown:
-            batches = counted(self.batches(), shown, lambda batch: batch.num_rows)
-            return write_batches(work, self.schema, batches, threads)
+            return write_batches(work, self.schema, counted(self.batches(), shown, _ROW_COUNT), threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> RowSource:
         present = {name.casefold() for name in self.schema.names}
         missing = {name: value for name, value in constants.items() if name.casefold() not in present}
         return _extended(self, missing) if missing else self
-
-
-def is_source(data: Any) -> bool:
-    return not isinstance(data, pa.Table) and isinstance(data, RowSource)
 
 
 def open_arrow(data: Any) -> ArrowSource:
@@ -94,7 +82,13 @@ def open_arrow(data: Any) -> ArrowSource:
         data = pa.Table.from_batches([data])
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         data = _from_interface(data)
-    return ArrowSource(schema=data.schema, data=data)
+    return _source_of(data)
+
+
+def _source_of(data: pa.Table | pa.RecordBatchReader) -> ArrowSource:
+    is_table = isinstance(data, pa.Table)
+    size_bytes = data.get_total_buffer_size() if is_table else 0
+    return ArrowSource(data=data, schema=data.schema, rereadable=is_table, size_bytes=size_bytes)
 
 
 def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSource:
@@ -102,7 +96,7 @@ def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSou
         table = source.data
         for name, value in missing.items():
             table = table.append_column(name, pa.repeat(value, table.num_rows))
-        return ArrowSource(schema=table.schema, data=table)
+        return _source_of(table)
     schema = pa.schema([*source.schema, *(pa.field(name, value.type) for name, value in missing.items())])
 
     def extended() -> Iterator[pa.RecordBatch]:
@@ -110,7 +104,7 @@ def _extended(source: ArrowSource, missing: Mapping[str, pa.Scalar]) -> ArrowSou
             added = [pa.repeat(value, batch.num_rows) for value in missing.values()]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
-    return ArrowSource(schema=schema, data=pa.RecordBatchReader.from_batches(schema, extended()))
+    return _source_of(pa.RecordBatchReader.from_batches(schema, extended()))
 
 
 def _from_interface(data: Any) -> pa.Table | pa.RecordBatchReader:
