@@ -140,7 +140,7 @@ def read_partition(texts: Sequence[str]) -> dict[str, str | None]:
     return {name: None if value == NULL_VALUE else value for name, value in pairs.items()}
 
 
-def read_orphans_age(older_than: str | None, grace: str | None) -> dict[str, timedelta]:
+def read_orphans_age(older_than: str | None, grace: str | None) -> dict[str, Any]:
     """The keyword of the library; none where nothing is said."""
     if older_than is not None and grace is not None:
         wrong_usage("--grace is an earlier name of --orphans-older-than here: give one")
