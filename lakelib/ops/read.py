@@ -150,6 +150,7 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
+    engines.require_spark()
     hold_for_spark(runtime, plan)
     return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 

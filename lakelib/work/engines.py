@@ -63,6 +63,11 @@ def engine_name(session: Any) -> str:
     return "arrow" if session is None else "spark"
 
 
+def require_spark() -> None:
+    """Raises ImportError, with what to install."""
+    import lakelib.work.spark  # noqa: F401 - it says so
+
+
 def read_frame(session: Any, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Any:
     """The rows of the splits as a Spark data frame. Nothing is read yet."""
     from lakelib.work.spark import read
