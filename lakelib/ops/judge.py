@@ -173,7 +173,7 @@ def _run_scope(
     def carry(names: Sequence[str], work: run.Elsewhere) -> list[bytes]:
         planned = plan(names)
         with Held(runtime, planned):
-            return engines.find_out(
+            return engines.gather_findings(
                 session,
                 runtime.storage,
                 planned.target,

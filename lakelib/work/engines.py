@@ -82,7 +82,7 @@ def task_count(session: Any) -> int:
     return parallelism(checked_session(session))
 
 
-def find_out(
+def gather_findings(
     session: Any,
     storage: Storage,
     target: ReadTarget,
