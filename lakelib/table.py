@@ -10,7 +10,9 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import tables
+from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
+from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
@@ -21,6 +23,7 @@ from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     compact,
+    consumers,
     decide,
     delete,
     evolve,
@@ -183,6 +186,22 @@ class Table:
         many."""
         return touched.list_touched(self._runtime, self._now(), at)
 
+    def consumer(
+        self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
+    ) -> Consumer:
+        """A named position in the table's history, made if it is not there: it then begins before the first snapshot,
+        unless told `after` which (an id, a "tag:…", a moment, the "consumer:…" of another). Safe to repeat: one that is
+        there stays where it is.
+
+        The history that it has not read is kept from expiry for as long as `keep_for` says, 7 days unless told, counted
+        from each commit: a consumer that nobody reads any more holds nothing for ever. What is told counts from now on.
+        """
+        return Consumer(self._runtime, self, consumers.open_consumer(self._runtime, self._now(), name, keep_for, after))
+
+    def consumers(self) -> Listing[ConsumerStatus]:
+        """All consumers by name, and how far behind each is."""
+        return consumers.list_consumers(self._runtime, self._now())
+
     # Life cycle
 
     def compact(
@@ -319,6 +338,16 @@ class Table:
         rules = expire.parse_rules(keep_last, older_than, staged_older_than)
         work = expire.preview if checked_flag("dry_run", dry_run) else expire.expire
         return work(self._runtime, self._now(), rules, grace)
+
+    @property
+    def ref(self) -> TableRef:
+        """Which table is meant: for lakelib's own parts."""
+        return self._ref
+
+    @property
+    def info(self) -> TableInfo:
+        """The table as it is now: for lakelib's own parts."""
+        return self._now()
 
     def _now(self) -> TableInfo:
         return tables.load_table(self._runtime.catalog, self._ref)
