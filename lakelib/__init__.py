@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakelib.consumer import Consumer
     from lakelib.errors import (
         ConflictError,
         CorruptionError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConflictError",
+    "Consumer",
     "CorruptionError",
     "InvalidInputError",
     "Lake",
@@ -51,6 +53,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",

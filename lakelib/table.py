@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from lakelib.catalog import tables
 from lakelib.changes import Changes
+from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
+from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
@@ -23,6 +25,7 @@ from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     changes,
     compact,
+    consumers,
     decide,
     delete,
     evolve,
@@ -41,9 +44,8 @@ from lakelib.ops import (
 )
 from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
-from lakelib.ops.request import WriteOptions, WriteRequest, parse_request
+from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import judged_where_it_is
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
 from lakelib.specs.suite import Suite
@@ -101,21 +103,21 @@ class Table:
 
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.APPEND, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.APPEND, source, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.UPSERT, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
 
     def overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> Snapshot:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return overwrite.overwrite(self._runtime, self._ref, data, partitions, request)
+        source, request = parse_write(data, "partitions", **options)
+        return overwrite.overwrite(self._runtime, self._ref, source, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
@@ -123,31 +125,31 @@ class Table:
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
-        return delete.delete_keys(self._runtime, self._ref, data, judged_where_it_is(parse_request(**options), data))
+        return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
 
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, data, partitions, request), request)
+        source, request = parse_write(data, "partitions", **options)
+        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
         return self._staged(delete.stage_delete_where(self._runtime, self._ref, where, request), request)
 
     def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, source, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
         """With a verdict, if a gate was asked for."""
@@ -221,6 +223,22 @@ class Table:
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
         return touched.list_touched(self._runtime, self._now(), at)
+
+    def consumer(
+        self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
+    ) -> Consumer:
+        """A named position in the table's history, made if it is not there: it then begins before the first snapshot,
+        unless told `after` which (an id, a "tag:…", a moment, the "consumer:…" of another). Safe to repeat: one that is
+        there stays where it is.
+
+        The history that it has not read is kept from expiry for as long as `keep_for` says, 7 days unless told, counted
+        from each commit: a consumer that nobody reads any more holds nothing for ever. What is told counts from now on.
+        """
+        return Consumer(self._runtime, self, consumers.open_consumer(self._runtime, self._now(), name, keep_for, after))
+
+    def consumers(self) -> Listing[ConsumerStatus]:
+        """All consumers by name, and how far behind each is."""
+        return consumers.list_consumers(self._runtime, self._now())
 
     # Life cycle
 
@@ -358,6 +376,16 @@ class Table:
         rules = expire.parse_rules(keep_last, older_than, staged_older_than)
         work = expire.preview if checked_flag("dry_run", dry_run) else expire.expire
         return work(self._runtime, self._now(), rules, grace)
+
+    @property
+    def ref(self) -> TableRef:
+        """Which table is meant: for lakelib's own parts."""
+        return self._ref
+
+    @property
+    def info(self) -> TableInfo:
+        """The table as it is now: for lakelib's own parts."""
+        return self._now()
 
     def _now(self) -> TableInfo:
         return tables.load_table(self._runtime.catalog, self._ref)

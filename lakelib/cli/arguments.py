@@ -42,6 +42,27 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
+LENGTH = 'A length of time such as "7d" or "12h".'
+Grace = Annotated[
+    str | None,
+    typer.Option(
+        "--grace", metavar="LENGTH", help="So long after an expiry its files are deleted. (1h)", show_default=False
+    ),
+]
+OrphansOlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--orphans-older-than",
+        metavar="LENGTH",
+        help="Files that no commit names, and tables that were dropped, are given up from this age on: longer than the"
+        " longest write, whose files look the same until it is staged. (1d)",
+        show_default=False,
+    ),
+]
+GraceOfOrphans = Annotated[
+    str | None, typer.Option("--grace", metavar="LENGTH", help="As --orphans-older-than.", hidden=True)
+]
+"""How that was said at first."""
 CommitIds = Annotated[list[str] | None, typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
 MoreCommitIds = Annotated[
     list[str] | None,
@@ -117,6 +138,14 @@ def read_partition(texts: Sequence[str]) -> dict[str, str | None]:
     """The values of `dt=2026-11-18 region=eu`."""
     pairs = read_pairs(texts, "The partition's value")
     return {name: None if value == NULL_VALUE else value for name, value in pairs.items()}
+
+
+def read_orphans_age(older_than: str | None, grace: str | None) -> dict[str, Any]:
+    """The keyword of the library; none where nothing is said."""
+    if older_than is not None and grace is not None:
+        wrong_usage("--grace is an earlier name of --orphans-older-than here: give one")
+    age = read_duration(older_than, "--orphans-older-than") if grace is None else read_duration(grace, "--grace")
+    return {} if age is None else {"grace": age}
 
 
 def read_duration(text: str | None, option: str) -> timedelta | None:

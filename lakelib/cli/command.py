@@ -286,8 +286,9 @@ def _tell(session: Session, answer: "Answer") -> None:
     from lakelib.cli.show import tell
 
     tell(session, answer)
-    if answer.exit_code:
-        raise typer.Exit(answer.exit_code)
+    code = answer.exit_code if answer.failure is None else session.explain_failure(answer.failure)
+    if code:
+        raise typer.Exit(code)
 
 
 def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str, Any]) -> None:

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, read_choice, read_duration
+from lakelib.cli.arguments import (
+    LENGTH,
+    GraceOfOrphans,
+    OrphansOlderThan,
+    Really,
+    read_choice,
+    read_duration,
+    read_orphans_age,
+)
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Column, Fields, Listing, Note, Part, Sentence, Title, working
 from lakelib.cli.values import counted, readable_seconds, readable_time
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
 
 _PANEL = "Maintain"
 _DAMAGED_EXIT_CODE = EXIT_CODES[CorruptionError]
-_LENGTH = 'A length of time such as "7d" or "12h".'
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,12 +48,8 @@ def doctor(
         str | None,
         typer.Option("--from", metavar="BACKUP", help="Where damaged files come back from.", show_default=False),
     ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENGTH", help=f"From what age on an unknown file is an orphan. (1d) {_LENGTH}", show_default=False
-        ),
-    ] = None,
+    orphans_older_than: OrphansOlderThan = None,
+    grace: GraceOfOrphans = None,
     yes: Really = False,
 ) -> Answer:
     """Compares the catalog with what is stored.
@@ -55,10 +58,14 @@ def doctor(
     repairs = [read_choice(each, REPAIRS, "--repair") for each in repair or ()]
     if ("files" in repairs) != (backup is not None):
         wrong_usage("--repair files and --from BACKUP belong together.")
-    options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
     with working(session, "looking at every row" if deep else "looking at catalog and files"):
         report = session.lake.doctor(
-            *(tables or ()), deep=deep, repair=repairs, from_backup=backup, dry_run=not yes, **options
+            *(tables or ()),
+            deep=deep,
+            repair=repairs,
+            from_backup=backup,
+            dry_run=not yes,
+            **read_orphans_age(orphans_older_than, grace),
         )
     document = {"healthy": report.is_healthy, "severity": report.severity, **_facts(report)}
     parts = [*_report(report), *_repaired(report, bool(repairs), yes)]
@@ -115,7 +122,7 @@ def backup(
         str | None,
         typer.Option(
             metavar="LENGTH",
-            help=f"Without files: how long the lake keeps them for the backup. (7d) {_LENGTH}",
+            help=f"Without files: how long the lake keeps them for the backup. (7d) {LENGTH}",
             show_default=False,
         ),
     ] = None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakelib.model.status import HeldBack, LakeStatus, PartitionStatus, TableDetail, TableStatus
     from lakelib.specs.table_spec import SpecFolder
 
-_MARKS = {"published": "·", "warned": "w", "stale": "s", "waiting": "?", "rejected": "x", "late": "l", "missing": "M"}
+_SIGNS = {"published": "·", "warned": "w", "stale": "s", "waiting": "?", "rejected": "x", "late": "l", "missing": "M"}
 _ROWS = {"day": len("2026-11"), "hour": len("2026-11-18"), "month": len("2026")}
 """What the keys of one line of a calendar have in common."""
 _MOST_LINES = 24
@@ -164,16 +164,16 @@ def _calendar(detail: "TableDetail") -> Iterator[Part]:
     if not lines:
         return
     yield GAP
-    yield from (Sentence(f"{name}  {marks}") for name, marks in lines[-_MOST_LINES:])
+    yield from (Sentence(f"{name}  {signs}") for name, signs in lines[-_MOST_LINES:])
     shown = {each.standing.value for each in detail.partitions}
-    yield Note("  ".join(f"{mark} {word}" for word, mark in _MARKS.items() if word in shown))
+    yield Note("  ".join(f"{sign} {word}" for word, sign in _SIGNS.items() if word in shown))
 
 
 def _calendar_lines(partitions: Sequence["PartitionStatus"], common: int, is_hourly: bool) -> Iterator[tuple[str, str]]:
     """A line for each month of days, day of hours, year of months; each partition at its place in it."""
     for name, group in groupby(partitions, key=lambda each: each.partition[:common]):
-        marks = {int(each.partition[common + 1 :]) - (not is_hourly): _MARKS[each.standing.value] for each in group}
-        yield name, "".join(marks.get(place, " ") for place in range(max(marks) + 1))
+        signs = {int(each.partition[common + 1 :]) - (not is_hourly): _SIGNS[each.standing.value] for each in group}
+        yield name, "".join(signs.get(place, " ") for place in range(max(signs) + 1))
 
 
 def _told(detail: "TableDetail") -> Iterator[Part]:

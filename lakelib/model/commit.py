@@ -238,6 +238,33 @@ class TableMissing:
     name: str | None = None
 
 
+class Standstill(Enum):
+    """Why a consumer does not move. The values are kinds of errors."""
+
+    MISSING = "consumer_not_found"
+    MOVED = "consumer_moved"
+    """Somebody else has moved it since it was read."""
+    BEYOND_HEAD = "consumer_beyond_head"
+    BACKWARDS = "consumer_backwards"
+    PAST_EXPIRED = "consumer_past_expired"
+    """The snapshot to which it is to go back has expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAdvanced:
+    """A consumer that was to move cannot, so nothing was published."""
+
+    why: Standstill
+    consumer: str
+    table_name: str | None
+    """None if that is gone."""
+    position: int | None
+    """Where it stands, if it is there."""
+    from_id: int
+    to_id: int
+    head_id: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChanged:
     """What the client remembered of the table is so no more: it has to look again."""
@@ -269,7 +296,9 @@ class Ended:
 
 
 NotStaged = TableMissing | FilesReclaimed | PastExpired | InputGone
-NotPublished = Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing
+NotPublished = (
+    Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing | NotAdvanced
+)
 StageOutcome = Staged | Busy | NotStaged
 PublishOutcome = Done | NotPublished
 CommitOutcome = Done | NotPublished | NotStaged | TableChanged

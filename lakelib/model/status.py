@@ -59,7 +59,7 @@ class HeldBack:
     """Snapshots that the rules let go and that do not expire, for something of this kind holds them."""
 
     kind: str
-    """"tag", "lease", "staged commit" or "rejected commit"."""
+    """"tag", "lease", "consumer", "staged commit" or "rejected commit"."""
     holds: int
     example: str
     snapshots: int

@@ -38,8 +38,8 @@ from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, f
 from lakelib.plan.prune import key_part
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.types import arrow_field, hidden_field
-from lakelib.storage.change_reader import ChangeTarget, read_changes
-from lakelib.storage.split_reader import ReadTarget
+from lakelib.work.changes import ChangeTarget, read_changes
+from lakelib.work.read import ReadTarget
 
 Bound = None | SupportsIndex | str | datetime
 
@@ -126,7 +126,7 @@ def stream_batches(runtime: Runtime, plan: ChangesPlan) -> Iterator[pa.RecordBat
 
 def read_frame(runtime: Runtime, plan: ChangesPlan, session: Any) -> Any:
     """The changes as a Spark data frame, read when Spark is told to: the snapshots stay held for a day."""
-    from lakelib.distribute import changes as on_spark  # not everybody has Spark
+    from lakelib.work.spark import changes as on_spark  # not everybody has Spark
 
     for snapshot_id in plan.pins:
         leases.take_lease(runtime.catalog, plan.table, snapshot_id, duration=FRAME_HOLD)

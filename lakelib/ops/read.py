@@ -22,7 +22,6 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
-from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -31,7 +30,9 @@ from lakelib.plan.where import COMMIT, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.storage.split_reader import ReadTarget, read_splits
+from lakelib.work import engines
+from lakelib.work.parallel import collect_in_order, stream_as_ready
+from lakelib.work.read import ReadTarget, read_splits
 
 At = None | SupportsIndex | str | datetime
 FRAME_HOLD = timedelta(days=1)
@@ -152,10 +153,9 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
-    from lakelib.distribute import reader  # not everybody has Spark
-
+    engines.require_spark()
     hold_for_spark(runtime, plan)
-    return reader.read_frame(session, runtime.storage, plan.target, plan.splits)
+    return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
 def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:

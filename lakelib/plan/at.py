@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from lakelib.errors import InvalidInputError
 
 TAG_PREFIX = "tag:"
+CONSUMER_PREFIX = "consumer:"
 _MOST_DIGITS = 30
 _MOST_SHOWN = 100
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib import Table
-from lakelib.distribute.writer import write_frame
+from lakelib.work.spark.write import write_frame
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 
 DAY, NEXT = date(2026, 11, 18), date(2026, 11, 19)
@@ -329,7 +329,7 @@ def test_files_of_sparks_own_reader_that_change_meanwhile_are_for_another_try(
         (landing / "in" / "2.csv").write_text(CSV)
         return written
 
-    monkeypatch.setattr("lakelib.distribute.frames.write_frame", late)
+    monkeypatch.setattr("lakelib.work.spark.frames.write_frame", late)
     options = ("--option", "header=true", "--option", "ignoreLeadingWhiteSpace=true", "--schema")
     columns = "id BIGINT, dt DATE, amount DECIMAL(10,2), name STRING, at TIMESTAMP"
     ran = run_job("append", table.name, "--format", "csv", "--path", landing / "in", *options, columns)

@@ -42,6 +42,10 @@ where table_id = %(table_id)s and id <= %(last_id)s and kind not in ('compact', 
 -- name: take_lease
 select id from lake.take_lease_v1(%(id)s, %(table_id)s, %(snapshot_id)s, %(holder)s, %(duration)s) as id;
 
+-- A reader's hold on all snapshots of a range; the first of them that is gone, and then nothing is held.
+-- name: take_range
+select lake.take_range_v1(%(id)s, %(table_id)s, %(first_id)s, %(last_id)s, %(holder)s, %(duration)s) as missing;
+
 -- A longer hold; nothing if it had been given up.
 -- name: renew_lease
 select id from lake.renew_lease_v1(%(id)s, %(duration)s) as id;
