@@ -1,7 +1,6 @@
 """The arguments that several commands of `lake` take, and what their texts mean."""
 
 import csv
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from lakelib.cli.command import wrong_usage
 from lakelib.errors import InvalidInputError
 from lakelib.plan.at import parse_at
+from lakelib.plan.commit_id import parse_commit_id
 from lakelib.specs.durations import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -42,12 +42,19 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
-CommitIds = Annotated[list[str] | None, typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
+CommitIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COMMIT…", help="Ids of commits, or their first digits.", show_default=False),
+]
 MoreCommitIds = Annotated[
     list[str] | None,
-    typer.Option("--commit", metavar="ID", help="The id of a commit; may be repeated.", show_default=False),
+    typer.Option(
+        "--commit", metavar="ID", help="The id of a commit, or its first digits; may be repeated.", show_default=False
+    ),
 ]
-CommitId = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of a commit.", show_default=False)]
+CommitId = Annotated[
+    str, typer.Argument(metavar="COMMIT", help="The id of a commit, or its first digits.", show_default=False)
+]
 Key = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +63,9 @@ Key = Annotated[
         help="Names this piece of work: what was done under the same key is not done again.",
         show_default=False,
     ),
+]
+NewLake = Annotated[
+    bool, typer.Option("--new-lake", help="Where there is no lake yet, make one: in ./.lake, unless told.")
 ]
 MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
 ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
@@ -128,13 +138,15 @@ def read_duration(text: str | None, option: str) -> timedelta | None:
         wrong_usage(f"{option} {text!r} is not {error}")
 
 
-def read_commit_id(text: str) -> UUID:
-    if not re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text):
-        wrong_usage(f"{text!r} is not a commit's id; `lake commits` lists them.")
-    return UUID(text)
+def read_commit_id(text: str) -> UUID | str:
+    """A commit's id, or how it begins."""
+    found = parse_commit_id(text)
+    if found is None:
+        wrong_usage(f"{text!r} is not a commit's id, nor the first digits of one; `lake commits` lists them.")
+    return found
 
 
-def read_commit_ids(*texts: Sequence[str] | None) -> tuple[UUID, ...]:
+def read_commit_ids(*texts: Sequence[str] | None) -> tuple[UUID | str, ...]:
     """Each once, in the order given."""
     found = tuple(dict.fromkeys(read_commit_id(text) for some in texts for text in some or ()))
     if not found:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from lakelib.cli.arguments import check_folder
-from lakelib.cli.command import Session, command, print_failure, wrong_usage
+from lakelib.cli.command import MayMake, Session, command, print_failure, wrong_usage
 from lakelib.cli.show import Answer, Parts, print_document, tell
 from lakelib.pipeline.arguments import Surroundings
 from lakelib.pipeline.outcome import Outcome, as_known, explain_failure
@@ -90,8 +90,8 @@ class Job:
     """What people see of its outcome by hand, where that is not the summary."""
     document: Callable[[Any], Any] | None = None
     """What `--json` prints of its outcome, where that is not its facts; None: nothing."""
-    makes_lake: bool = False
-    """Where there is no lake, it makes one."""
+    make: MayMake = MayMake.NEVER
+    """Whether it makes a lake where there is none."""
 
 
 def job_command(
@@ -175,7 +175,7 @@ def carry_out(session: Session, name: str, job: Job) -> int:
     is_logged = result is not None or session.start.job is not None
     outcome: Outcome
     try:
-        session.prepare(make=job.makes_lake)
+        session.prepare(make=job.make)
         outcome = job.work()
     except Exception as error:
         if not is_logged:
