@@ -18,6 +18,12 @@ from lakelib.specs.durations import parse_duration
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """How NULL is written as the value of a partition column; as in the folders of partitions."""
 
+
+def option(*names: str, metavar: str, help: str, panel: str | None = None) -> Any:
+    """An option of which the help says in words what it is without."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=False)
+
+
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="namespace.table", show_default=False)]
 At = Annotated[
     str | None,

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import check_folder
+from lakelib.cli.arguments import check_folder, option
 from lakelib.cli.command import MayMake, Session, command, print_failure, wrong_usage
 from lakelib.cli.show import Answer, Parts, print_document, tell
 from lakelib.pipeline.arguments import Surroundings
@@ -31,38 +31,30 @@ _REMOTE = "SPARK_REMOTE"
 _SURROUNDINGS: dict[str, Any] = {
     "master": Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Spark's master, where spark-submit names none. (SPARK_MASTER)",
-            rich_help_panel=_PANEL,
-            show_default=False,
-        ),
+        option(metavar="URL", help="Spark's master, where spark-submit names none. (SPARK_MASTER)", panel=_PANEL),
     ],
     "remote": Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="sc://HOST:PORT",
             help=f"A Spark Connect server, of which this process is a client. ({_REMOTE}, which hides tokens)",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "spark_conf": Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Settings of the session on that server (spark.sql.…), as an object of JSON.",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "result": Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Where to write what was done, or the error, as JSON; stdout then has a summary for logs.",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "progress": Annotated[

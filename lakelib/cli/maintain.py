@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, TableName, Where, read_duration
+from lakelib.cli.arguments import Really, TableName, Where, option, read_duration
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Tell, Title, working
@@ -27,14 +27,12 @@ _LENGTH = 'A length of time such as "7d" or "12h".'
 TableNames = Annotated[
     list[str] | None, typer.Argument(metavar="TABLE…", help="namespace.table; or one of these:", show_default=False)
 ]
-Namespace = Annotated[
-    str | None, typer.Option(metavar="NAMESPACE", help="All tables of a namespace.", show_default=False)
-]
+Namespace = Annotated[str | None, option(metavar="NAMESPACE", help="All tables of a namespace.")]
 AllTables = Annotated[bool, typer.Option("--all", help="All tables of the lake.")]
 KeepLast = Annotated[int | None, typer.Option(min=1, help="So many snapshots stay, however old.", show_default=False)]
 OlderThan = Annotated[
     str | None,
-    typer.Option(metavar="LENGTH", help=f"Only what was superseded so long ago. {_LENGTH}", show_default=False),
+    option(metavar="LENGTH", help=f"Only what was superseded so long ago. {_LENGTH}"),
 ]
 
 
@@ -159,10 +157,9 @@ def vacuum(
     session: Session,
     grace: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="LENGTH",
             help=f"How old orphans and dropped tables have to be: longer than the longest write. (1d) {_LENGTH}",
-            show_default=False,
         ),
     ] = None,
     orphans: Annotated[bool, typer.Option(help="Look for files that no commit names.")] = True,
@@ -202,23 +199,18 @@ def maintain(
     older_than: OlderThan = None,
     staged_older_than: Annotated[
         str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help="Commits that were staged or rejected longer ago are given up. (7d)",
-            show_default=False,
-        ),
+        option(metavar="LENGTH", help="Commits that were staged or rejected longer ago are given up. (7d)"),
     ] = None,
     grace: Annotated[
         str | None,
-        typer.Option(metavar="LENGTH", help="So long after an expiry its files are deleted. (1h)", show_default=False),
+        option(metavar="LENGTH", help="So long after an expiry its files are deleted. (1h)"),
     ] = None,
     orphans_older_than: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="LENGTH",
             help="Files that no commit names, and tables that were dropped, go if they are older: longer than the"
             " longest write, whose files look the same until it is staged. (1d)",
-            show_default=False,
         ),
     ] = None,
     orphans: Annotated[bool, typer.Option(help="Look for files that no commit names.")] = True,
@@ -263,8 +255,8 @@ def _given(**keywords: Any) -> dict[str, Any]:
 
 def adopt(
     session: Session,
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+    by: Annotated[str, option(metavar="NAME", help="Who answers for it.")],
+    reason: Annotated[str, option(metavar="TEXT", help="Why.")],
 ) -> Answer:
     """Makes this catalog the one that the warehouse belongs to.
 

@@ -175,8 +175,11 @@ class TableDetail:
     partitions: tuple[PartitionStatus, ...]
 
     def __repr__(self) -> str:
-        """With the newest partitions of which there is more to say than that they are published."""
-        noted = [each._told() for each in self.partitions if each.standing is not Standing.PUBLISHED]
+        """With the newest partitions of which there is more to say than that they are published, and the commits about
+        none that wait."""
+        keyless = [each for each in self.status.waiting if each.partition is None]
+        noted = [f"commit {each.id}: {each.state}, {each.reason or 'nobody has decided'}" for each in keyless]
+        noted += [each._told() for each in self.partitions if each.standing is not Standing.PUBLISHED]
         more = [f"… of {len(noted):,}"] if len(noted) > MOST_ROWS else []
         return "\n  ".join((f"<TableDetail of {self.status._told()}", *noted[-MOST_ROWS:], *more)) + ">"
 

@@ -50,6 +50,8 @@ def test_the_status_says_what_waits(lake: Lake, table: Table) -> None:
     assert [(each.partition, each.standing.value) for each in detail.partitions] == [(str(DAY), "waiting")]
     assert repr(detail).startswith(f"<TableDetail of {table.name}: 1 waiting\n  {DAY}: waiting, ")
     assert "<td>waiting</td>" in detail._repr_html_()
+    keyless = table.stage_upsert([{"id": 2, "dt": DAY}])
+    assert f"\n  commit {keyless.id}: staged, nobody has decided\n" in repr(table.status())
 
 
 def test_specs_say_what_is_due_and_one_that_is_wrong_is_an_error(lake: Lake, table: Table, tmp_path: Path) -> None:
