@@ -13,12 +13,14 @@ from lakelib.catalog import tables
 from lakelib.changes import Changes
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
+from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
 from lakelib.model.predicate import Predicate
+from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
@@ -38,6 +40,7 @@ from lakelib.ops import (
     publish,
     read,
     report,
+    status,
     tags,
     touched,
     write,
@@ -209,6 +212,18 @@ class Table:
     def history(self) -> Listing[Snapshot]:
         """All snapshots, newest first."""
         return inspect.list_history(self._runtime, self._now())
+
+    def commits(
+        self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS
+    ) -> Listing[CommitSummary]:
+        """The commits that wait for a decision, or those that are "staged", "rejected", "published" or "expired", the
+        newest first: whose they are, what their gates have said, what came of them. `lake.staged(id)` takes one up."""
+        return inspect.list_commits(self._runtime, self._now(), inspect.parse_states(states), limit)
+
+    def status(self, specs: str | PathLike[str] | None = None) -> TableDetail:
+        """How the table is doing, partition by partition: what is missing, late or stale, or waits for a person, and
+        why. `specs` is a folder of tables' specs, which say what is due; without one nothing is."""
+        return status.look_at_table(self._runtime, self._now().full_name, status.read_right_specs(specs))
 
     def files(self, at: int | str | datetime | None = None) -> inspect.FileListing:
         """The live files: iterate to stream them, `len()` counts them."""

@@ -149,8 +149,8 @@ def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str,
 
 
 def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
-    """Of `lake publish`. Raises AirflowSkipException where there is nothing to publish, AirflowFailException for a
-    commit that a person discarded."""
+    """Of `lake publish`: what follows is left to the next tasks. Raises AirflowSkipException where there is nothing to
+    publish, AirflowFailException for a commit that a person discarded."""
     staged = staged_of(context)
     if staged["outcome"] == "empty":
         raise AirflowSkipException(
@@ -158,7 +158,7 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
         )
     answer = approval_of(context, staged)
     approval = [f"--by={reviewer_of(answer)}", f"--reason={reason_of(answer)}"] if answer is not None else []
-    return [f"--commit={staged['commit']}", f"--spec={spec.path}", *approval]
+    return [f"--commit={staged['commit']}", f"--spec={spec.path}", "--no-follow", *approval]
 
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:

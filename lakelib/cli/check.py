@@ -44,8 +44,8 @@ def init(
         *(str(each.relative_to(folder.absolute())) for each in made),
         f"is in {folder.absolute()}. To go on:",
         f"  lake check {shlex.quote(str(tables))}",
-        f"  pytest {shlex.quote(str(folder.absolute() / 'tests'))}",
-        f"  LAKE_TABLES={shlex.quote(str(tables))} make up",
+        f"  pip install pytest && pytest {shlex.quote(str(folder.absolute() / 'tests'))}",
+        f"  LAKE_TABLES={shlex.quote(str(tables))} make up    # in a clone of lakelib's repository, which has it",
     ]
     return Answer({"folder": folder.absolute(), "tables": tables, "files": made}, list(map(Sentence, said)))
 

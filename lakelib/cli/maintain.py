@@ -16,6 +16,7 @@ from lakelib.cli.arguments import (
     Really,
     TableName,
     Where,
+    option,
     read_duration,
     read_orphans_age,
 )
@@ -36,14 +37,12 @@ _PANEL = "Maintain"
 TableNames = Annotated[
     list[str] | None, typer.Argument(metavar="TABLE…", help="namespace.table; or one of these:", show_default=False)
 ]
-Namespace = Annotated[
-    str | None, typer.Option(metavar="NAMESPACE", help="All tables of a namespace.", show_default=False)
-]
+Namespace = Annotated[str | None, option(metavar="NAMESPACE", help="All tables of a namespace.")]
 AllTables = Annotated[bool, typer.Option("--all", help="All tables of the lake.")]
 KeepLast = Annotated[int | None, typer.Option(min=1, help="So many snapshots stay, however old.", show_default=False)]
 OlderThan = Annotated[
     str | None,
-    typer.Option(metavar="LENGTH", help=f"Only what was superseded so long ago. {LENGTH}", show_default=False),
+    option(metavar="LENGTH", help=f"Only what was superseded so long ago. {LENGTH}"),
 ]
 
 
@@ -211,11 +210,7 @@ def maintain(
     older_than: OlderThan = None,
     staged_older_than: Annotated[
         str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help="Commits that were staged or rejected longer ago are given up. (7d)",
-            show_default=False,
-        ),
+        option(metavar="LENGTH", help="Commits that were staged or rejected longer ago are given up. (7d)"),
     ] = None,
     grace: Grace = None,
     orphans_older_than: OrphansOlderThan = None,
@@ -259,8 +254,8 @@ def _given(**keywords: Any) -> dict[str, Any]:
 
 def adopt(
     session: Session,
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+    by: Annotated[str, option(metavar="NAME", help="Who answers for it.")],
+    reason: Annotated[str, option(metavar="TEXT", help="Why.")],
 ) -> Answer:
     """Makes this catalog the one that the warehouse belongs to.
 

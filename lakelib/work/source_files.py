@@ -4,7 +4,7 @@ No catalog knows these files: what is wrong with one is wrong input, and is said
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,10 @@ from lakelib.errors import (
     LostFileError,
     MissingFileError,
     RetryableError,
+    WrongValuesError,
 )
 from lakelib.rows.align import places_by_name
+from lakelib.rows.wrong import tell_wrong
 from lakelib.storage.failures import missing_file, translated_reading
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import arrange_leaves
@@ -284,13 +286,27 @@ def _as_input(error: CorruptionError, uri: str, what: str) -> LakeError:
     )
 
 
+FindLines = Callable[[Sequence[int]], Mapping[int, int]]
+"""Tells in which lines of a file its rows are, as far as that is known. Both by their numbers: rows from 0, lines from
+1."""
+
+
 @contextmanager
-def naming(uri: str, first_row: int) -> Iterator[None]:
-    """Says of wrong rows which file they are in, and where their numbers begin."""
+def naming(uri: str, first_row: int = 0, find_lines: FindLines | None = None) -> Iterator[None]:
+    """Says of wrong rows which file they are in, and where in it. The first row at hand has that number in the file."""
     try:
         yield
     except InvalidInputError as error:
-        start = f", from its row {first_row:,} on" if first_row else ""
-        raise InvalidInputError(
-            f"In the file {uri}{start}: {error.message}", kind=error.kind, remedy=error.remedy
-        ) from error
+        told = _told_in_file(error, first_row, find_lines) if isinstance(error, WrongValuesError) else error.message
+        raise InvalidInputError(f"In the file {uri}: {told}", kind=error.kind, remedy=error.remedy) from error
+
+
+def _told_in_file(error: WrongValuesError, first_row: int, find_lines: FindLines | None) -> str:
+    rows = [first_row + each.row for each in error.found]
+    lines = {} if find_lines is None else find_lines(rows)
+
+    return tell_wrong(error.found, error.count, lambda row: named_row(first_row + row, lines)).message
+
+
+def named_row(row: int, lines: Mapping[int, int]) -> str:
+    return f"line {lines[row]}" if row in lines else f"row {row} (counted from 0)"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from lakelib.rows.types import arrow_schema, arrow_type
 from lakelib.rows.unite import TargetColumns, unite
 from lakelib.storage.filesystem import Storage
 from lakelib.work.source_files import (
+    FindLines,
     Looked,
     SourceFile,
     SourceRows,
@@ -25,6 +27,8 @@ from lakelib.work.source_files import (
 from lakelib.work.source_text import (
     CsvDialect,
     TextTypes,
+    find_csv_lines,
+    find_json_lines,
     is_in_json,
     look_into_csv,
     look_into_json,
@@ -145,7 +149,7 @@ class SourceReader:
         alignment = None
         with unchanged(storage, file):
             for rows in self._file_rows(storage, file, row_groups):
-                with naming(file.uri, rows.first_row):
+                with naming(file.uri, rows.first_row, self.line_finder(storage, file)):
                     batch = self._selected(self._with_folder_values(rows.batch, file))
                     if self.declared is not None:
                         alignment = alignment or plan_alignment(
@@ -153,6 +157,16 @@ class SourceReader:
                         )
                         batch = alignment.apply(batch)
                 yield SourceRows(first_row=rows.first_row, batch=batch)
+
+    def line_finder(self, storage: Storage, file: SourceFile) -> FindLines | None:
+        """None for a format without lines."""
+        match self.format:
+            case "parquet":
+                return None
+            case "csv":
+                return partial(find_csv_lines, storage, file, self.dialect)
+            case _:
+                return partial(find_json_lines, storage, file)
 
     @property
     def _casts(self) -> bool:

@@ -152,7 +152,7 @@ def uniform_rows(source: FileRows, columns: Sequence[Column], parts: Sequence[Fi
     def plan(schema: pa.Schema) -> Alignment:
         return plan_alignment(schema, wanted, required_ids=frozenset(), explicit_cast=casts)
 
-    for batch, _, _ in _aligned_parts(source, parts, plan):
+    for batch, _ in _aligned_parts(source, parts, plan):
         yield batch
 
 
@@ -166,26 +166,27 @@ def uniform_columns(schema: pa.Schema) -> tuple[Column, ...]:
 
 def _aligned_rows(source: FileRows, work: WriteWork, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows as the table wants them, checked here, where it is known which file they are of."""
-    for batch, uri, first_row in _aligned_parts(source, parts, work.align):
+    for batch, uri in _aligned_parts(source, parts, work.align):
         if work.inside is not None:
-            with naming(uri, first_row):
+            with naming(uri):
                 work.inside.check(batch)
         yield batch
 
 
 def _aligned_parts(
     source: FileRows, parts: Sequence[FilePart], plan: Callable[[pa.Schema], Alignment]
-) -> Iterator[tuple[pa.RecordBatch, str, int]]:
+) -> Iterator[tuple[pa.RecordBatch, str]]:
+    """The batches, each with its file."""
     for part in parts:
-        uri = part.file.uri
+        uri, find_lines = part.file.uri, source.reader.line_finder(source.storage, part.file)
         alignment: Alignment | None = None
         for rows in source.reader.read(source.storage, part.file, part.row_groups):
             first_row = rows.first_row
             for batch in near_batches([_with_constants(rows.batch, part.file, source.constants)]):
-                with naming(uri, first_row):
+                with naming(uri, first_row, find_lines):
                     alignment = alignment or plan(batch.schema)
                     aligned = alignment.apply(batch)
-                yield aligned, uri, first_row
+                yield aligned, uri
                 first_row += batch.num_rows
 
 

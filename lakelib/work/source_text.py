@@ -1,26 +1,31 @@
 """Work. Reads CSV and JSON lines that somebody else has written.
 
 Text says no types: values are of the types that the reader wants, and what does not convert exactly is an error that
-shows file, row and value.
+shows file, line and value.
 """
 
+import csv as python_csv
 import io
 import json as python_json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, json
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
-from lakelib.rows.align import convert_array, plan_column_conversion
-from lakelib.rows.convert import Rules, first_failing_row
+from lakelib.rows.align import plan_column_conversion, try_convert
+from lakelib.rows.convert import Rules, failing_rows, first_failing_row
 from lakelib.rows.types import arrow_type, type_text
+from lakelib.rows.wrong import MOST_TOLD, WrongValue, others_told, wrong_values
 from lakelib.storage.filesystem import Storage
-from lakelib.work.source_files import Looked, SourceFile, SourceRows, naming, reading
+from lakelib.work.source_files import FindLines, Looked, SourceFile, SourceRows, named_row, naming, reading
+from lakelib.work.source_lines import lines_of_csv_rows, lines_of_json_rows
 
 _BLOCK_BYTES = 8 * MIB
 _LOOKED_AT_BYTES = MIB
@@ -30,6 +35,7 @@ _UNPACKED_FACTOR = 5
 _HEAD_BYTES = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 200
+_MOST_WRONG_LINES = 100
 _EXPLICIT = Rules(explicit=True)
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
@@ -120,19 +126,65 @@ def read_csv(
         return
     texts = dict.fromkeys(schema.names, pa.string())
     options = _read_options(dialect, None if dialect.header else names)
+    wrong = _WrongRows()
+    find_lines = partial(find_csv_lines, storage, file, dialect)
     with ExitStack() as stack:
         with reading(file.uri, "CSV"):
-            batches = _csv_reader(_open_text(storage, file, stack), dialect, options, texts)
+            batches = _csv_reader(_open_text(storage, file, stack), dialect, options, texts, wrong.note)
         first_row = 0
         while True:
             with reading(file.uri, "CSV"):
                 batch = next(batches, None)
+            if wrong.count:
+                raise wrong.error(file.uri, dialect, find_lines)
             if batch is None:
                 return
-            with naming(file.uri, first_row):
+            with naming(file.uri, first_row, find_lines):
                 converted = _converted(batch, schema, types)
             yield SourceRows(first_row=first_row, batch=converted)
             first_row += batch.num_rows
+
+
+class _WrongRows:
+    """Rows of a CSV file that have more or fewer values than it has columns."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[csv.InvalidRow] = []
+
+    def note(self, row: csv.InvalidRow) -> str:
+        self.count += 1
+        if len(self._first) < MOST_TOLD:
+            self._first.append(row)
+        return "skip"
+
+    def error(self, uri: str, dialect: CsvDialect, find_lines: FindLines) -> InvalidInputError:
+        numbers = [row.number - 1 - dialect.header for row in self._first]
+        lines = find_lines(numbers)
+        told = [
+            f"{named_row(number, lines)}: Expected {row.expected_columns} columns, got {row.actual_columns}"
+            for row, number in zip(self._first, numbers, strict=True)
+        ]
+        return InvalidInputError(
+            f"The file {uri} cannot be read as CSV: {told[0]}. The line: {_shown(self._first[0].text)}"
+            f"{others_told(told[1:], self.count, is_least=False)}",
+            kind="unreadable_file",
+            remedy="Correct the lines, or name the file's true separator and quotes.",
+        )
+
+
+def find_csv_lines(storage: Storage, file: SourceFile, dialect: CsvDialect, rows: Sequence[int]) -> Mapping[int, int]:
+    """In which lines the rows are; nothing where that cannot be told."""
+    form: dict[str, Any] = {
+        "delimiter": dialect.delimiter,
+        "quotechar": dialect.quote,
+        "escapechar": dialect.escape,
+        "doublequote": dialect.escape is None,
+        "quoting": python_csv.QUOTE_NONE if dialect.quote is None else python_csv.QUOTE_MINIMAL,
+    }
+    with ExitStack() as stack, suppress(LakeError, OSError, python_csv.Error):
+        return lines_of_csv_rows(_open_text(storage, file, stack), rows, header=dialect.header, **form)
+    return {}
 
 
 def _read_options(dialect: CsvDialect, names: list[str] | None = None) -> csv.ReadOptions:
@@ -149,6 +201,7 @@ def _csv_reader(
     dialect: CsvDialect,
     options: csv.ReadOptions,
     types: Mapping[str, pa.DataType] | None = None,
+    note: Callable[[csv.InvalidRow], str] | None = None,
 ) -> csv.CSVStreamingReader:
     """Of the columns that `types` names; None is all, in whatever types."""
     return csv.open_csv(
@@ -159,6 +212,7 @@ def _csv_reader(
             quote_char=dialect.quote or False,
             double_quote=dialect.escape is None,
             escape_char=dialect.escape or False,
+            invalid_row_handler=note,
         ),
         convert_options=csv.ConvertOptions(
             column_types=types,
@@ -210,14 +264,23 @@ def read_json(
     written = pa.schema([_written_field(each, own.get(each.name.casefold())) for each in schema])
     beyond = "error" if strict else "ignore"
     with ExitStack() as stack:
-        for first_row, block in _blocks(storage, file, stack):
-            rows = _parse(block, written, beyond, file.uri, first_row)
+        first_row = 0
+        for lines_before, block in _blocks(storage, file, stack):
+            rows = _parse(block, written, beyond, file.uri, lines_before)
             if not strict:
                 _check_spelling(block, rows, written, file.uri)
             for batch in rows.select(written.names).combine_chunks().to_batches():
-                with naming(file.uri, first_row):
+                with naming(file.uri, first_row, partial(find_json_lines, storage, file)):
                     converted = _converted(batch, schema, types)
                 yield SourceRows(first_row=first_row, batch=converted)
+                first_row += batch.num_rows
+
+
+def find_json_lines(storage: Storage, file: SourceFile, rows: Sequence[int]) -> Mapping[int, int]:
+    """As `find_csv_lines`."""
+    with ExitStack() as stack, suppress(LakeError, OSError):
+        return lines_of_json_rows(_open_text(storage, file, stack), rows)
+    return {}
 
 
 def _written_field(wanted: pa.Field, own: pa.Field | None) -> pa.Field:
@@ -287,7 +350,7 @@ def _blocks(
             return
 
 
-def _parse(block: bytes, schema: pa.Schema, beyond: str, uri: str, first_row: int = 0) -> pa.Table:
+def _parse(block: bytes, schema: pa.Schema, beyond: str, uri: str, lines_before: int = 0) -> pa.Table:
     def parse(lines: bytes) -> pa.Table:
         return json.read_json(
             io.BytesIO(lines),
@@ -298,42 +361,62 @@ def _parse(block: bytes, schema: pa.Schema, beyond: str, uri: str, first_row: in
     try:
         return parse(block)
     except pa.ArrowException as error:
-        raise _wrong_line(block, parse, error, uri, first_row) from error
+        raise _wrong_lines(block, parse, error, uri, lines_before) from error
 
 
-def _wrong_line(
-    block: bytes, parse: Callable[[bytes], pa.Table], error: Exception, uri: str, first_row: int
+def _wrong_lines(
+    block: bytes, parse: Callable[[bytes], pa.Table], error: Exception, uri: str, lines_before: int
 ) -> InvalidInputError:
-    lines = pa.array([line for line in block.splitlines(keepends=True) if line.strip()], pa.binary())
-    row = first_failing_row(lambda part: parse(b"".join(part.to_pylist())) if len(part) else part, lines)
-    line = lines[row].as_py()
-    with suppress(UnicodeDecodeError):
-        line = line.decode().strip()
-    try:
-        parse(lines[row].as_py())
-    except pa.ArrowException as own:
-        error = own
-    shown = str(line) if len(str(line)) <= _SHOWN else f"{str(line)[:_SHOWN]}…"
-    said = str(error).removeprefix("JSON parse error: ").partition(" in row ")[0].rstrip(". \n")
+    """Of lines that cannot be read: the first ones, and how many more."""
+    numbered = [(lines_before + place, line) for place, line in enumerate(block.split(b"\n"), 1) if line.strip()]
+
+    def parse_rows(part: pa.Array) -> pa.Array:
+        if len(part):
+            parse(b"\n".join(part.to_pylist()))
+        return part
+
+    lines = pa.array([line for _, line in numbered], pa.binary())
+    rows = failing_rows(parse_rows, lines, _MOST_WRONG_LINES) or [first_failing_row(parse_rows, lines)]
+    why = [_why_wrong(numbered[row][1], parse, error) for row in rows[:MOST_TOLD]]
+    told = [f"line {numbered[row][0]}: {said}" for row, said in zip(rows, why, strict=False)]
+    others = others_told(told[1:], len(rows), is_least=len(rows) == _MOST_WRONG_LINES)
     return InvalidInputError(
-        f"The file {uri} cannot be read as JSON lines: row {first_row + row} (counted from 0): {said}."
-        f" The row: {shown}",
-        kind="unknown_column" if said == "unexpected field" else "unreadable_file",
+        f"The file {uri} cannot be read as JSON lines: {told[0]}. The line: {_shown(numbered[rows[0]][1])}{others}",
+        kind="unknown_column" if why[0] == "unexpected field" else "unreadable_file",
         remedy="Correct the line, or the types that are wanted (the table's, or those of the schema that was given).",
     )
+
+
+def _why_wrong(line: bytes, parse: Callable[[bytes], pa.Table], error: Exception) -> str:
+    """What is wrong with it by itself; else with all of them together."""
+    try:
+        parse(line)
+    except pa.ArrowException as own:
+        error = own
+    return str(error).removeprefix("JSON parse error: ").partition(" in row ")[0].rstrip(". \n")
+
+
+def _shown(line: bytes | str) -> str:
+    try:
+        shown = line.strip() if isinstance(line, str) else line.decode().strip()
+    except UnicodeDecodeError:
+        shown = str(line)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 # Types
 
 
 def _converted(batch: pa.RecordBatch, schema: pa.Schema, types: TextTypes) -> pa.RecordBatch:
-    """The batch in the types of the schema. Raises InvalidInputError with column, row and value."""
-    arrays = []
+    """The batch in the types of the schema. Raises WrongValuesError with columns, rows and values."""
+    arrays, wrong = [], list[WrongValue]()
     for place, wanted in enumerate(schema):
         array = batch.column(place)
         if array.type != wanted.type:
             column = types.of(wanted.name) or Column(id=1, name=wanted.name, type=type_text(wanted.type))
             convert = plan_column_conversion(array.type, column, _EXPLICIT)
-            array = array if convert is None else convert_array(array, column, convert, batch)
+            array = array if convert is None else try_convert(array, column, convert, wrong)
         arrays.append(array)
+    if wrong:
+        raise wrong_values(wrong, batch)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

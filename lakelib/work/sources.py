@@ -58,8 +58,10 @@ class ArrowSource:
     def check(self, work: WriteWork) -> None:
         alignment = work.align(self.schema)
         if work.inside is not None and self.rereadable:
+            rows = 0
             for batch in near_batches(self.batches()):
-                work.inside.check(alignment.apply(batch))
+                work.inside.check(alignment.apply(batch, rows))
+                rows += batch.num_rows
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
         if self.rereadable:

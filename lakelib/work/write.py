@@ -66,7 +66,7 @@ def write_batches(work: WriteWork, source: pa.Schema, batches: Iterable[pa.Recor
         single_run=work.single_run,
     ) as writer:
         for batch in near_batches(batches):
-            aligned = alignment.apply(batch)
+            aligned = alignment.apply(batch, rows_in)
             if work.inside is not None:
                 work.inside.check(aligned)
             rows_in += aligned.num_rows
