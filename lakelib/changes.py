@@ -25,6 +25,10 @@ class Changes:
         return self._plan.target.output_schema
 
     @property
+    def table_name(self) -> str:
+        return self._plan.table.full_name
+
+    @property
     def after_id(self) -> int:
         """The snapshot after which changes count; 0 is before the first."""
         return self._plan.bounds[0]

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 
 import pyarrow as pa
 
-from lakelib.catalog import files, leases, snapshots
+from lakelib.catalog import files, snapshots
 from lakelib.errors import ExpiredError, InvalidInputError, NotFoundError
 from lakelib.model.changes import CHANGE_COLUMN, ChangeSplit, ChangeView
 from lakelib.model.files import DataFile
@@ -21,7 +21,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.model.text import choose_from
-from lakelib.ops.parallel import collect_in_order, stream_as_ready
+from lakelib.ops.consumers import find_consumer
 from lakelib.ops.read import (
     FRAME_HOLD,
     Held,
@@ -31,14 +31,17 @@ from lakelib.ops.read import (
     load_schemas,
     schema_at,
     tagged,
+    take,
 )
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
+from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, find_touched, first_told, needs_states
 from lakelib.plan.prune import key_part
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, read_changes
+from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget
 
 Bound = None | SupportsIndex | str | datetime
@@ -66,8 +69,8 @@ class ChangesPlan:
     query: files.FileQuery
     target: ChangeTarget
     splits: tuple[ChangeSplit, ...]
-    pins: tuple[int, ...]
-    """The snapshots that hold the files."""
+    holds: tuple[tuple[int | None, int], ...]
+    """The snapshots that have the files: each alone, or all from one to another."""
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -105,7 +108,7 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
             _target(runtime, table, schema, range_, columns, predicate, splits), backwards=first_id > last_id
         ),
         splits=tuple(splits),
-        pins=_pins(range_, splits),
+        holds=_holds(range_, splits),
     )
 
 
@@ -126,11 +129,9 @@ def stream_batches(runtime: Runtime, plan: ChangesPlan) -> Iterator[pa.RecordBat
 
 def read_frame(runtime: Runtime, plan: ChangesPlan, session: Any) -> Any:
     """The changes as a Spark data frame, read when Spark is told to: the snapshots stay held for a day."""
-    from lakelib.work.spark import changes as on_spark  # not everybody has Spark
-
-    for snapshot_id in plan.pins:
-        leases.take_lease(runtime.catalog, plan.table, snapshot_id, duration=FRAME_HOLD)
-    return on_spark.read_frame(session, runtime.storage, plan.target, plan.splits)
+    for first_id, last_id in plan.holds:
+        take(runtime, plan.table, first_id, last_id, FRAME_HOLD)
+    return engines.read_change_frame(session, runtime.storage, plan.target, plan.splits)
 
 
 def count_rows(runtime: Runtime, plan: ChangesPlan) -> int:
@@ -173,6 +174,8 @@ def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tupl
 
 def _bound(runtime: Runtime, table: TableInfo, bound: Bound, what: str) -> int:
     """The number of the snapshot that is meant, which may have expired; 0 is before the first."""
+    if isinstance(bound, str) and bound.startswith(CONSUMER_PREFIX):
+        return find_consumer(runtime, table.ref, bound.removeprefix(CONSUMER_PREFIX)).position
     match parse_at(bound, what) if isinstance(bound, str) else bound:
         case str() as tag:
             return tagged(runtime, table, tag.removeprefix(TAG_PREFIX)).id
@@ -242,8 +245,8 @@ def _expired(table: TableInfo, range_: Range, touched: Touched) -> ExpiredError:
     )
 
 
-def _pins(range_: Range, splits: Sequence[ChangeSplit]) -> tuple[int, ...]:
-    """Snapshots that together have all files of the splits: the last, the first, and others where it takes them."""
+def _holds(range_: Range, splits: Sequence[ChangeSplit]) -> tuple[tuple[int | None, int], ...]:
+    """The last snapshot and the first have most of the files; others are held only where it takes them."""
     kept = [step.id for step in range_.steps if step.is_kept]
     ends = [snapshot_id for snapshot_id in (range_.until_id, range_.after_id) if snapshot_id in kept]
     order = [*ends, *kept]
@@ -252,7 +255,10 @@ def _pins(range_: Range, splits: Sequence[ChangeSplit]) -> tuple[int, ...]:
         added, removed = file.added_snapshot or 0, file.removed_snapshot
         return next(one for one in order if added <= one and (removed is None or one < removed))
 
-    return tuple(sorted({pin_of(file) for split in splits for file in split.files}))
+    pins = sorted({pin_of(file) for split in splits for file in split.files})
+    if len(pins) > len(ends) and all(step.is_kept for step in range_.steps if pins[0] <= step.id <= pins[-1]):
+        return ((pins[0], pins[-1]),)
+    return tuple((None, pin) for pin in pins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,9 +272,9 @@ class _Pin:
 def held(runtime: Runtime, plan: ChangesPlan) -> Iterator[None]:
     """The snapshots that have the files stay for as long as they are being read."""
     with ExitStack() as stack:
-        for snapshot_id in plan.pins or (plan.range.until_id,):
-            pin = _Pin(table=plan.table, snapshot_id=snapshot_id, splits=plan.splits)
-            stack.enter_context(Held(runtime, pin))
+        for first_id, last_id in plan.holds or ((None, plan.range.until_id),):
+            pin = _Pin(table=plan.table, snapshot_id=last_id, splits=plan.splits)
+            stack.enter_context(Held(runtime, pin, first_id))
         yield
 
 

@@ -234,14 +234,16 @@ class Held:
     RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
     """
 
-    def __init__(self, runtime: Runtime, plan: Pinned) -> None:
+    def __init__(self, runtime: Runtime, plan: Pinned, first_id: int | None = None) -> None:
+        """With `first_id` on all snapshots from that one to the plan's."""
         self._runtime = runtime
+        self._first_id = first_id
         self._plan = plan
         self._lease: leases.Lease | None = None
 
     def __enter__(self) -> None:
         if self._plan.snapshot_id and self._plan.splits:
-            self._lease = leases.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
+            self._lease = take(self._runtime, self._plan.table, self._first_id, self._plan.snapshot_id)
             self._runtime.leases.keep(self._lease)
         else:  # that there is nothing to read may be due to an expiry
             snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
@@ -256,6 +258,15 @@ class Held:
             self._lease.release()
         if lost is not None and (error is None or isinstance(error, CorruptionError)):
             raise lost
+
+
+def take(
+    runtime: Runtime, table: TableInfo, first_id: int | None, last_id: int, duration: timedelta | None = None
+) -> leases.Lease:
+    """A lease on a snapshot, or on all from the first on."""
+    if first_id is None:
+        return leases.take_lease(runtime.catalog, table, last_id, duration=duration)
+    return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:

@@ -6,6 +6,7 @@ from lakelib.errors import InvalidInputError
 
 TAG_PREFIX = "tag:"
 CONSUMER_PREFIX = "consumer:"
+CONSUMER_PREFIX = "consumer:"
 _MOST_DIGITS = 30
 _MOST_SHOWN = 100
 

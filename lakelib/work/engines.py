@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError
+from lakelib.model.changes import ChangeSplit
 from lakelib.model.files import NewFile, Split
 from lakelib.storage.filesystem import Storage
+from lakelib.work.changes import ChangeTarget
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.sources import RowSource, open_arrow
@@ -73,6 +75,13 @@ def read_frame(session: Any, storage: Storage, target: ReadTarget, splits: Seque
     from lakelib.work.spark import read
 
     return read.read_frame(session, storage, target, splits)
+
+
+def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit]) -> Any:
+    """The changes in the splits as a Spark data frame. Nothing is read yet."""
+    from lakelib.work.spark import changes
+
+    return changes.read_frame(session, storage, target, splits)
 
 
 def task_count(session: Any) -> int:

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakelib.work.spark.sessions import parallelism
-from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
-from lakelib.work.spark.tasks import OUTPUT_ROWS, Task
-from lakelib.work.spark.told import told_in_text
-from lakelib.work.spark.types import spark_schema_of
 from lakelib.model.changes import ChangeSplit
 from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate
-from lakelib.plan.balance import balance, choose_group_count, choose_part_count
-from lakelib.work.changes import ChangeTarget, read_changes
+from lakelib.plan.balance import balance, choose_part_count, choose_task_count
 from lakelib.storage.filesystem import Storage
+from lakelib.work.changes import ChangeTarget, read_changes
 from lakelib.work.read import cut_split
+from lakelib.work.spark.sessions import parallelism
+from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
+from lakelib.work.spark.tasks import OUTPUT_ROWS, numbered_task
+from lakelib.work.spark.types import spark_schema_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +38,19 @@ def read_frame(
     slots = parallelism(session)
     parts = _cut_parts(storage, target, splits, slots)
     sizes = [part.size_bytes for part in parts]
-    groups = [
-        [parts[place] for place in group] for group in balance(sizes, choose_group_count(sum(sizes), len(parts), slots))
-    ]
+    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
     files = [file for split in splits for file in split.files]
     long_rows = are_long(file.size_bytes // max(1, file.row_count) for file in files)
     size_bytes = row_bytes(target.output_schema) * sum(file.row_count for file in files)
-    numbers = sized_numbers(session, len(groups), size_bytes, long_rows=long_rows)
-    return numbers.mapInArrow(_task(storage, target, groups), schema)
+    numbers = sized_numbers(session, len(dealt), size_bytes, long_rows=long_rows)
+    task = numbered_task(lambda number: _changes_of(storage, target, [parts[place] for place in dealt[number]]))
+    return numbers.mapInArrow(task, schema)
 
 
-def _task(storage: Storage, target: ChangeTarget, groups: Sequence[Sequence[ChangePart]]) -> Task:
-    """Gets the numbers of groups of parts, gives their changes."""
-
-    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                with told_in_text():
-                    for part in groups[number]:
-                        for rows in read_changes(storage, target.within(part.within), part.split):
-                            yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
-
-    return read
+def _changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[ChangePart]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        for rows in read_changes(storage, target.within(part.within), part.split):
+            yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
 
 
 def _cut_parts(storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int) -> list[ChangePart]:
