@@ -43,7 +43,7 @@ class ChangeSplit:
     after: tuple[DataFile, ...] = ()
     """Those at the last snapshot, where they are looked at."""
     snapshot_id: int | None = None
-    """The commit whose changes these are; where there are several, the last that took rows away without a mark."""
+    """The commit whose changes these are; where there are several, the last that took files away."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
