@@ -58,7 +58,7 @@ BUCKET = "lake"
 _TESTS = Path(__file__).parent
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
-_MORTAL = (
+MORTAL = (
     sys.executable,
     "-ISc",
     f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {int(signal.SIGTERM)}); os.execv(sys.argv[1], sys.argv[1:])",
@@ -246,7 +246,7 @@ def _start_postgresql(folder: Path) -> Any:
 def _started_s3(folder: str) -> Iterator[str]:
     log_file = Path(folder, "server.log")
     with log_file.open("wb") as log:
-        process = subprocess.Popen([*_MORTAL, *_s3_command(f"{folder}/data")], stderr=log)
+        process = subprocess.Popen([*MORTAL, *_s3_command(f"{folder}/data")], stderr=log)
     try:
         endpoint = _wait_for_endpoint(log_file, process)
         client = _s3_client(endpoint)
