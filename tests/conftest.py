@@ -178,7 +178,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Spark Connect server with two slots, in a time zone that is not UTC."""
-    settings = {"spark.sql.session.timeZone": _SPARK_SETTINGS["spark.sql.session.timeZone"]}
+    settings = {name: _SPARK_SETTINGS[name] for name in ("spark.python.daemon.module", "spark.sql.session.timeZone")}
     with started_server(tmp_path_factory.mktemp("connect"), settings=settings) as server:
         yield server.url
 
