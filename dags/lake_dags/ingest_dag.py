@@ -127,7 +127,7 @@ def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:
         raise AirflowFailException(str(error)) from None
-    seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.reads.values()}
+    seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.read_tables}
     return ingest_arguments(spec, partition, idempotency_key(context), seen)
 
 
@@ -305,7 +305,7 @@ def _describe(spec: TableSpec) -> str:
     if spec.source is not None:
         lines.append(f"- Source: `{spec.source.path}` ({spec.source.format})")
     if spec.reads:
-        lines.append(f"- Reads: {', '.join(f'`{table}`' for table in spec.reads.values())}")
+        lines.append(f"- Reads: {', '.join(f'`{table}`' for table in spec.read_tables)}")
     lines.append(f"- Gate: {f'`{spec.gate_path.name}`' if spec.gate_path else 'none'}")
     lines.append(f"- Waits for a person: {spec.review.timeout}; retries: {spec.retries.count}")
     return "\n".join(lines)

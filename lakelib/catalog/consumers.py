@@ -6,12 +6,26 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.consumer import ConsumerInfo, ConsumerStatus, Lag
+from lakelib.model.reading import PREFIX, ReadRange, ranges_of
 
 
 def find_consumer(catalog: Catalog, table_id: int, name: str) -> ConsumerInfo | None:
     """The consumer as it is now; None if there is none of that name, or the table was dropped."""
     row = catalog.one("find_consumer", {"table_id": table_id, "name": name})
     return None if row is None else _info(row)
+
+
+def find_standing(
+    catalog: Catalog, table_id: int, name: str, own_table_id: int, view: str
+) -> tuple[int | None, ReadRange | None]:
+    """Where the consumer of a run stands, and what the newest commit of its own table has read by that view, both as of
+    one moment; None for what is not there."""
+    named = PREFIX + view
+    parameters = {"table_id": table_id, "name": name, "own_table_id": own_table_id, "property": named}
+    row = catalog.one("find_standing", parameters)
+    assert row is not None
+    last = ranges_of({named: row["said"]}) if row["said"] is not None else ()
+    return row["position"], next(iter(last), None)
 
 
 def make_consumer(
