@@ -6,7 +6,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.consumer import ConsumerInfo, ConsumerStatus, Lag
-from lakelib.model.reading import PREFIX, ReadRange, ranges_of
+from lakelib.model.reading import CHANGES, ReadRange, ranges_of
 
 
 def find_consumer(catalog: Catalog, table_id: int, name: str) -> ConsumerInfo | None:
@@ -20,12 +20,10 @@ def find_standing(
 ) -> tuple[int | None, ReadRange | None]:
     """Where the consumer of a run stands, and what the newest commit of its own table has read by that view, both as of
     one moment; None for what is not there."""
-    named = PREFIX + view
-    parameters = {"table_id": table_id, "name": name, "own_table_id": own_table_id, "property": named}
-    row = catalog.one("find_standing", parameters)
+    row = catalog.one("find_standing", {"table_id": table_id, "name": name, "own_table_id": own_table_id})
     assert row is not None
-    last = ranges_of({named: row["said"]}) if row["said"] is not None else ()
-    return row["position"], next(iter(last), None)
+    last = () if row["said"] is None else ranges_of({CHANGES: row["said"]})
+    return row["position"], next((each for each in last if each.view == view), None)
 
 
 def make_consumer(

@@ -1,14 +1,15 @@
 """Frozen values: the changes of a table that a run has read, as the commit keeps them that was made of them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from lakelib.model.consumer import Advance
 
-PREFIX = "changes."
-"""Begins the property of a commit that says what it was made from, by view."""
+CHANGES = "changes"
+"""The property of a commit that says which changes it was made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +26,6 @@ class ReadRange:
     is_whole: bool
     """All rows were read, as they are at the last snapshot: not what came after the position."""
 
-    @property
-    def property(self) -> tuple[str, str]:
-        """As a commit keeps it."""
-        said = {
-            "table": self.table,
-            "table_id": self.table_id,
-            "consumer": self.consumer,
-            "from": self.from_id,
-            "to": self.to_id,
-            "whole": self.is_whole,
-        }
-        return f"{PREFIX}{self.view}", json.dumps(said)
-
     def advance(self, commit_id: UUID | None = None) -> Advance:
         """How the consumer moves with what was made of the range. A commit moves it once, whoever publishes it."""
         moved = {} if commit_id is None else {"move": commit_id}
@@ -51,25 +39,39 @@ class ReadRange:
         )
 
 
+def ranges_as_text(ranges: Sequence[ReadRange]) -> str:
+    """As a commit keeps them."""
+    return json.dumps([_said(each) for each in ranges])
+
+
+def _said(range_: ReadRange) -> dict[str, Any]:
+    return {
+        "view": range_.view,
+        "table": range_.table,
+        "table_id": range_.table_id,
+        "consumer": range_.consumer,
+        "from": range_.from_id,
+        "to": range_.to_id,
+        "whole": range_.is_whole,
+    }
+
+
 def ranges_of(properties: Mapping[str, str]) -> tuple[ReadRange, ...]:
-    """What a commit says that it was made from. Properties that others gave such a name say nothing."""
-    return tuple(_ranges(properties))
+    """What a commit says that it was made of. A property of the name that others gave says nothing."""
+    text = properties.get(CHANGES)
+    try:
+        return () if text is None else tuple(map(_range, json.loads(text)))
+    except (ValueError, TypeError, KeyError):
+        return ()
 
 
-def _ranges(properties: Mapping[str, str]) -> Iterator[ReadRange]:
-    for name, text in properties.items():
-        if not name.startswith(PREFIX):
-            continue
-        try:
-            said = json.loads(text)
-            yield ReadRange(
-                view=name.removeprefix(PREFIX),
-                table=str(said["table"]),
-                table_id=int(said["table_id"]),
-                consumer=str(said["consumer"]),
-                from_id=int(said["from"]),
-                to_id=int(said["to"]),
-                is_whole=bool(said["whole"]),
-            )
-        except (ValueError, TypeError, KeyError):
-            continue
+def _range(said: Mapping[str, Any]) -> ReadRange:
+    return ReadRange(
+        view=str(said["view"]),
+        table=str(said["table"]),
+        table_id=int(said["table_id"]),
+        consumer=str(said["consumer"]),
+        from_id=int(said["from"]),
+        to_id=int(said["to"]),
+        is_whole=bool(said["whole"]),
+    )

@@ -20,7 +20,7 @@ from lakelib.rows.inside import InsideCheck
 from lakelib.specs.table_spec import TableSpec
 from lakelib.work.engines import open_source
 
-FULL = "full"
+FULL = "made_from_scratch"
 """The property of a commit that was made from scratch, where others are made of changes."""
 
 

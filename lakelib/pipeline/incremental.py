@@ -188,7 +188,8 @@ def _values(lake: Lake, read: PinnedRead, column: Column) -> set[Any]:
     info = find_table(lake.runtime, read.table)
     if column.id in info.partition_ids:
         place = info.partition_ids.index(column.id)
-        raws = {split.partition.key[place] for split in plan_changes(lake, read).splits}
+        plan = plan_changes(lake, replace(read, asked=ChangeView.LATEST.value))
+        raws = {split.partition.key[place] for split in plan.splits}
         return {None if raw is None else python_value(column.type, sortable.decode(column.type, raw)) for raw in raws}
     plan = plan_changes(lake, replace(read, asked=ChangeView.NET.value))
     found: set[Any] = set()

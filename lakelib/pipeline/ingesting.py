@@ -19,6 +19,7 @@ from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import CatalogRefusedError, DecidedError, EmptySourceError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
 from lakelib.model import verdict as judged
+from lakelib.model.reading import CHANGES, ranges_as_text
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.decide import end_staged
@@ -424,7 +425,7 @@ def _request(work: Work, doing: Doing) -> WriteRequest:
         **({} if doing.arrival is None else {"source": doing.arrival.path, "source_files": _named(doing.arrival)}),
         **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reach.reads},
         **{f"{READS_STAGED}{read.table}": read.staged_text for read in doing.reach.reads if read.staged},
-        **dict(each.property for each in doing.reach.ranges),
+        **({CHANGES: ranges_as_text(doing.reach.ranges)} if doing.reach.ranges else {}),
         **({FULL: "true"} if work.job.full else {}),
     }
     request = parse_request(

@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lakelib import Lake, Table
+from lakelib.model.status import Standing
+from lakelib.ops.status import look_at_table
+from lakelib.specs.table_spec import load_spec
 from tests.jobs.conftest import NewTable, Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY
 
@@ -535,3 +538,38 @@ def test_a_table_that_is_added_to_is_not_backfilled(shop: Shop) -> None:
     shop.follow(write="{mode: append}", primary_key="")
     shop.go()
     assert _backfill(shop, "all").facts["error"]["kind"] == "appended_already"
+
+
+def _stale(shop: Shop) -> list[str]:
+    detail = look_at_table(shop.lake.runtime, shop.table, [load_spec(shop.spec)])
+    return [each.partition for each in detail.partitions if each.standing is not Standing.PUBLISHED]
+
+
+def test_what_a_run_about_another_partition_has_mended_is_not_stale(shop: Shop) -> None:
+    shop.upsert((1, BEFORE, 10), (2, DAY, 20))
+    shop.follow_days(schedule=f"{{after: [{shop.orders.name}]}}")
+    shop.go(partition=DAY)
+    assert _stale(shop) == []
+    shop.upsert((1, BEFORE, 11))
+    assert _stale(shop) == [BEFORE]
+    shop.go(partition=DAY)
+    assert _stale(shop) == []
+
+
+def test_a_property_of_that_name_that_somebody_else_gave_says_nothing(shop: Shop) -> None:
+    shop.upsert((1, DAY, 10))
+    for text in ("lots", "[1]", '[{"view": "orders"}]', "{}"):
+        staged = shop.orders.stage_upsert(orders((2, DAY, 20)), properties={"changes": text})
+        assert staged.publish().properties["changes"] == text
+
+
+def test_a_table_that_is_made_from_scratch_meanwhile_is_not_filled_by_what_was_read_before(shop: Shop) -> None:
+    shop.upsert((1, DAY, 10))
+    shop.follow(write="{mode: append}", primary_key="")
+    shop.go()
+    shop.upsert((2, DAY, 20))
+    staged = shop.ingest(key="work:1").facts["commit"]
+    shop.go("--full")
+    assert shop.publish(staged).facts["error"]["kind"] == "consumer_moved"
+    assert shop.ingest(key="work:1").facts["outcome"] == "empty"
+    assert rows_of(shop.made, "id") == [(1,), (2,)]
