@@ -26,7 +26,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, gather_splits, needs_merge
-from lakelib.plan.where import COMMIT, bind_where
+from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
@@ -415,12 +415,6 @@ def choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[Co
             raise InvalidInputError(f"Column {name!r} is named twice.", kind="invalid_columns", remedy="Name it once.")
         chosen.append(column)
     return tuple(chosen)
-
-
-def asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
-    """The columns that a predicate looks at."""
-    ids = frozenset() if predicate is None else columns_of(predicate)
-    return tuple(column for column in (*schema.columns, COMMIT) if column.id in ids)
 
 
 def file_query(
