@@ -15,12 +15,11 @@ import pyarrow as pa
 
 from lakelib.catalog import files, snapshots
 from lakelib.errors import ExpiredError, InvalidInputError, NotFoundError
-from lakelib.model.changes import ChangeSplit, ChangeView
+from lakelib.model.changes import ChangeSplit, ChangeView, view_of
 from lakelib.model.files import DataFile
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.model.text import choose_from
 from lakelib.ops.consumers import find_consumer
 from lakelib.ops.read import (
     FRAME_HOLD,
@@ -79,7 +78,7 @@ class ChangesPlan:
 def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> ChangesPlan:
     """Decides what to read. Raises InvalidInputError for bounds, a view, columns or a predicate that are wrong,
     NotFoundError for a snapshot that is not there, ExpiredError where the past does not tell it any more."""
-    view = _view(request.view)
+    view = view_of(ChangeView, request.view)
     first_id, last_id = _bounds(runtime, table, request)
     after_id, until_id = sorted((first_id, last_id))
     schema = schema_at(runtime, table, last_id or until_id or table.head_id)
@@ -149,15 +148,6 @@ def _reading(runtime: Runtime, plan: ChangesPlan) -> Any:
 
 
 # What is meant
-
-
-def _view(text: object) -> ChangeView:
-    names = [view.value for view in ChangeView]
-    if text not in names:
-        raise InvalidInputError(
-            f"view is {text!r}.", kind="invalid_view", remedy=choose_from("Views", str(text), names)
-        )
-    return ChangeView(text)
 
 
 def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tuple[int, int]:
