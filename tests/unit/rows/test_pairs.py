@@ -1,5 +1,7 @@
 """Runs held against each other: which keys both have."""
 
+from itertools import pairwise
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ def _run(keys: set[int], kind: str, cuts: list[int]) -> list[pa.Table]:
     values = sorted(keys) if kind == "bigint" else sorted(map(str, keys))
     rows = pa.table({"k": pa.array(values, _KEYS[kind]), "n": pa.array(range(len(values)), pa.int64())})
     edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
-    return [rows.slice(start, end - start) for start, end in zip(edges, edges[1:], strict=False)]
+    return [rows.slice(start, end - start) for start, end in pairwise(edges)]
 
 
 _keys = st.sets(st.integers(-50, 50))
