@@ -132,6 +132,7 @@ def stream_batches(runtime: Runtime, plan: ChangesPlan) -> Iterator[pa.RecordBat
 
 def read_frame(runtime: Runtime, plan: ChangesPlan, session: Any) -> Any:
     """The changes as a Spark data frame, read when Spark is told to: the snapshots stay held for a day."""
+    engines.require_spark()
     for first_id, last_id in plan.holds:
         take(runtime, plan.table, first_id, last_id, FRAME_HOLD)
     return engines.read_change_frame(session, runtime.storage, plan.target, plan.splits)
