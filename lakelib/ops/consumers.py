@@ -40,7 +40,7 @@ def open_consumer(
     if known is not None and keep_for in (None, known.keep_for):
         return known
     require_right(runtime.catalog, Right.WRITE)
-    start = _resolve_start(runtime, table, after) if known is None else 0
+    start = resolve_after(runtime, table, after) if known is None else 0
     made = consumers.make_consumer(runtime.catalog, table.id, name, start=start, told=keep_for, usual=DEFAULT_KEEP_FOR)
     if made is not None:
         return made
@@ -107,7 +107,9 @@ def remove_consumer(runtime: Runtime, ref: TableRef, name: str) -> None:
         raise consumers.consumer_missing(name, ref.full_name)
 
 
-def _resolve_start(runtime: Runtime, table: TableInfo, after: After) -> int:
+def resolve_after(runtime: Runtime, table: TableInfo, after: After) -> int:
+    """The snapshot after which somebody begins: None and 0 are before the first; "consumer:…" is another's position,
+    and all else is as for a read. Raises NotFoundError for one that is not there."""
     if after is None or (isinstance(after, int) and not isinstance(after, bool) and after == 0) or after == "0":
         return 0
     if isinstance(after, str) and after.startswith(CONSUMER_PREFIX):

@@ -21,7 +21,7 @@ from tests.integration.faults.jobs import SCHEMA, read, rows
 NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
-drop table lake.consumer cascade;
+drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
 delete from lake.migration where version >= 13;
 delete from lake.upgrade where version >= 13;
