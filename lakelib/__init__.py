@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakelib.changes import Changes
     from lakelib.consumer import Consumer
     from lakelib.errors import (
         ConflictError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Changes",
     "ConflictError",
     "Consumer",
     "CorruptionError",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Changes": "lakelib.changes",
     "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
     "Scan": "lakelib.scan",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from lakelib.changes import Changes
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.consumer import Advance, ConsumerInfo, Lag
 from lakelib.model.flags import checked_flag
@@ -61,13 +62,12 @@ class Consumer:
         limit: int | None = None,
         columns: Sequence[str] | None = None,
         where: str | Predicate | None = None,
-    ) -> Any:
+    ) -> Changes:
         """The changes since the position, as `Table.changes` gives them: all, or those of so many commits. Moves
         nothing: `advance()` does, once what was made of them is safe, or `Transaction.advance` with that."""
         position = self._now().position
         until = consumers.choose_end(self._table.info, position, limit)
-        table: Any = self._table
-        changes = table.changes(after=position, until=until, view=view, columns=columns, where=where)
+        changes = self._table.changes(after=position, until=until, view=view, columns=columns, where=where)
         self._read = (position, until)
         return changes
 
@@ -106,13 +106,13 @@ class Consumer:
         if to is None:
             assert self._read is not None
             return self._read
-        if hasattr(to, "after_id") and hasattr(to, "until_id"):
+        if isinstance(to, Changes):
             self._check_own(to)
             return to.after_id, to.until_id
         return (self._seen if self._read is None else self._read[0]), to
 
-    def _check_own(self, changes: Any) -> None:
-        if getattr(changes, "table_name", self._table.name) != self._table.name:
+    def _check_own(self, changes: Changes) -> None:
+        if changes.table_name != self._table.name:
             raise InvalidInputError(
                 f"Consumer {self.name!r} of {self._table.name} cannot move by {changes!r}.",
                 kind="invalid_position",

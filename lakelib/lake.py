@@ -19,6 +19,7 @@ from lakelib.catalog.roles import load_rights
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
@@ -26,10 +27,11 @@ from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.roles import Grant
+from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, vacuum, watch
+from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, status, vacuum, watch
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -320,8 +322,20 @@ class Lake:
         """What an administrator runs in the catalog's database to grant a role, where its owner may make none."""
         return roles.grant_sql(self._runtime, role, user)
 
+    def commits(
+        self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS
+    ) -> Listing[CommitSummary]:
+        """As `Table.commits`, of all tables."""
+        return inspect.list_commits(self._runtime, None, inspect.parse_states(states), limit)
+
+    def status(self, specs: str | os.PathLike[str] | None = None) -> LakeStatus:
+        """How the tables are doing: what waits for a person, what is missing, late or stale. `specs` is a folder of
+        tables' specs, which say what is due; without one nothing is. `Table.status` tells partition by partition."""
+        return status.look(self._runtime, status.read_right_specs(specs))
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
-        """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
+        """A commit by its id, or by the first digits of it, in whatever state: rejected ones stay inspectable. Raises
+        NotFoundError, and InvalidInputError naming the commits whose ids begin so if there are several."""
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
 

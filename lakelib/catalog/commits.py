@@ -497,6 +497,12 @@ def load_commit(catalog: Catalog, commit_id: UUID) -> CommitInfo:
     return commit_from_row(row)
 
 
+def find_commits_between(catalog: Catalog, lowest: UUID, highest: UUID, limit: int) -> list[CommitInfo]:
+    """Commits whose ids lie in the range, in their order."""
+    parameters = {"lowest": lowest, "highest": highest, "limit": limit}
+    return [commit_from_row(row) for row in catalog.all("find_commits_between", parameters)]
+
+
 def list_commits(
     catalog: Catalog, table_id: int | None, states: Sequence[CommitState], limit: int
 ) -> list[CommitSummary]:
@@ -505,9 +511,11 @@ def list_commits(
     return [summary_from_row(row) for row in catalog.all("list_commits", parameters)]
 
 
-def commit_missing(commit_id: UUID) -> NotFoundError:
+def commit_missing(said: UUID | str) -> NotFoundError:
+    """Of an id, or of how one begins."""
+    what = said if isinstance(said, UUID) else f"whose id begins with {said}"
     return NotFoundError(
-        f"There is no commit {commit_id}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
+        f"There is no commit {what}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
     )
 
 
