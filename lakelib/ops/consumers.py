@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from lakelib.catalog import consumers, snapshots, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
+from lakelib.model.commit import NotAdvanced, Standstill
 from lakelib.model.consumer import Advance, ConsumerInfo, ConsumerStatus
 from lakelib.model.html import Listing
 from lakelib.model.roles import Right
@@ -18,6 +19,7 @@ from lakelib.ops.expire import check_length
 from lakelib.ops.labels import check_label
 from lakelib.ops.publish import publish
 from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX
 
@@ -99,6 +101,23 @@ def advance(runtime: Runtime, wanted: Advance) -> None:
     """The consumer moves on. Raises ConflictError if somebody else has moved it since it was read, NotFoundError if it
     is gone, InvalidInputError for a snapshot beyond the head, or before its position."""
     publish(runtime, [], advances=[wanted])
+
+
+def check_direction(status: ConsumerStatus, to_id: int, *, backwards: bool) -> None:
+    """Raises InvalidInputError where moving there would be to go back."""
+    if to_id >= status.position or backwards:
+        return
+    raise error_of(
+        NotAdvanced(
+            why=Standstill.BACKWARDS,
+            consumer=status.name,
+            table_name=status.table,
+            position=status.position,
+            from_id=status.position,
+            to_id=to_id,
+            head_id=status.head,
+        )
+    )
 
 
 def remove_consumer(runtime: Runtime, ref: TableRef, name: str) -> None:
