@@ -125,6 +125,14 @@ def _with_lake(folder: Path) -> dict[str, Any]:
     return {"lake": lake, "orders": orders, "batch": rows, "rows": rows, "other": orders.stage_upsert(rows)}
 
 
+def _with_history(folder: Path) -> dict[str, Any]:
+    names = _with_lake(folder)
+    for _ in range(3):
+        names["orders"].upsert(names["rows"])
+    names["orders"].tag("eod", at=2)
+    return names
+
+
 def _with_suite(folder: Path) -> dict[str, Any]:
     check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
     (folder / "orders.yaml").write_text(f"name: orders\nexpectations: [{check}]\n")
@@ -133,6 +141,7 @@ def _with_suite(folder: Path) -> dict[str, Any]:
 
 SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "README.md": _with_suite,
+    "docs/changes.md": _with_history,
     "docs/concepts.md": _with_lake,
     "docs/gates.md": _with_lake,
     "docs/notebook.md": _named(),

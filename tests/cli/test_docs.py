@@ -123,6 +123,8 @@ def test_the_fields_in_json_are_those_that_are_named(
         "files": ["files", orders, "--limit", "1"],
         "scan --count": ["scan", orders, "--count"],
         "explain": ["explain", orders],
+        "changes --count": ["changes", orders, "--count"],
+        "changes --explain": ["changes", orders, "--explain"],
         "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "watch": ["watch", "shop.fields", "--after", "0", "--for", "0"],
