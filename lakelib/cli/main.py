@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from lakelib.cli import (
     check,
+    consumers,
     decide,
     done,
     health,
@@ -45,7 +46,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, read, write, ingest, rows, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (
+    status,
+    look,
+    consumers,
+    read,
+    write,
+    ingest,
+    rows,
+    decide,
+    done,
+    maintain,
+    health,
+    migrate,
+    tags,
+    roles,
+    check,
+):
     part.add_to(app)
 
 
