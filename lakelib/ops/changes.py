@@ -21,15 +21,13 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.ops.consumers import find_consumer
+from lakelib.ops.hold import FRAME_HOLD, Held, take
 from lakelib.ops.read import (
-    FRAME_HOLD,
-    Held,
     choose_columns,
     file_query,
     load_schemas,
     schema_at,
     tagged,
-    take,
 )
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at

@@ -6,16 +6,16 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Protocol, SupportsIndex
+from datetime import datetime
+from typing import Any, SupportsIndex
 from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, ScanView, Way, view_of
 from lakelib.model.commit import CommitInfo
 from lakelib.model.consumer import NO_LAG, Lag
@@ -24,6 +24,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
+from lakelib.ops.hold import Held, hold_for_spark
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -38,7 +39,6 @@ from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget, read_splits
 
 At = None | SupportsIndex | str | datetime
-FRAME_HOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +192,6 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
-def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:
-    """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
-    more."""
-    if plan.snapshot_id and plan.splits:
-        leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)
-    else:
-        snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
-
-
 def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     """How many rows the scan has. Files whose rows all count are not opened."""
     merges = bool(plan.table.primary_key_ids)
@@ -261,59 +252,6 @@ def _hopeful(split: Split, predicate: Predicate) -> Split:
 def _holds_whole_files(split: Split) -> bool:
     """Whether all rows of its files are the split's: those of a shallower file are shared with its neighbours."""
     return all(file.depth >= split.depth for file in split.files)
-
-
-class Pinned(Protocol):
-    """What a snapshot is held for: the splits, if there are any, to be read of it."""
-
-    @property
-    def table(self) -> TableInfo: ...
-    @property
-    def snapshot_id(self) -> int: ...
-    @property
-    def splits(self) -> Sequence[Split]: ...
-
-
-class Held:
-    """A lease on the plan's snapshot for as long as its rows are being read, however long that takes.
-
-    Raises NotFoundError if the snapshot has expired since the plan was made: files may be missing in it. Raises
-    RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
-    """
-
-    def __init__(self, runtime: Runtime, plan: Pinned, first_id: int | None = None) -> None:
-        """With `first_id` on all snapshots from that one to the plan's."""
-        self._runtime = runtime
-        self._first_id = first_id
-        self._plan = plan
-        self._lease: leases.Lease | None = None
-
-    def __enter__(self) -> None:
-        if self._plan.snapshot_id and self._plan.splits:
-            self._lease = take(self._runtime, self._plan.table, self._first_id, self._plan.snapshot_id)
-            self._runtime.leases.keep(self._lease)
-        else:  # that there is nothing to read may be due to an expiry
-            snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._lease is None:
-            return
-        if isinstance(error, CorruptionError):  # a file that is gone because the lease was lost is no corruption
-            self._runtime.leases.renew(self._lease)
-        lost = self._runtime.leases.let_go(self._lease)
-        with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
-            self._lease.release()
-        if lost is not None and (error is None or isinstance(error, CorruptionError)):
-            raise lost
-
-
-def take(
-    runtime: Runtime, table: TableInfo, first_id: int | None, last_id: int, duration: timedelta | None = None
-) -> leases.Lease:
-    """A lease on a snapshot, or on all from the first on."""
-    if first_id is None:
-        return leases.take_lease(runtime.catalog, table, last_id, duration=duration)
-    return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
