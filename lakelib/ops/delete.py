@@ -48,7 +48,7 @@ from lakelib.storage.write_work import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
-_OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}
+_OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
 
 
 def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:

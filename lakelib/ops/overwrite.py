@@ -28,6 +28,8 @@ from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
 
+_IN_ITS_TARGET = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+
 
 def overwrite(
     runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
@@ -57,7 +59,7 @@ def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     after_schema = schema_again(is_repeatable)
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        if set(conflict.reasons) <= {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}:
+        if set(conflict.reasons) <= _IN_ITS_TARGET:
             return Redo.SAME
         return after_schema(conflict, proposal)
 
