@@ -68,8 +68,8 @@ class Hold:
     """What keeps a snapshot from expiring; a commit that has read rows holds its base and all that came after it."""
 
     kind: str
-    """"tag", "lease", "staged commit", "rejected commit", and of the snapshot that one is to bring back "staged rollback"
-    or "rejected rollback"."""
+    """"tag", "lease", "staged commit", "rejected commit"; of the snapshot that one of these is to bring back "staged
+    rollback" or "rejected rollback"."""
     name: str
     """The tag's, the reader's host and process, the commit's id."""
     snapshot_id: int
