@@ -1,6 +1,6 @@
 """Publishes staged commits: all of them become visible in one instant, or none does.
 
-It is `lake publish` for spark-submit: `spark-submit jobs/publish.py …` takes the same arguments.
+It is `lake publish --no-follow` for spark-submit: `spark-submit jobs/publish.py …` takes the same arguments.
 """
 
 import sys
@@ -14,7 +14,7 @@ from lakelib.cli.main import run_job
 
 def main(arguments: Sequence[str] | None = None, session: object = None) -> int:
     """The exit code. A session that is given is used, and left running."""
-    return run_job("publish", ["publish"], arguments, session)
+    return run_job("publish", ["publish", "--no-follow"], arguments, session)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakelib.changes import Changes
+    from lakelib.consumer import Consumer
     from lakelib.errors import (
         ConflictError,
         CorruptionError,
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Changes",
     "ConflictError",
+    "Consumer",
     "CorruptionError",
     "InvalidInputError",
     "Lake",
@@ -51,6 +55,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Changes": "lakelib.changes",
+    "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",

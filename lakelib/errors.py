@@ -3,6 +3,9 @@
 Every error carries a stable `kind` (for programs), what was attempted, and what to do about it (for people).
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class LakeError(Exception):
     """Base of every error that lakelib raises on purpose."""
@@ -21,6 +24,20 @@ class InvalidInputError(LakeError):
     """The request or the data is wrong. Nothing was changed; correct the input and call again."""
 
     default_kind = "invalid_input"
+
+
+class WrongValuesError(InvalidInputError):
+    """Values of some rows are not what they have to be."""
+
+    default_kind = "wrong_value"
+
+    def __init__(
+        self, message: str, *, kind: str | None = None, remedy: str = "", found: Sequence[Any] = (), count: int = 0
+    ) -> None:
+        """`found` are the first of so many, for whoever names their rows in another way."""
+        super().__init__(message, kind=kind, remedy=remedy)
+        self.found = tuple(found)
+        self.count = count
 
 
 class OnlySparkError(InvalidInputError):

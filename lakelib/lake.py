@@ -16,17 +16,22 @@ from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
 from lakelib.catalog.roles import load_rights
+from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.commit import CommitSummary
+from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
+from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.roles import Grant
+from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, create, decide, doctor, gates, inspect, publish, roles, vacuum
+from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, status, vacuum
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -209,6 +214,10 @@ class Lake:
         """The table is gone, and its name free. Raises NotFoundError."""
         create.drop_table(self._runtime, name)
 
+    def consumers(self) -> Listing[ConsumerStatus]:
+        """The consumers of all tables, by table and name, and how far behind each is."""
+        return consumers.list_consumers(self._runtime)
+
     def vacuum(
         self,
         dry_run: bool = False,
@@ -296,8 +305,20 @@ class Lake:
         """What an administrator runs in the catalog's database to grant a role, where its owner may make none."""
         return roles.grant_sql(self._runtime, role, user)
 
+    def commits(
+        self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS
+    ) -> Listing[CommitSummary]:
+        """As `Table.commits`, of all tables."""
+        return inspect.list_commits(self._runtime, None, inspect.parse_states(states), limit)
+
+    def status(self, specs: str | os.PathLike[str] | None = None) -> LakeStatus:
+        """How the tables are doing: what waits for a person, what is missing, late or stale. `specs` is a folder of
+        tables' specs, which say what is due; without one nothing is. `Table.status` tells partition by partition."""
+        return status.look(self._runtime, status.read_right_specs(specs))
+
     def staged(self, commit_id: UUID | str) -> StagedCommit:
-        """A commit by its id, in whatever state it is: rejected ones stay inspectable. Raises NotFoundError."""
+        """A commit by its id, or by the first digits of it, in whatever state: rejected ones stay inspectable. Raises
+        NotFoundError, and InvalidInputError naming the commits whose ids begin so if there are several."""
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
 
@@ -340,11 +361,12 @@ class Lake:
 
 
 class Transaction:
-    """Staged commits that become visible in one instant, or not at all."""
+    """Staged commits that become visible in one instant, and consumers that move on with them, or not at all."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._staged: list[StagedCommit] = []
+        self._advances: list[tuple[Consumer, Advance]] = []
         self.snapshots: list[Snapshot] = []
         """The snapshots that the commits became, in the order in which they were added."""
 
@@ -361,15 +383,37 @@ class Transaction:
             )
         self._staged.append(staged)
 
+    def advance(self, consumer: Consumer, to: Any = None, *, backwards: bool = False) -> None:
+        """A consumer moves, as by `Consumer.advance`, in the transaction that publishes what was made of its changes:
+        either both happen, or nothing. Where somebody else has moved it since it was read nothing is published, and the
+        transaction ends with a ConflictError. Repeated under the same idempotency keys, what was published with the
+        move is no conflict.
+        """
+        if not isinstance(consumer, Consumer):
+            raise InvalidInputError(
+                f"{consumer!r} is no consumer.", kind="not_a_consumer", remedy="Give what table.consumer(NAME) gives."
+            )
+        wanted = consumer.plan_advance(to, backwards=backwards)
+        if any((each.table_id, each.name) == (wanted.table_id, wanted.name) for _, each in self._advances):
+            raise InvalidInputError(
+                f"Consumer {consumer.name!r} was moved in this transaction before.",
+                kind="advanced_twice",
+                remedy="Move it once, to where it is to stand in the end.",
+            )
+        self._advances.append((consumer, wanted))
+
     def __enter__(self) -> "Transaction":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._staged:
+        if kind is None and (self._staged or self._advances):
             judgings = {each.id: each.judgings for each in self._staged}
-            self.snapshots = publish.publish(self._runtime, list(judgings), judgings.__getitem__)
+            advances = [wanted for _, wanted in self._advances]
+            self.snapshots = publish.publish(self._runtime, list(judgings), judgings.__getitem__, advances=advances)
+            for consumer, wanted in self._advances:
+                consumer.note_advance(wanted)
 
 
 def has_own_catalog(settings: Settings) -> bool:

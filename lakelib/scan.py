@@ -8,9 +8,7 @@ import pyarrow as pa
 from lakelib.model.html import html_table
 from lakelib.ops import explain, read
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.describe import describe_predicate
-
-_MOST_SHOWN = 80
+from lakelib.plan.describe import describe_predicate, one_line
 
 
 class Scan:
@@ -77,12 +75,7 @@ class Scan:
         return html_table(repr(self), ("column", "type"), columns, len(columns))
 
     def __repr__(self) -> str:
-        columns = _one_line(", ".join(column.name for column in self._plan.target.columns))
+        columns = one_line(", ".join(column.name for column in self._plan.target.columns))
         predicate = self._plan.predicate
-        where = "" if predicate is None else f" where {_one_line(describe_predicate(predicate))}"
+        where = "" if predicate is None else f" where {one_line(describe_predicate(predicate))}"
         return f"<Scan of {self._plan.table.full_name} at snapshot {self.snapshot_id}: {columns}{where}>"
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + "…"

@@ -10,18 +10,25 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import tables
+from lakelib.changes import Changes
+from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
+from lakelib.model.commit import CommitSummary
+from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
 from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
+from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
+    changes,
     compact,
+    consumers,
     decide,
     delete,
     evolve,
@@ -35,15 +42,15 @@ from lakelib.ops import (
     read,
     report,
     rollback,
+    status,
     tags,
     touched,
     write,
 )
 from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
-from lakelib.ops.request import WriteOptions, WriteRequest, parse_request
+from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import judged_where_it_is
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
 from lakelib.specs.suite import Suite
@@ -101,21 +108,21 @@ class Table:
 
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.APPEND, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.APPEND, source, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
-        request = judged_where_it_is(parse_request(**options), data)
-        return write.write(self._runtime, self._ref, CommitKind.UPSERT, data, request)
+        source, request = parse_write(data, **options)
+        return write.write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
 
     def overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> Snapshot:
         """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
         partitions of the given values."""
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return overwrite.overwrite(self._runtime, self._ref, data, partitions, request)
+        source, request = parse_write(data, "partitions", **options)
+        return overwrite.overwrite(self._runtime, self._ref, source, partitions, request)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
@@ -123,7 +130,7 @@ class Table:
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
-        return delete.delete_keys(self._runtime, self._ref, data, judged_where_it_is(parse_request(**options), data))
+        return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
 
     def rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> Snapshot:
         """Gives the table the content of an older snapshot again, as a new one: of a snapshot id, a "tag:…" or a
@@ -139,26 +146,26 @@ class Table:
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
     def stage_overwrite(
         self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
     ) -> "StagedCommit":
-        request = judged_where_it_is(parse_request("partitions", **options), data)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, data, partitions, request), request)
+        source, request = parse_write(data, "partitions", **options)
+        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
         return self._staged(delete.stage_delete_where(self._runtime, self._ref, where, request), request)
 
     def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
-        request = judged_where_it_is(parse_request(**options), data)
-        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, data, request), request)
+        source, request = parse_write(data, **options)
+        return self._staged(delete.stage_delete_keys(self._runtime, self._ref, source, request), request)
 
     def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request("to", **options)
@@ -183,9 +190,57 @@ class Table:
         request = read.ScanRequest(columns=_names(columns), where=where, at=at)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
 
+    def changes(
+        self,
+        *,
+        after: int | str | datetime | None = None,
+        until: int | str | datetime | None = None,
+        view: str = "latest",
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+    ) -> Changes:
+        """What has changed after one snapshot (0: before the first) and until another: each a number, a "tag:…" or a
+        moment. Without `until` to the head; without `after` what `until` alone has changed, the newest commit if
+        neither is given.
+
+        "latest" gives one row a key that was written, as it is at `until`, or a delete; "all" every row and every
+        delete of each commit; "net" what differs, with the rows as they were before. `where` is a SQL predicate over
+        the changes; of a delete only key and partition columns are known. Raises ExpiredError where expired snapshots
+        took with them what is asked for.
+        """
+        request = changes.ChangesRequest(after=after, until=until, view=view, columns=_names(columns), where=where)
+        return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
+
+    def diff(
+        self,
+        before: int | str | datetime,
+        after: int | str | datetime,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+    ) -> Changes:
+        """What differs between two snapshots, in whichever order: the view "net" of the changes from one to the
+        other."""
+        request = changes.ChangesRequest(
+            after=before, until=after, view="net", columns=_names(columns), where=where, both_ways=True
+        )
+        return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
+
     def history(self) -> Listing[Snapshot]:
         """All snapshots, newest first."""
         return inspect.list_history(self._runtime, self._now())
+
+    def commits(
+        self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS
+    ) -> Listing[CommitSummary]:
+        """The commits that wait for a decision, or those that are "staged", "rejected", "published" or "expired", the
+        newest first: whose they are, what their gates have said, what came of them. `lake.staged(id)` takes one up."""
+        return inspect.list_commits(self._runtime, self._now(), inspect.parse_states(states), limit)
+
+    def status(self, specs: str | PathLike[str] | None = None) -> TableDetail:
+        """How the table is doing, partition by partition: what is missing, late or stale, or waits for a person, and
+        why. `specs` is a folder of tables' specs, which say what is due; without one nothing is."""
+        return status.look_at_table(self._runtime, self._now().full_name, status.read_right_specs(specs))
 
     def files(self, at: int | str | datetime | None = None) -> inspect.FileListing:
         """The live files: iterate to stream them, `len()` counts them."""
@@ -200,6 +255,22 @@ class Table:
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
         return touched.list_touched(self._runtime, self._now(), at)
+
+    def consumer(
+        self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
+    ) -> Consumer:
+        """A named position in the table's history, made if it is not there: it then begins before the first snapshot,
+        unless told `after` which (an id, a "tag:…", a moment, the "consumer:…" of another). Safe to repeat: one that is
+        there stays where it is.
+
+        The history that it has not read is kept from expiry for as long as `keep_for` says, 7 days unless told, counted
+        from each commit: a consumer that nobody reads any more holds nothing for ever. What is told counts from now on.
+        """
+        return Consumer(self._runtime, self, consumers.open_consumer(self._runtime, self._now(), name, keep_for, after))
+
+    def consumers(self) -> Listing[ConsumerStatus]:
+        """All consumers by name, and how far behind each is."""
+        return consumers.list_consumers(self._runtime, self._now())
 
     # Life cycle
 
@@ -337,6 +408,16 @@ class Table:
         rules = expire.parse_rules(keep_last, older_than, staged_older_than)
         work = expire.preview if checked_flag("dry_run", dry_run) else expire.expire
         return work(self._runtime, self._now(), rules, grace)
+
+    @property
+    def ref(self) -> TableRef:
+        """Which table is meant: for lakelib's own parts."""
+        return self._ref
+
+    @property
+    def info(self) -> TableInfo:
+        """The table as it is now: for lakelib's own parts."""
+        return self._now()
 
     def _now(self) -> TableInfo:
         return tables.load_table(self._runtime.catalog, self._ref)

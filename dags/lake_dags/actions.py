@@ -1,16 +1,13 @@
 """What tasks ask of the lake and tell it: the state of a commit; tags, done marks, discards. Safe to repeat, for each
 says what is to be so."""
 
-import os
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
 from lakelib.errors import DecidedError, LakeError, NotFoundError, RetryableError
 from lakelib.specs.table_spec import TableSpec
-from lakelib.specs.templates import fill_variables
 
 
 def state_of(commit: str) -> str | None:
@@ -27,13 +24,12 @@ def state_of(commit: str) -> str | None:
 def tag_snapshot(spec: TableSpec, partition: str, snapshot: int) -> str | None:
     """Tags the snapshot as the spec says, and returns the tag's name."""
     import lakelib
+    from lakelib.pipeline import following
 
-    name = spec.tag_name(partition, snapshot)
-    if name is not None:
-        with final_errors(), lakelib.connect() as lake:
-            end = spec.tag_end
-            lake.table(spec.table).tag(name, at=snapshot, keep=end.keep, keep_last=end.keep_last, family=end.family)
-    return name
+    if spec.publish.tag is None:
+        return None
+    with final_errors(), lakelib.connect() as lake:
+        return following.tag_snapshot(lake, spec, partition, snapshot)
 
 
 def discard(commit_id: str, by: str, reason: str) -> None:
@@ -49,12 +45,10 @@ def mark_done(spec: TableSpec, partition: str, snapshot: int) -> list[str]:
     """Marks the partition done in the ways that the spec says, and those again that were done until the snapshot
     brought them other rows; returns the folders of all."""
     import lakelib
+    from lakelib.pipeline import following
 
-    ways = done_actions(spec)
     with final_errors(), lakelib.connect() as lake:
-        table = lake.table(spec.table)
-        own = table.mark_done(spec.partition_value(partition), actions=ways)
-        return [own.path, *(each.path for each in table.mark_done_again(snapshot, actions=ways))]
+        return following.mark_done(lake, spec, partition, snapshot)
 
 
 def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Callable[[], Container[int]]) -> list[str]:
@@ -82,19 +76,6 @@ def stale_keys(spec: TableSpec) -> set[str]:
     with final_errors(), lakelib.connect() as lake:
         detail = look_at_table(lake.runtime, spec.table, [spec])
     return {each.partition for each in detail.partitions if each.standing is Standing.STALE}
-
-
-def done_actions(spec: TableSpec) -> list[str | dict[str, Any]]:
-    """The spec's ways to mark a partition done, as `Table.mark_done` takes them."""
-    return [_done_action(spec, each) for each in spec.publish.mark_done]
-
-
-def _done_action(spec: TableSpec, way: Any) -> str | dict[str, Any]:
-    if way.http_report is None:
-        kind: str = way.kind
-        return kind
-    url = fill_variables(way.http_report.url, os.environ, f"{spec.path}, field publish.mark_done")
-    return {way.kind: {"url": url, "params": way.http_report.params}}
 
 
 @contextmanager

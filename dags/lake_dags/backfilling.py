@@ -137,7 +137,7 @@ def batch_choice(batch: Item) -> SparkChoice:
 
 def publish_arguments(context: Context, batch: Item) -> list[str]:
     commits = [f"--commit={commit}" for commit in batch["commits"]]
-    return commits + [f"--spec={spec_of(table).path}" for table in dict.fromkeys(batch["tables"])]
+    return [*commits, *(f"--spec={spec_of(table).path}" for table in dict.fromkeys(batch["tables"])), "--no-follow"]
 
 
 # What is published

@@ -14,15 +14,19 @@ from airflow.sdk import (
     Asset,
     Context,
     CronTriggerTimetable,
+    FixedKeyMapper,
+    IdentityMapper,
     Param,
     PartitionedAssetTimetable,
+    StartOfDayMapper,
+    StartOfMonthMapper,
     get_current_context,
     task,
 )
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from pendulum import datetime
 
-from lake_dags import actions, events, partition_maps
+from lake_dags import actions, events
 from lake_dags.forms import END
 from lake_dags.operator import LakeJobOperator, Runner
 from lake_dags.pools import pool_of
@@ -33,6 +37,7 @@ from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
 from lakelib.errors import InvalidInputError
 from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.partition_keys import KEY_FORMATS, WHOLE
 from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
@@ -43,6 +48,13 @@ _STAGE_PRIORITY = 2
 has the lowest."""
 _MAX_ACTIVE_RUNS = 16
 """A run that waits for a person or a file must not keep the others from starting."""
+
+_COARSER = {
+    ("hour", "day"): StartOfDayMapper,
+    ("hour", "month"): StartOfMonthMapper,
+    ("day", "month"): StartOfMonthMapper,
+}
+"""From the keys of one step to those of a coarser one."""
 
 
 def asset_of(table: str) -> Asset:
@@ -137,8 +149,8 @@ def ingest_arguments(spec: TableSpec, partition: str, key: str, at: Mapping[str,
 
 
 def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
-    """Of `lake publish`. Raises AirflowSkipException where there is nothing to publish, AirflowFailException for a
-    commit that a person discarded."""
+    """Of `lake publish`: what follows is left to the next tasks. Raises AirflowSkipException where there is nothing to
+    publish, AirflowFailException for a commit that a person discarded."""
     staged = staged_of(context)
     if staged["outcome"] == "empty":
         raise AirflowSkipException(
@@ -146,7 +158,7 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
         )
     answer = approval_of(context, staged)
     approval = [f"--by={reviewer_of(answer)}", f"--reason={reason_of(answer)}"] if answer is not None else []
-    return [f"--commit={staged['commit']}", f"--spec={spec.path}", *approval]
+    return [f"--commit={staged['commit']}", f"--spec={spec.path}", "--no-follow", *approval]
 
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
@@ -247,11 +259,25 @@ def _timetable(spec: TableSpec, specs: Mapping[str, TableSpec]) -> Any:
 
 def _woken_by(spec: TableSpec, tables: Sequence[str], specs: Mapping[str, TableSpec]) -> PartitionedAssetTimetable:
     assets = {table: asset_of(table) for table in tables}
-    maps: dict[Any, Any] = {asset: partition_maps.choose_map(spec, specs.get(table)) for table, asset in assets.items()}
+    maps: dict[Any, Any] = {asset: _choose_map(spec, specs.get(table)) for table, asset in assets.items()}
     condition: Any = next(iter(assets.values()))
     for asset in list(assets.values())[1:]:
         condition = condition | asset
     return PartitionedAssetTimetable(assets=condition, partition_mapper_config=maps)
+
+
+def _choose_map(spec: TableSpec, upstream: TableSpec | None) -> Any:
+    """From the keys of a table's events to those of the spec's table: the same step, a coarser one, or the whole.
+
+    A table whose own spec is wrong at the moment is taken to have keys of the same step.
+    """
+    every = spec.partition.every
+    if every == "none":
+        return FixedKeyMapper(WHOLE)
+    if upstream is None or upstream.partition.every == every:
+        return IdentityMapper()
+    mapper = _COARSER[upstream.partition.every, every]
+    return mapper(input_format=KEY_FORMATS[upstream.partition.every], output_format=KEY_FORMATS[every])
 
 
 def _timezone(spec: TableSpec) -> str:

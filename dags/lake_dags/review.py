@@ -11,7 +11,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from lake_dags import actions
 from lake_dags.operator import report_address
-from lake_dags.review_text import review_body
 from lakelib.errors import RetryableError
 
 PUBLISH, DISCARD = "publish", "discard"
@@ -23,9 +22,7 @@ def review_task(table: str, timeout: timedelta) -> "ReviewOperator":
     return ReviewOperator(
         task_id="review",
         subject=f"The gate of {table} rejected partition {{{{ {_STAGED}.get('partition') }}}}",
-        body=review_body(
-            report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge"), PUBLISH, DISCARD
-        ),
+        body=_question(),
         options=[PUBLISH, DISCARD],
         params={
             "reason": Param(
@@ -38,6 +35,22 @@ def review_task(table: str, timeout: timedelta) -> "ReviewOperator":
         },
         response_timeout=timeout,
     )
+
+
+def _question() -> str:
+    """In Markdown, a text in Jinja: what failed, and what the answers mean. What the data holds is in a block of code:
+    nothing in it is a link or a picture."""
+    report = report_address("{{ dag.dag_id }}", "{{ run_id | urlencode }}", "stage_and_judge")
+    return f"""\
+Commit `{{{{ {_STAGED}['commit'] }}}}` is in quarantine: nobody sees its rows. What failed:
+
+{{% for line in {_STAGED}.get('failures') or ['see the report'] %}}    {{{{ line }}}}
+{{% endfor %}}
+[The gate's report]({report}), with the rows and how to see them
+
+- **{PUBLISH}**: its rows become visible all the same. Your name and reason are kept with the commit.
+- **{DISCARD}**: it stays rejected, no reason needed, and the run fails. Correct the source and clear the task
+  stage_and_judge."""
 
 
 class ReviewOperator(HITLOperator):

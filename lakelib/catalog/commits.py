@@ -38,6 +38,7 @@ from lakelib.model.commit import (
     FilesReclaimed,
     IdentityDiffers,
     InputGone,
+    NotAdvanced,
     PastExpired,
     Published,
     PublishOutcome,
@@ -48,9 +49,11 @@ from lakelib.model.commit import (
     Staged,
     StageOutcome,
     Stale,
+    Standstill,
     TableChanged,
     TableMissing,
 )
+from lakelib.model.consumer import Advance
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
 from lakelib.model.table import Approval, Attempt, CommitState, IdempotencyKey, Proposal, ReadScope, Snapshot, TableInfo
@@ -64,6 +67,14 @@ _MOST_QUESTIONS = 10
 """So often, beside once a commit, it is told of partitions that came; where ever more do, others have to wait first."""
 
 _Answer = Mapping[str, Any]
+
+_STANDSTILLS = {
+    "consumer_missing": Standstill.MISSING,
+    "consumer_moved": Standstill.MOVED,
+    "consumer_beyond_head": Standstill.BEYOND_HEAD,
+    "consumer_backwards": Standstill.BACKWARDS,
+    "consumer_past_expired": Standstill.PAST_EXPIRED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +144,9 @@ def publish(
     rebase: bool = False,
     approval: Approval | None = None,
     turn: UUID | None = None,
+    advances: Sequence[Advance] = (),
 ) -> PublishOutcome:
-    """All commits become snapshots in one instant, in the order given, or none does.
+    """All commits become snapshots in one instant, in the order given, and consumers move on, or none of it happens.
 
     Safe to repeat: a commit that was published already gives the snapshot it became. One whose work another attempt has
     published gives that one's, as replayed. With `rebase` an overwrite replaces what is in its target at this moment;
@@ -144,7 +156,13 @@ def publish(
     settled: _Settled = {}
     for _ in range(_MOST_QUESTIONS + len(commit_ids)):
         publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, settled=settled, turn=turn)
-        answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
+        if advances:
+            moves = Jsonb([_advance_json(each) for each in advances])
+            answer = _ask(
+                catalog, "publish_advancing", commit_ids=list(commit_ids), publishing=publishing, advances=moves
+            )
+        else:
+            answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
         if answer["outcome"] != "unsettled":
             return _publish_outcome(answer)
         _settle(settled, answer)
@@ -295,6 +313,17 @@ def _publishing(
     )
 
 
+def _advance_json(advance: Advance) -> dict[str, Any]:
+    return {
+        "table_id": advance.table_id,
+        "name": advance.name,
+        "from": advance.from_id,
+        "to": advance.to_id,
+        "backwards": advance.backwards,
+        "move": str(advance.move),
+    }
+
+
 def _settle(settled: _Settled, answer: _Answer) -> None:
     """Notes of which partitions the commit's predicate may be TRUE: of those that came into being since it was made."""
     predicate = reads_where_from_json(answer["reads_where"])
@@ -341,7 +370,21 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
                 gate=answer["gate"],
                 suite=f"version {answer['version']} of gate {answer['gate']!r} (suite {answer['hash']})",
             )
+        case outcome if outcome in _STANDSTILLS:
+            return _not_advanced(answer)
     raise AssertionError(answer)
+
+
+def _not_advanced(answer: _Answer) -> NotAdvanced:
+    return NotAdvanced(
+        why=_STANDSTILLS[answer["outcome"]],
+        consumer=answer["consumer"],
+        table_name=answer["table_name"],
+        position=answer["position"],
+        from_id=answer["from"],
+        to_id=answer["to"],
+        head_id=answer["head"],
+    )
 
 
 def _became(told: Mapping[str, Any]) -> Published | Replayed:
@@ -446,6 +489,12 @@ def load_commit(catalog: Catalog, commit_id: UUID) -> CommitInfo:
     return commit_from_row(row)
 
 
+def find_commits_between(catalog: Catalog, lowest: UUID, highest: UUID, limit: int) -> list[CommitInfo]:
+    """Commits whose ids lie in the range, in their order."""
+    parameters = {"lowest": lowest, "highest": highest, "limit": limit}
+    return [commit_from_row(row) for row in catalog.all("find_commits_between", parameters)]
+
+
 def list_commits(
     catalog: Catalog, table_id: int | None, states: Sequence[CommitState], limit: int
 ) -> list[CommitSummary]:
@@ -454,9 +503,11 @@ def list_commits(
     return [summary_from_row(row) for row in catalog.all("list_commits", parameters)]
 
 
-def commit_missing(commit_id: UUID) -> NotFoundError:
+def commit_missing(said: UUID | str) -> NotFoundError:
+    """Of an id, or of how one begins."""
+    what = said if isinstance(said, UUID) else f"whose id begins with {said}"
     return NotFoundError(
-        f"There is no commit {commit_id}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
+        f"There is no commit {what}.", kind="commit_not_found", remedy="Take the id from StagedCommit.id."
     )
 
 

@@ -13,6 +13,7 @@ _RIGHTS_OF_FUNCTIONS = {
     **dict.fromkeys(
         (
             "take_lease_v1",
+            "take_range_v1",
             "renew_lease_v1",
             "release_lease_v1",
             "find_moment_v1",
@@ -30,6 +31,9 @@ _RIGHTS_OF_FUNCTIONS = {
             "stage_v1",
             "amend_v1",
             "publish_v1",
+            "publish_advancing_v1",
+            "make_consumer_v1",
+            "remove_consumer_v1",
             "retarget_v1",
             "turn_v1",
             "release_turn_v1",

@@ -137,7 +137,7 @@ def check_holds(catalog: Catalog, table_ids: Sequence[int]) -> list[Finding]:
 
 
 def _lease_finding(row: Row) -> Finding:
-    span = f"{row['first_id']} to {row['last_id']}" if row["leases"] > 1 else str(row["first_id"])
+    span = f"{row['first_id']} to {row['last_id']}" if row["last_id"] > row["first_id"] else str(row["first_id"])
     spent = row["expires_at"] < row["now"]
     return Finding(
         severity=Harm.NOTABLE,

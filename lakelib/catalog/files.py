@@ -52,6 +52,10 @@ class FileQuery:
     with_bounds: bool = False
     partition_ids: tuple[int, ...] | None = None
     """None for all."""
+    since: int | None = None
+    """Not the files of the snapshot alone, but all that were there at it or at one before it, from this one on."""
+    moved_only: bool = False
+    """Of those only the ones that came or went after the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,9 @@ def _statement(wanted: FileQuery, in_partitions: str, columns: str) -> tuple[sql
         prefix_condition(wanted.hash_prefixes),
         Condition(text=YES if wanted.after_sequence is None else "f.sequence > %(after_sequence)s", parameters={}),
     )
-    if wanted.commit_id is None:
+    if wanted.since is not None:
+        name = "load_moved_files" if wanted.moved_only else "load_past_files"
+    elif wanted.commit_id is None:
         name = "load_files"
     else:
         name = "load_commit_files" if wanted.staged_only else "load_merged_files"
@@ -179,6 +185,7 @@ def _statement(wanted: FileQuery, in_partitions: str, columns: str) -> tuple[sql
         "commit_ids": [*wanted.beneath, wanted.commit_id],
         "beneath": list(wanted.beneath),
         "after_sequence": wanted.after_sequence,
+        "since": wanted.since,
     }
     for part in conditions:
         parameters |= part.parameters

@@ -1,4 +1,4 @@
-"""Leases: a reader's hold on a snapshot. While one lasts, none of the snapshot's files is deleted."""
+"""Leases: a reader's hold on a snapshot, or on a range of them. While one lasts, none of their files is deleted."""
 
 import logging
 import os
@@ -16,6 +16,8 @@ from lakelib.model.table import TableInfo
 LEASE_DURATION = timedelta(minutes=15)
 
 _LOG = logging.getLogger(__name__)
+_NO_SNAPSHOT = 2**63
+"""Beyond all ids."""
 _RENEWALS_A_DURATION = 3
 """More than two: when one renewal fails, the next one still comes in time."""
 
@@ -41,16 +43,35 @@ class Lease:
 def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration: timedelta | None = None) -> Lease:
     """Holds the snapshot's files, for the usual time unless told. Raises NotFoundError if the snapshot is gone."""
     lease = Lease(id=uuid.uuid4(), catalog=catalog)
-    parameters = {
-        "id": lease.id,
-        "table_id": table.id,
-        "snapshot_id": snapshot_id,
-        "holder": f"{socket.gethostname()}/{os.getpid()}",
-        "duration": duration or LEASE_DURATION,
-    }
+    parameters = _parameters(lease, table, duration) | {"snapshot_id": snapshot_id}
     if catalog.one("take_lease", parameters) is None:
         raise missing_snapshot(catalog, table, snapshot_id)
     return lease
+
+
+def take_range(
+    catalog: Catalog, table: TableInfo, first_id: int, last_id: int, duration: timedelta | None = None
+) -> Lease:
+    """Holds the files of all snapshots from the first to the last, for the usual time unless told. Raises NotFoundError
+    for the first of them that is gone, and holds none then."""
+    if not 0 < first_id <= last_id < _NO_SNAPSHOT:
+        raise missing_snapshot(catalog, table, first_id)
+    lease = Lease(id=uuid.uuid4(), catalog=catalog)
+    parameters = _parameters(lease, table, duration) | {"first_id": first_id, "last_id": last_id}
+    row = catalog.one("take_range", parameters)
+    assert row is not None
+    if row["missing"] is not None:
+        raise missing_snapshot(catalog, table, row["missing"])
+    return lease
+
+
+def _parameters(lease: Lease, table: TableInfo, duration: timedelta | None) -> dict[str, object]:
+    return {
+        "id": lease.id,
+        "table_id": table.id,
+        "holder": f"{socket.gethostname()}/{os.getpid()}",
+        "duration": duration or LEASE_DURATION,
+    }
 
 
 class LeaseKeeper:

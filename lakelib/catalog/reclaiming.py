@@ -73,9 +73,9 @@ def announce_search(catalog: Catalog, table_id: int, before: datetime) -> None:
     Whoever stages waits for the second transaction and then sees the first. They are two, lest publishers wait for
     whoever stages. Raises CatalogBusyError if others hold the table for too long.
     """
-    mark = {"table_id": table_id, "before": before}
+    parameters = {"table_id": table_id, "before": before}
     for step in (query("mark_orphans"), query("await_stagings")):
-        catalog.run(lambda db, step=step: db.execute(step, mark), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)  # type: ignore[misc]
+        catalog.run(lambda db, step=step: db.execute(step, parameters), lock_patience_seconds=_LOCK_PATIENCE_SECONDS)  # type: ignore[misc]
 
 
 def find_unknown(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:

@@ -14,7 +14,7 @@ from uuid import UUID
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
-from lakelib.model.upkeep import Hold, KeptSnapshot, OpenCommit
+from lakelib.model.upkeep import Hold, KeptSnapshot, OpenCommit, Reach
 
 _BATCH = 1000
 _STREAM_ROWS = 5000
@@ -30,6 +30,8 @@ class Past:
     """Oldest first."""
     holds: tuple[Hold, ...]
     """Tags whose time is not over, and leases."""
+    reaches: tuple[Reach, ...]
+    """Leases on ranges, and consumers."""
     open_commits: tuple[OpenCommit, ...]
 
 
@@ -52,6 +54,7 @@ def load_past(catalog: Catalog, table_id: int) -> Past:
             now=clock["now"].astimezone(UTC),
             snapshots=tuple(KeptSnapshot(**row) for row in db.execute(query("list_kept_snapshots"), table)),
             holds=tuple(_hold(row) for row in db.execute(query("list_holds"), table)),
+            reaches=tuple(_reach(row) for row in db.execute(query("list_reaches"), table)),
             open_commits=tuple(OpenCommit(**row) for row in db.execute(query("list_open_commits"), table)),
         )
 
@@ -61,6 +64,11 @@ def load_past(catalog: Catalog, table_id: int) -> Past:
 def _hold(row: Row) -> Hold:
     moments = {name: row[name] and row[name].astimezone(UTC) for name in ("since", "until")}
     return Hold(**{**row, **moments})
+
+
+def _reach(row: Row) -> Reach:
+    own = {name: row[name] for name in ("last_id", "superseded_after")}
+    return Reach(hold=_hold({name: value for name, value in row.items() if name not in own}), **own)
 
 
 def list_ended_tags(catalog: Catalog, table_id: int) -> list[str]:

@@ -6,7 +6,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, snapshot_from_row
 from lakelib.errors import ExpiredError, NotFoundError
-from lakelib.model.table import Snapshot, TableInfo
+from lakelib.model.table import Snapshot, Step, TableInfo
 
 _LOCK_PATIENCE_MS = 5000
 """How long a reader of this very moment waits for it to come, and for those who are publishing."""
@@ -33,6 +33,27 @@ def find_snapshot_at(catalog: Catalog, table_id: int, moment: datetime) -> Snaps
     left is not what a reader of that moment has seen. Nor is there one at a moment to come, by the server's clock: it
     may be another one by then."""
     return _kept(_at_moment(catalog, table_id, moment))
+
+
+def find_id_at(catalog: Catalog, table_id: int, moment: datetime) -> int | None:
+    """The number of the newest snapshot at the moment, which may have expired; 0 where there was none yet, and None
+    for a moment to come."""
+    row = _at_moment(catalog, table_id, moment)
+    if row is not None:
+        return int(row["id"])
+    return None if _is_to_come(catalog, moment) else 0
+
+
+def list_steps(catalog: Catalog, table_id: int, first_id: int, last_id: int) -> tuple[Step, ...]:
+    """The snapshots from one to another, in rising order, those too that have expired."""
+    parameters = {"table_id": table_id, "first_id": first_id, "last_id": last_id}
+    return tuple(Step(**row) for row in catalog.all("list_steps", parameters))
+
+
+def find_loud_id(catalog: Catalog, table_id: int, last_id: int) -> int:
+    """The newest snapshot up to that one which has changed rows; 0 if none has."""
+    row = catalog.one("find_loud_snapshot", {"table_id": table_id, "last_id": last_id})
+    return 0 if row is None else int(row["id"])
 
 
 def find_oldest_snapshot(catalog: Catalog, table_id: int) -> Snapshot | None:

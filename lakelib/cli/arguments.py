@@ -1,7 +1,6 @@
 """The arguments that several commands of `lake` take, and what their texts mean."""
 
 import csv
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,10 +12,17 @@ import typer
 from lakelib.cli.command import wrong_usage
 from lakelib.errors import InvalidInputError
 from lakelib.plan.at import parse_at
+from lakelib.plan.commit_id import parse_commit_id
 from lakelib.specs.durations import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """How NULL is written as the value of a partition column; as in the folders of partitions."""
+
+
+def option(*names: str, metavar: str, help: str, panel: str | None = None) -> Any:
+    """An option of which the help says in words what it is without."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=False)
+
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="namespace.table", show_default=False)]
 At = Annotated[
@@ -42,12 +48,37 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
-CommitIds = Annotated[list[str] | None, typer.Argument(metavar="COMMIT…", help="Ids of commits.", show_default=False)]
+LENGTH = 'A length of time such as "7d" or "12h".'
+Grace = Annotated[
+    str | None,
+    option("--grace", metavar="LENGTH", help="So long after an expiry its files are deleted. (1h)"),
+]
+OrphansOlderThan = Annotated[
+    str | None,
+    option(
+        "--orphans-older-than",
+        metavar="LENGTH",
+        help="Files that no commit names, and tables that were dropped, are given up from this age on: longer than the"
+        " longest write, whose files look the same until it is staged. (1d)",
+    ),
+]
+GraceOfOrphans = Annotated[
+    str | None, typer.Option("--grace", metavar="LENGTH", help="As --orphans-older-than.", hidden=True)
+]
+"""How that was said at first."""
+CommitIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COMMIT…", help="Ids of commits, or their first digits.", show_default=False),
+]
 MoreCommitIds = Annotated[
     list[str] | None,
-    typer.Option("--commit", metavar="ID", help="The id of a commit; may be repeated.", show_default=False),
+    typer.Option(
+        "--commit", metavar="ID", help="The id of a commit, or its first digits; may be repeated.", show_default=False
+    ),
 ]
-CommitId = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of a commit.", show_default=False)]
+CommitId = Annotated[
+    str, typer.Argument(metavar="COMMIT", help="The id of a commit, or its first digits.", show_default=False)
+]
 Key = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +87,9 @@ Key = Annotated[
         help="Names this piece of work: what was done under the same key is not done again.",
         show_default=False,
     ),
+]
+NewLake = Annotated[
+    bool, typer.Option("--new-lake", help="Where there is no lake yet, make one: in ./.lake, unless told.")
 ]
 MergeSchema = Annotated[bool, typer.Option("--merge-schema", help="New columns and wider types extend the table.")]
 ExplicitCast = Annotated[bool, typer.Option("--explicit-cast", help="Values become the table's types if each fits.")]
@@ -119,6 +153,14 @@ def read_partition(texts: Sequence[str]) -> dict[str, str | None]:
     return {name: None if value == NULL_VALUE else value for name, value in pairs.items()}
 
 
+def read_orphans_age(older_than: str | None, grace: str | None) -> dict[str, Any]:
+    """The keyword of the library; none where nothing is said."""
+    if older_than is not None and grace is not None:
+        wrong_usage("--grace is an earlier name of --orphans-older-than here: give one")
+    age = read_duration(older_than, "--orphans-older-than") if grace is None else read_duration(grace, "--grace")
+    return {} if age is None else {"grace": age}
+
+
 def read_duration(text: str | None, option: str) -> timedelta | None:
     if text is None:
         return None
@@ -128,13 +170,15 @@ def read_duration(text: str | None, option: str) -> timedelta | None:
         wrong_usage(f"{option} {text!r} is not {error}")
 
 
-def read_commit_id(text: str) -> UUID:
-    if not re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text):
-        wrong_usage(f"{text!r} is not a commit's id; `lake commits` lists them.")
-    return UUID(text)
+def read_commit_id(text: str) -> UUID | str:
+    """A commit's id, or how it begins."""
+    found = parse_commit_id(text)
+    if found is None:
+        wrong_usage(f"{text!r} is not a commit's id, nor the first digits of one; `lake commits` lists them.")
+    return found
 
 
-def read_commit_ids(*texts: Sequence[str] | None) -> tuple[UUID, ...]:
+def read_commit_ids(*texts: Sequence[str] | None) -> tuple[UUID | str, ...]:
     """Each once, in the order given."""
     found = tuple(dict.fromkeys(read_commit_id(text) for some in texts for text in some or ()))
     if not found:

@@ -44,8 +44,8 @@ def init(
         *(str(each.relative_to(folder.absolute())) for each in made),
         f"is in {folder.absolute()}. To go on:",
         f"  lake check {shlex.quote(str(tables))}",
-        f"  pytest {shlex.quote(str(folder.absolute() / 'tests'))}",
-        f"  LAKE_TABLES={shlex.quote(str(tables))} make up",
+        f"  pip install pytest && pytest {shlex.quote(str(folder.absolute() / 'tests'))}",
+        f"  LAKE_TABLES={shlex.quote(str(tables))} make up    # in a clone of lakelib's repository, which has it",
     ]
     return Answer({"folder": folder.absolute(), "tables": tables, "files": made}, list(map(Sentence, said)))
 
@@ -129,7 +129,7 @@ def _columns(session: Session, table: str) -> "pa.Schema":
 
 def _compiler(stack: ExitStack) -> Any:
     try:
-        from lakelib.distribute.compiling import opened_compiler
+        from lakelib.work.spark.compiling import opened_compiler
     except ImportError as error:
         raise InvalidInputError(
             "A transform is compiled by Spark, which is not installed here.",

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -44,6 +45,15 @@ SAID_IN_COMMANDS = {
 """What remedies of the API say, and how it is said here."""
 _PIPE_WIDTH = 10_000
 """Nothing is cut or wrapped where a program reads along."""
+
+
+class MayMake(Enum):
+    """Whether a command makes a lake where there is none."""
+
+    NEVER = "never"
+    WHERE_NAMED = "where its warehouse is named"
+    """What schedulers start works on the first day, too; in the wrong folder nothing is named."""
+    ANYWHERE = "anywhere"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,19 +149,20 @@ class Session:
         """The lake, connected at first use. Raises NotFoundError where none is named and none is in this folder."""
         return self.open()
 
-    def open(self, *, make: bool = False) -> "Lake":
-        """The lake, which is made where there is none if that is wanted."""
+    def open(self, *, make: MayMake = MayMake.NEVER) -> "Lake":
+        """The lake, which is made where there is none if it may be."""
         if self._lake is None:
             self.prepare(make=make)
             self._lake = _connect(self._common)
         return self._lake
 
-    def prepare(self, *, make: bool) -> None:
+    def prepare(self, *, make: MayMake) -> None:
         """What comes before any work on the lake. Raises as `lake` does."""
         if self.json:
             logging.getLogger("lakelib").addHandler(logging.NullHandler())  # stderr is for one line of JSON
-        if not make:
-            _check_there(self._common)
+        made = _check_there(self._common, make)
+        if made is not None:
+            self.note(f"There is no lake in {made} yet: a new one is made.")
 
     def table(self, name: str) -> "Table":
         return self.lake.table(name)
@@ -161,7 +172,7 @@ class Session:
         `lake` does."""
         import lakelib
 
-        _check_there(self._common)
+        _check_there(self._common, MayMake.NEVER)
         return lakelib.migrate(self._common.warehouse, self._common.catalog, post=post, dry_run=dry_run)
 
     @functools.cached_property
@@ -286,8 +297,9 @@ def _tell(session: Session, answer: "Answer") -> None:
     from lakelib.cli.show import tell
 
     tell(session, answer)
-    if answer.exit_code:
-        raise typer.Exit(answer.exit_code)
+    code = answer.exit_code if answer.failure is None else session.explain_failure(answer.failure)
+    if code:
+        raise typer.Exit(code)
 
 
 def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str, Any]) -> None:
@@ -318,20 +330,25 @@ def _connect(common: Common) -> "Lake":
     return lakelib.connect(warehouse=common.warehouse, catalog=common.catalog)
 
 
-def _check_there(common: Common) -> None:
-    """A command looks at a lake that is there: run in the wrong folder, it makes none."""
+def _check_there(common: Common, make: MayMake) -> str | None:
+    """A command looks at a lake that is there: run in the wrong folder, it makes none. The place of a new one."""
     from lakelib.lake import has_own_catalog
     from lakelib.settings import DEFAULT_WAREHOUSE, load_settings
 
     settings = load_settings(warehouse=common.warehouse, catalog=common.catalog, environ=os.environ)
-    if settings.catalog is None and not has_own_catalog(settings):
-        place = os.getcwd() if settings.warehouse == DEFAULT_WAREHOUSE else settings.warehouse
-        raise NotFoundError(
-            f"There is no lake in {place}, and no catalog is named.",
-            kind="lake_not_found",
-            remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
-            "LAKE_CATALOG, or --warehouse and --catalog. `lake create` makes a new one with --new-lake.",
-        )
+    if settings.catalog is not None or has_own_catalog(settings):
+        return None
+    is_named = settings.warehouse != DEFAULT_WAREHOUSE
+    place = settings.warehouse if is_named else os.getcwd()
+    if make is MayMake.ANYWHERE or (make is MayMake.WHERE_NAMED and is_named):
+        return place
+    raise NotFoundError(
+        f"There is no lake in {place}, and no catalog is named.",
+        kind="lake_not_found",
+        remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
+        "LAKE_CATALOG, or --warehouse and --catalog. `lake create`, `ingest` and `backfill` make a new one with "
+        "--new-lake.",
+    )
 
 
 def _safe(text: str) -> str:

@@ -11,13 +11,14 @@ from lakelib.cli import gates
 from lakelib.cli.arguments import CommitId, CommitIds, MoreCommitIds, read_choice, read_commit_id, read_commit_ids
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
-from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Part, Sentence, Title, working
+from lakelib.cli.show import GAP, Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Title, working
 from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
 
 if TYPE_CHECKING:
     from lakelib.model.commit import CommitSummary
+    from lakelib.model.table import Snapshot
     from lakelib.model.verdict import CheckResult, Verdict
     from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
     from lakelib.pipeline.outcome import Outcome
@@ -62,13 +63,9 @@ def commits(
     """Lists the commits that wait for a decision.
 
     They are staged or were rejected: nobody reads them yet."""
-    from lakelib.model.table import CommitState
-    from lakelib.ops.create import find_table
-    from lakelib.ops.inspect import list_commits
-
-    states = [CommitState(read_choice(each, _STATES, "--state")) for each in state or _WAITING]
-    info = None if table is None else find_table(session.lake.runtime, table)
-    found = list_commits(session.lake.runtime, info, states, limit)
+    states = [read_choice(each, _STATES, "--state") for each in state or _WAITING]
+    told_of = session.lake if table is None else session.table(table)
+    found = told_of.commits(states, limit)
     now = datetime.now(UTC)
     columns = (
         Column("commit"),
@@ -95,7 +92,7 @@ def commits(
         )
         for each in found
     ]
-    empty = f"No commit is {' or '.join(each.value for each in states)}."
+    empty = f"No commit is {' or '.join(states)}."
     return Answer([_facts(each) for each in found], Listing(columns, rows, empty))
 
 
@@ -115,10 +112,14 @@ def publish(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The spec of a commit's table: its gate judges again if the table has moved on. May be repeated.",
+            help="The spec of a commit's table: its gate judges again if the table has moved on, and what it says of a"
+            " tag and of done marks follows. May be repeated.",
             show_default=False,
         ),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option(help="Tag and mark done as the --spec says. Who publishes for a scheduler does not.")
+    ] = True,
     by: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Who answers for it: needed for what a gate rejected.", show_default=False),
@@ -128,11 +129,13 @@ def publish(
     """Publishes commits, all in one instant or none.
 
     They may be of any tables. What a gate rejected is published by a person who says why. To publish again what is
-    published is a success with the same snapshots."""
+    published is a success with the same snapshots. With --spec the tag and the done marks that it says follow."""
     ids = read_commit_ids(commits, commit)
     if (by is None) != (reason is None):
         wrong_usage("--by and --reason go together")
-    job = PublishArguments(commits=ids, specs=tuple(spec or ()), by=by, reason=reason, surroundings=around)
+    job = PublishArguments(
+        commits=ids, specs=tuple(spec or ()), by=by, reason=reason, follow=follow, surroundings=around
+    )
 
     def work() -> "Outcome":
         from lakelib.pipeline.deciding import publish
@@ -142,9 +145,23 @@ def publish(
     return Job(arguments=job, work=work, parts=_published)
 
 
-def _published(outcome: "PublishedCommits") -> list[Sentence]:
-    found = outcome.published
-    return [Sentence(f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}") for table, snapshot in found]
+def _published(outcome: "PublishedCommits") -> list[Part]:
+    parts = [part for table, snapshot in outcome.published for part in _about_published(outcome, table, snapshot)]
+    for table, why in outcome.failed:
+        told = f"{table} is published; what its spec says follows was not done: {why.message}"
+        parts.append(Failure(told, why.remedy))
+    waiting = "Airflow's run {} does not know: clear its task review, and it wakes what comes after."
+    return [*parts, *(Note(waiting.format(run)) for run in outcome.waiting)]
+
+
+def _about_published(outcome: "PublishedCommits", table: str, snapshot: "Snapshot") -> Iterator[Part]:
+    yield Sentence(f"{table}: commit {snapshot.commit_id} is snapshot {snapshot.id}")
+    followed = outcome.followed.get(snapshot.commit_id)
+    if followed is not None:
+        yield from ([Sentence(f"{table}: tagged {followed.tag}")] if followed.tag else [])
+        yield from (Sentence(f"{table}: {path or 'all of it'} is marked done") for path in followed.done)
+    elif "partition" in snapshot.properties and table not in dict(outcome.failed):
+        yield Note(f"{table}: a tag and done marks that its spec may want were not made: --spec FILE makes them.")
 
 
 def reject(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv", "parquet")
 _PAGE_ROWS = 500
 """A table is laid out, and held, so many rows at a time."""
-_PIECE_ROWS = 4096
+_PART_ROWS = 4096
 _LONGEST_CELL = 60
 _LONGEST_FIELD = 1000
 """Of a row that is shown field by field: its text goes over several lines."""
@@ -95,19 +95,19 @@ def _draft_of(output: Path) -> Path:
 
 def _write_json(schema: "pa.Schema", batches: Iterator["pa.RecordBatch"], stream: IO[str]) -> int:
     count = 0
-    for piece in _pieces(batches):
-        columns = [_json_column(column) for column in piece.columns]
+    for part in _parts(batches):
+        columns = [_json_column(column) for column in part.columns]
         for values in zip(*columns, strict=True):
             stream.write(json_text(dict(zip(schema.names, values, strict=True))) + "\n")
-        count += piece.num_rows
+        count += part.num_rows
     return count
 
 
-def _pieces(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+def _parts(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
     """So many rows as are turned into Python's values at a time."""
     for batch in batches:
-        for start in range(0, batch.num_rows, _PIECE_ROWS):
-            yield batch.slice(start, _PIECE_ROWS)
+        for start in range(0, batch.num_rows, _PART_ROWS):
+            yield batch.slice(start, _PART_ROWS)
 
 
 def _json_column(array: "pa.Array") -> list[Any]:
@@ -181,10 +181,10 @@ def _write_csv(schema: "pa.Schema", batches: Iterator["pa.RecordBatch"], stream:
     plain = pa.schema([pa.field(field.name, _csv_type(field.type)) for field in schema])
     count = 0
     with csv.CSVWriter(stream, plain) as writer:
-        for piece in _pieces(batches):
-            arrays = [_csv_array(column) for column in piece.columns]
+        for part in _parts(batches):
+            arrays = [_csv_array(column) for column in part.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
-            count += piece.num_rows
+            count += part.num_rows
     return count
 
 

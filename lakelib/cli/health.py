@@ -1,11 +1,20 @@
 """Commands about a lake's health and what is kept of it elsewhere: doctor, backup, restore."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, read_choice, read_duration
+from lakelib.cli.arguments import (
+    LENGTH,
+    GraceOfOrphans,
+    OrphansOlderThan,
+    Really,
+    read_choice,
+    read_duration,
+    read_orphans_age,
+)
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Column, Fields, Listing, Note, Part, Sentence, Title, working
 from lakelib.cli.values import counted, readable_seconds, readable_time
@@ -14,11 +23,12 @@ from lakelib.model.doctor import REPAIRS
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
-    from lakelib.model.doctor import DoctorReport
+    from lakelib.model.doctor import DoctorReport, Finding
 
 _PANEL = "Maintain"
+_MOST_OF_A_KIND = 5
+"""Of findings in a lake that was just restored: where its files are gone there is one for each."""
 _DAMAGED_EXIT_CODE = EXIT_CODES[CorruptionError]
-_LENGTH = 'A length of time such as "7d" or "12h".'
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,12 +51,8 @@ def doctor(
         str | None,
         typer.Option("--from", metavar="BACKUP", help="Where damaged files come back from.", show_default=False),
     ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENGTH", help=f"From what age on an unknown file is an orphan. (1d) {_LENGTH}", show_default=False
-        ),
-    ] = None,
+    orphans_older_than: OrphansOlderThan = None,
+    grace: GraceOfOrphans = None,
     yes: Really = False,
 ) -> Answer:
     """Compares the catalog with what is stored.
@@ -55,10 +61,14 @@ def doctor(
     repairs = [read_choice(each, REPAIRS, "--repair") for each in repair or ()]
     if ("files" in repairs) != (backup is not None):
         wrong_usage("--repair files and --from BACKUP belong together.")
-    options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
     with working(session, "looking at every row" if deep else "looking at catalog and files"):
         report = session.lake.doctor(
-            *(tables or ()), deep=deep, repair=repairs, from_backup=backup, dry_run=not yes, **options
+            *(tables or ()),
+            deep=deep,
+            repair=repairs,
+            from_backup=backup,
+            dry_run=not yes,
+            **read_orphans_age(orphans_older_than, grace),
         )
     document = {"healthy": report.is_healthy, "severity": report.severity, **_facts(report)}
     parts = [*_report(report), *_repaired(report, bool(repairs), yes)]
@@ -71,7 +81,8 @@ def _facts(report: "DoctorReport") -> dict[str, Any]:
     return {each.name: getattr(report, each.name) for each in fields(report)}
 
 
-def _report(report: "DoctorReport") -> Iterator[Part]:
+def _report(report: "DoctorReport", most: int | None = None) -> Iterator[Part]:
+    """With so many findings of each kind, or all that it holds."""
     looked = f"{counted(len(report.tables), 'table')}, {counted(report.files, 'file')}"
     yield Title(f"looked at {looked}, {readable_bytes(report.size_bytes)} in {readable_seconds(report.seconds)}")
     columns = (
@@ -84,14 +95,25 @@ def _report(report: "DoctorReport") -> Iterator[Part]:
     )
     rows = [
         (each.severity.value, each.kind, each.table or "", each.place, each.detail, each.remedy)
-        for each in report.findings
+        for each in (report.findings if most is None else _first_of_each_kind(report.findings, most))
     ]
     yield Listing(columns, rows) if rows else Sentence("nothing was found")
-    kept = len(report.findings)
-    if sum(report.counts.values()) > kept:
+    if sum(report.counts.values()) > len(rows):
         yield Fields([(kind, f"{count:,}") for kind, count in report.counts.items()])
+    if len(report.findings) > len(rows):
+        yield Note(f"the first {most} of each kind; `lake doctor` lists more, --json too")
     if report.unstaged:
         yield Note(f"{counted(report.unstaged, 'file')} of no commit: too young to be told from a writer's")
+
+
+def _first_of_each_kind(findings: "Sequence[Finding]", most: int) -> list["Finding"]:
+    seen: Counter[str] = Counter()
+    shown = []
+    for each in findings:
+        seen[each.kind] += 1
+        if seen[each.kind] <= most:
+            shown.append(each)
+    return shown
 
 
 def _repaired(report: "DoctorReport", asked: bool, yes: bool) -> Iterator[Part]:
@@ -115,7 +137,7 @@ def backup(
         str | None,
         typer.Option(
             metavar="LENGTH",
-            help=f"Without files: how long the lake keeps them for the backup. (7d) {_LENGTH}",
+            help=f"Without files: how long the lake keeps them for the backup. (7d) {LENGTH}",
             show_default=False,
         ),
     ] = None,
@@ -162,5 +184,6 @@ def restore(
         ("files", files if result.with_files else f"{files}, the original's: this lake can only be read"),
     ]
     title = Title(f"restored what was published at {readable_time(result.made_at)} (UTC)")
-    parts = [title, Fields(fields), *_report(result.report), *_repaired(result.report, asked=False, yes=False)]
+    report = result.report
+    parts = [title, Fields(fields), *_report(report, _MOST_OF_A_KIND), *_repaired(report, asked=False, yes=False)]
     return Answer(facts | counts | health, parts, 0 if result.report.is_healthy else _DAMAGED_EXIT_CODE)

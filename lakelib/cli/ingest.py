@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakelib.cli.arguments import Properties, check_folder, read_key, read_pairs
-from lakelib.cli.command import Session, wrong_usage
+from lakelib.cli.arguments import NewLake, Properties, check_folder, read_key, read_pairs
+from lakelib.cli.command import MayMake, Session, wrong_usage
 from lakelib.cli.job import Job, job_command
 from lakelib.pipeline.arguments import BackfillArguments, IngestArguments, Surroundings
 
@@ -54,10 +54,12 @@ def ingest(
     ] = None,
     properties: Properties = None,
     report: Report = None,
+    new_lake: NewLake = False,
 ) -> Job:
     """Brings one partition of a source to a table: a commit that is staged and judged, not yet published.
 
     Makes the table if it is not there, reads the source, transforms it, stages the rows, and has the gate judge them.
+    Where there is no lake, one is made in a warehouse that is named; else with --new-lake.
     """
     job = IngestArguments(
         spec=spec,
@@ -74,7 +76,7 @@ def ingest(
 
         return ingest(job, session.start.spark)
 
-    return Job(arguments=job, work=work, makes_lake=True)
+    return Job(arguments=job, work=work, make=MayMake.ANYWHERE if new_lake else MayMake.WHERE_NAMED)
 
 
 def backfill(
@@ -100,6 +102,7 @@ def backfill(
         ),
     ] = False,
     report: Report = None,
+    new_lake: NewLake = False,
 ) -> Job:
     """Makes partitions of tables anew: commits that are staged and judged on top of each other, in order.
 
@@ -121,4 +124,4 @@ def backfill(
 
         return backfill(job, session.start.spark)
 
-    return Job(arguments=job, work=work, makes_lake=True)
+    return Job(arguments=job, work=work, make=MayMake.ANYWHERE if new_lake else MayMake.WHERE_NAMED)

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import check_folder
-from lakelib.cli.command import Session, command, print_failure, wrong_usage
+from lakelib.cli.arguments import check_folder, option
+from lakelib.cli.command import MayMake, Session, command, print_failure, wrong_usage
 from lakelib.cli.show import Answer, Parts, print_document, tell
 from lakelib.pipeline.arguments import Surroundings
 from lakelib.pipeline.outcome import Outcome, as_known, explain_failure
@@ -31,38 +31,30 @@ _REMOTE = "SPARK_REMOTE"
 _SURROUNDINGS: dict[str, Any] = {
     "master": Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Spark's master, where spark-submit names none. (SPARK_MASTER)",
-            rich_help_panel=_PANEL,
-            show_default=False,
-        ),
+        option(metavar="URL", help="Spark's master, where spark-submit names none. (SPARK_MASTER)", panel=_PANEL),
     ],
     "remote": Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="sc://HOST:PORT",
             help=f"A Spark Connect server, of which this process is a client. ({_REMOTE}, which hides tokens)",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "spark_conf": Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Settings of the session on that server (spark.sql.…), as an object of JSON.",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "result": Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Where to write what was done, or the error, as JSON; stdout then has a summary for logs.",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            panel=_PANEL,
         ),
     ],
     "progress": Annotated[
@@ -90,8 +82,8 @@ class Job:
     """What people see of its outcome by hand, where that is not the summary."""
     document: Callable[[Any], Any] | None = None
     """What `--json` prints of its outcome, where that is not its facts; None: nothing."""
-    makes_lake: bool = False
-    """Where there is no lake, it makes one."""
+    make: MayMake = MayMake.NEVER
+    """Whether it makes a lake where there is none."""
 
 
 def job_command(
@@ -175,7 +167,7 @@ def carry_out(session: Session, name: str, job: Job) -> int:
     is_logged = result is not None or session.start.job is not None
     outcome: Outcome
     try:
-        session.prepare(make=job.makes_lake)
+        session.prepare(make=job.make)
         outcome = job.work()
     except Exception as error:
         if not is_logged:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Really, TableName, Where, read_duration
+from lakelib.cli.arguments import (
+    LENGTH,
+    Grace,
+    GraceOfOrphans,
+    OrphansOlderThan,
+    Really,
+    TableName,
+    Where,
+    option,
+    read_duration,
+    read_orphans_age,
+)
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Tell, Title, working
@@ -22,19 +33,16 @@ if TYPE_CHECKING:
     from lakelib.pipeline.upkeep import Compacted
 
 _PANEL = "Maintain"
-_LENGTH = 'A length of time such as "7d" or "12h".'
 
 TableNames = Annotated[
     list[str] | None, typer.Argument(metavar="TABLE…", help="namespace.table; or one of these:", show_default=False)
 ]
-Namespace = Annotated[
-    str | None, typer.Option(metavar="NAMESPACE", help="All tables of a namespace.", show_default=False)
-]
+Namespace = Annotated[str | None, option(metavar="NAMESPACE", help="All tables of a namespace.")]
 AllTables = Annotated[bool, typer.Option("--all", help="All tables of the lake.")]
 KeepLast = Annotated[int | None, typer.Option(min=1, help="So many snapshots stay, however old.", show_default=False)]
 OlderThan = Annotated[
     str | None,
-    typer.Option(metavar="LENGTH", help=f"Only what was superseded so long ago. {_LENGTH}", show_default=False),
+    option(metavar="LENGTH", help=f"Only what was superseded so long ago. {LENGTH}"),
 ]
 
 
@@ -131,6 +139,7 @@ def expire(
     table: TableName,
     keep_last: KeepLast = None,
     older_than: OlderThan = None,
+    grace: Grace = None,
     yes: Really = False,
 ) -> Answer:
     """Forgets old snapshots.
@@ -138,9 +147,10 @@ def expire(
     Tags, readers and staged commits keep theirs; tags whose time is over go first. Without options the last 10 and
     those of the last 7 days stay."""
     age = read_duration(older_than, "--older-than")
+    options = _given(grace=read_duration(grace, "--grace"))
     handle = session.table(table)
     with working(session, f"expiring snapshots of {table}"):
-        result = handle.expire(keep_last=keep_last, older_than=age, dry_run=not yes)
+        result = handle.expire(keep_last=keep_last, older_than=age, dry_run=not yes, **options)
     expired = result.snapshots
     span = f", {expired[0]} to {expired[-1]}" if len(expired) > 1 else f", {expired[0]}" if expired else ""
     fields = [
@@ -157,20 +167,18 @@ def expire(
 
 def vacuum(
     session: Session,
-    grace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help=f"How old orphans and dropped tables have to be: longer than the longest write. (1d) {_LENGTH}",
-            show_default=False,
-        ),
-    ] = None,
+    orphans_older_than: OrphansOlderThan = None,
+    grace: GraceOfOrphans = None,
     orphans: Annotated[bool, typer.Option(help="Look for files that no commit names.")] = True,
     files: Annotated[bool, typer.Option("--files", help="Name each file, a line each.")] = False,
     yes: Really = False,
 ) -> Answer:
-    """Deletes files that nothing needs any more."""
-    options: dict[str, Any] = {} if grace is None else {"grace": read_duration(grace, "--grace")}
+    """Deletes files that nothing needs any more.
+
+    Exit code 7 tells that some could not be deleted; the next vacuum tries again."""
+    from lakelib.pipeline.upkeep import files_left
+
+    options = read_orphans_age(orphans_older_than, grace)
     lake = session.lake
     with working(session, "deleting files" if yes else "looking for files") as tell:
         account = _Account(tell, names=files and not (session.json or session.csv))
@@ -185,7 +193,7 @@ def vacuum(
         *([("passed over", f"{', '.join(result.passed_over)}: others held them")] if result.passed_over else []),
     ]
     title = Title(f"what {'was' if yes else 'would be'} deleted")
-    return Answer(result, [title, Fields(fields), *_about_dry_run(yes)])
+    return Answer(result, [title, Fields(fields), *_about_dry_run(yes)], failure=files_left(result))
 
 
 def maintain(
@@ -202,25 +210,10 @@ def maintain(
     older_than: OlderThan = None,
     staged_older_than: Annotated[
         str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help="Commits that were staged or rejected longer ago are given up. (7d)",
-            show_default=False,
-        ),
+        option(metavar="LENGTH", help="Commits that were staged or rejected longer ago are given up. (7d)"),
     ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(metavar="LENGTH", help="So long after an expiry its files are deleted. (1h)", show_default=False),
-    ] = None,
-    orphans_older_than: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENGTH",
-            help="Files that no commit names, and tables that were dropped, go if they are older: longer than the"
-            " longest write, whose files look the same until it is staged. (1d)",
-            show_default=False,
-        ),
-    ] = None,
+    grace: Grace = None,
+    orphans_older_than: OrphansOlderThan = None,
     orphans: Annotated[bool, typer.Option(help="Look for files that no commit names.")] = True,
     yes: Really = False,
 ) -> Job:
@@ -241,9 +234,7 @@ def maintain(
         }
         if expire
         else None,
-        vacuum={"orphans": orphans, **_given(grace=read_duration(orphans_older_than, "--orphans-older-than"))}
-        if vacuum
-        else None,
+        vacuum={"orphans": orphans, **read_orphans_age(orphans_older_than, None)} if vacuum else None,
         dry_run=not yes,
         surroundings=around,
     )
@@ -263,8 +254,8 @@ def _given(**keywords: Any) -> dict[str, Any]:
 
 def adopt(
     session: Session,
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who answers for it.", show_default=False)],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+    by: Annotated[str, option(metavar="NAME", help="Who answers for it.")],
+    reason: Annotated[str, option(metavar="TEXT", help="Why.")],
 ) -> Answer:
     """Makes this catalog the one that the warehouse belongs to.
 

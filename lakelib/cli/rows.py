@@ -18,6 +18,7 @@ from lakelib.cli.arguments import (
     Properties,
     Really,
     TableName,
+    option,
     read_choice,
     read_columns,
     read_key,
@@ -41,68 +42,64 @@ _OF_FILES = "Rows of files"
 _OF_A_QUERY = "Rows of a query"
 
 
-def _option(panel: str, *names: str, metavar: str, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=False)
-
-
 Format = Annotated[
-    str, _option(_OF_FILES, metavar="FORMAT", help="parquet, csv, json, or another one of Spark's. (parquet)")
+    str, option(metavar="FORMAT", help="parquet, csv, json, or another one of Spark's. (parquet)", panel=_OF_FILES)
 ]
 Paths = Annotated[
-    list[str] | None, _option(_OF_FILES, "--path", metavar="PATH…", help="Files, folders, or patterns of them.")
+    list[str] | None, option("--path", metavar="PATH…", help="Files, folders, or patterns of them.", panel=_OF_FILES)
 ]
 Schema = Annotated[
     str | None,
-    _option(
-        _OF_FILES, metavar="DDL", help="The files' columns, such as 'id BIGINT, dt DATE': these are read, and no other."
+    option(
+        metavar="DDL",
+        help="The files' columns, such as 'id BIGINT, dt DATE': these are read, and no other.",
+        panel=_OF_FILES,
     ),
 ]
 Condition = Annotated[
-    str | None, _option(_OF_FILES, metavar="SQL", help="Only rows for which this is true, in Spark SQL.")
+    str | None, option(metavar="SQL", help="Only rows for which this is true, in Spark SQL.", panel=_OF_FILES)
 ]
-Sql = Annotated[str | None, _option(_OF_A_QUERY, metavar="QUERY", help="One query in Spark SQL, over views.")]
-SqlFile = Annotated[Path | None, _option(_OF_A_QUERY, metavar="FILE", help="A file that holds the query.")]
+Sql = Annotated[str | None, option(metavar="QUERY", help="One query in Spark SQL, over views.", panel=_OF_A_QUERY)]
+SqlFile = Annotated[Path | None, option(metavar="FILE", help="A file that holds the query.", panel=_OF_A_QUERY)]
 Views = Annotated[
     list[str] | None,
-    _option(_OF_A_QUERY, "--view", metavar="NAME=FORMAT:PATH", help="Files as a view; may be repeated."),
+    option("--view", metavar="NAME=FORMAT:PATH", help="Files as a view; may be repeated.", panel=_OF_A_QUERY),
 ]
 LakeViews = Annotated[
     list[str] | None,
-    _option(
-        _OF_A_QUERY,
+    option(
         "--lake-view",
         metavar="NAME=TABLE@AT",
         help="A table as a view: at a snapshot id, a tag:NAME, a moment; without @AT as it is. May be repeated.",
+        panel=_OF_A_QUERY,
     ),
 ]
 ReadOptions = Annotated[
     list[str] | None,
-    _option(
-        _OF_FILES, "--option", metavar="NAME=VALUE", help="Of Spark's reader, such as header=true; may be repeated."
+    option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Of Spark's reader, such as header=true; may be repeated.",
+        panel=_OF_FILES,
     ),
 ]
 Partitions = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--partitions",
         metavar="WHICH…",
         help="What an overwrite replaces: all, dynamic (the partitions that the rows are in), or values such as"
         f" dt=2026-11-18; NULL is {NULL_VALUE}. (all)",
-        show_default=False,
     ),
 ]
 Gate = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the rows.", show_default=False),
+    option(metavar="FILE", help="A suite that has to pass before anybody sees the rows."),
 ]
-Distribution = Annotated[
-    str, typer.Option(metavar="HOW", help=f"Shuffle or not: {', '.join(_DISTRIBUTIONS)}. (auto)", show_default=False)
-]
+Distribution = Annotated[str, option(metavar="HOW", help=f"Shuffle or not: {', '.join(_DISTRIBUTIONS)}. (auto)")]
 AuxOrder = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAMES", help="Columns that decide which duplicate is newest, and are not stored.", show_default=False
-    ),
+    option(metavar="NAMES", help="Columns that decide which duplicate is newest, and are not stored."),
 ]
 
 
@@ -165,10 +162,8 @@ def overwrite(session: Session, around: Surroundings, table: TableName, **given:
 def sql(
     session: Session,
     around: Surroundings,
-    into: Annotated[str, typer.Option(metavar="TABLE", help="namespace.table to write to.", show_default=False)],
-    mode: Annotated[
-        str, typer.Option(metavar="MODE", help=f"{', '.join(_MODES)}. (append)", show_default=False)
-    ] = "append",
+    into: Annotated[str, option(metavar="TABLE", help="namespace.table to write to.")],
+    mode: Annotated[str, option(metavar="MODE", help=f"{', '.join(_MODES)}. (append)")] = "append",
     **given: Any,
 ) -> Job:
     """Runs one query in Spark SQL, and writes its rows to a table; all in one instant or none.

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakelib.cli.command import Session
 from lakelib.cli.values import escaped, escaped_lines
+from lakelib.errors import LakeError
 from lakelib.progress import Terminal, shown_elsewhere
 
 _GAP = 2
@@ -81,6 +82,8 @@ class Answer:
     document: Any
     parts: Parts
     exit_code: int = 0
+    failure: LakeError | None = None
+    """What a part of the work ended in, whatever else was done."""
 
 
 def tell(session: Session, answer: Answer) -> None:

@@ -11,14 +11,12 @@ import typer
 from lakelib.cli.command import Session, command
 from lakelib.cli.show import GAP, Answer, Column, Fields, Listing, Note, Part, Sentence, Title
 from lakelib.cli.values import counted, readable_age, readable_count, readable_time
-from lakelib.errors import NotFoundError
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
-    from lakelib.model.status import HeldBack, LakeStatus, PartitionStatus, TableDetail, TableStatus
-    from lakelib.specs.table_spec import SpecFolder
+    from lakelib.model.status import HeldBack, LakeStatus, PartitionStatus, TableDetail
 
-_MARKS = {"published": "·", "warned": "w", "stale": "s", "waiting": "?", "rejected": "x", "late": "l", "missing": "M"}
+_SIGNS = {"published": "·", "warned": "w", "stale": "s", "waiting": "?", "rejected": "x", "late": "l", "missing": "M"}
 _ROWS = {"day": len("2026-11"), "hour": len("2026-11-18"), "month": len("2026")}
 """What the keys of one line of a calendar have in common."""
 _MOST_LINES = 24
@@ -47,9 +45,10 @@ def status(
     """Tells how tables are doing: what waits for a person, what is missing, late or stale.
 
     With a table there is a calendar of its partitions."""
-    from lakelib.ops.status import look, look_at_table
+    from lakelib.ops.status import look, look_at_table, read_specs
 
-    found = _read_specs(specs)
+    folder = specs or os.environ.get("LAKE_TABLES") or None
+    found = None if folder is None else read_specs(folder)
     wrong = [error.message for error in found.errors.values()] if found else []
     known = found.specs if found else ()
     if table is None:
@@ -58,21 +57,6 @@ def status(
     detail = look_at_table(session.lake.runtime, table, known)
     parts = [*_head(detail), *_calendar(detail), *_told(detail), *_about_wrong(wrong)]
     return Answer({**_fields(detail), "wrong_specs": wrong}, parts)
-
-
-def _read_specs(folder: Path | None) -> "SpecFolder | None":
-    from lakelib.specs.table_spec import scan_specs
-
-    named = folder or (Path(os.environ["LAKE_TABLES"]) if os.environ.get("LAKE_TABLES") else None)
-    if named is None:
-        return None
-    if not named.is_dir():
-        raise NotFoundError(
-            f"There is no folder of specs at {named}.",
-            kind="folder_not_found",
-            remedy="Name it with --specs, or by the variable LAKE_TABLES; without both nothing is due.",
-        )
-    return scan_specs(named)
 
 
 def _fields(value: "LakeStatus | TableDetail") -> dict[str, object]:
@@ -96,7 +80,7 @@ def _listing(seen: "LakeStatus") -> Listing:
     rows = [
         (
             each.table,
-            _standing(each),
+            each.standing,
             str(each.snapshot or ""),
             "" if each.committed_at is None else readable_age(seen.at - each.committed_at),
             readable_count(each.stored_rows) if each.snapshot else "",
@@ -107,12 +91,6 @@ def _listing(seen: "LakeStatus") -> Listing:
         for each in seen.tables
     ]
     return Listing(columns, rows, "There is no table in the lake yet.")
-
-
-def _standing(table: "TableStatus") -> str:
-    if table.troubles:
-        return ", ".join(f"{count:,} {standing}" for standing, count in table.troubles.items())
-    return "ok" if table.snapshot else "empty"
 
 
 def _held(held: "HeldBack") -> str:
@@ -138,7 +116,7 @@ def _head(detail: "TableDetail") -> tuple[Title, Fields]:
     holds = f"{counted(table.stored_rows, 'stored row')}, {readable_bytes(table.size_bytes)}"
     return Title(table.table), Fields(
         [
-            ("standing", _standing(table)),
+            ("standing", table.standing),
             ("head", head),
             ("holds", f"{holds}; {counted(table.files, 'file')} in {counted(table.partitions, 'partition')}"),
             *(
@@ -164,16 +142,16 @@ def _calendar(detail: "TableDetail") -> Iterator[Part]:
     if not lines:
         return
     yield GAP
-    yield from (Sentence(f"{name}  {marks}") for name, marks in lines[-_MOST_LINES:])
+    yield from (Sentence(f"{name}  {signs}") for name, signs in lines[-_MOST_LINES:])
     shown = {each.standing.value for each in detail.partitions}
-    yield Note("  ".join(f"{mark} {word}" for word, mark in _MARKS.items() if word in shown))
+    yield Note("  ".join(f"{sign} {word}" for word, sign in _SIGNS.items() if word in shown))
 
 
 def _calendar_lines(partitions: Sequence["PartitionStatus"], common: int, is_hourly: bool) -> Iterator[tuple[str, str]]:
     """A line for each month of days, day of hours, year of months; each partition at its place in it."""
     for name, group in groupby(partitions, key=lambda each: each.partition[:common]):
-        marks = {int(each.partition[common + 1 :]) - (not is_hourly): _MARKS[each.standing.value] for each in group}
-        yield name, "".join(marks.get(place, " ") for place in range(max(marks) + 1))
+        signs = {int(each.partition[common + 1 :]) - (not is_hourly): _SIGNS[each.standing.value] for each in group}
+        yield name, "".join(signs.get(place, " ") for place in range(max(signs) + 1))
 
 
 def _told(detail: "TableDetail") -> Iterator[Part]:

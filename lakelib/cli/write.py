@@ -12,6 +12,7 @@ from lakelib.cli.arguments import (
     ExplicitCast,
     Key,
     MergeSchema,
+    NewLake,
     Really,
     ReallyIfAsked,
     TableName,
@@ -21,7 +22,7 @@ from lakelib.cli.arguments import (
     read_pairs,
     read_partition,
 )
-from lakelib.cli.command import Session, command, wrong_usage
+from lakelib.cli.command import MayMake, Session, command, wrong_usage
 from lakelib.cli.show import Answer, Note, Sentence, working
 from lakelib.cli.values import counted
 from lakelib.errors import NotFoundError
@@ -89,9 +90,7 @@ def create(
         str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
     ] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
-    new_lake: Annotated[
-        bool, typer.Option("--new-lake", help="Where there is no lake yet, make one: in ./.lake, unless told.")
-    ] = False,
+    new_lake: NewLake = False,
 ) -> Answer:
     """Makes a table, and its namespace if there is none.
 
@@ -106,7 +105,7 @@ def create(
         "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
         "if_not_exists": if_not_exists,
     }
-    lake = session.open(make=new_lake)
+    lake = session.open(make=MayMake.ANYWHERE if new_lake else MayMake.NEVER)
     try:
         made = lake.create_table(table, columns, **wanted)
     except NotFoundError:  # of the namespace: all else was found to be right

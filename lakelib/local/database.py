@@ -17,7 +17,7 @@ from lakelib.model.schema import Column
 from lakelib.plan.local_query import LocalQuery
 from lakelib.plan.local_types import UNLIKE, WRONG
 from lakelib.rows.types import arrow_type, plain_schema
-from lakelib.storage.write_work import WriteWork, WrittenFiles, write_batches
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 _BATCH_ROWS = 65_536
 _UTC = pa.timestamp("us", "UTC")
@@ -167,9 +167,9 @@ def _translated(incoming: _Incoming | None = None) -> Iterator[None]:
 
 def _known_error(error: Exception) -> LakeError | None:
     text = str(error)
-    for mark in (UNLIKE, WRONG):
-        _, is_marked, what = text.partition(mark)
-        if is_marked and mark == UNLIKE:
+    for sign in (UNLIKE, WRONG):
+        _, is_marked, what = text.partition(sign)
+        if is_marked and sign == UNLIKE:
             return OnlySparkError(what.splitlines()[0])
         if is_marked:
             return _refused(what.splitlines()[0])

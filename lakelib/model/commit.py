@@ -36,7 +36,7 @@ class CommitInfo:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommitSummary:
     """A commit as it stands, for people."""
 
@@ -45,23 +45,28 @@ class CommitSummary:
     kind: str
     state: str
     staged_at: datetime
-    decided_at: datetime | None
+    decided_at: datetime | None = field(repr=False)
     reason: str | None
     """Why it was rejected, or came to its end otherwise."""
     gate: str | None
     outcome: str | None
     """Of its newest verdict, by that gate: "accept", "warn", "reject" or "errored"."""
-    base_snapshot: int
-    head_snapshot: int
+    base_snapshot: int = field(repr=False)
+    head_snapshot: int = field(repr=False)
     """The table's head at this moment: what is above the base has come since."""
     snapshot: int | None
     """What it became."""
     application: str | None
     version: int | None
     approved_by: str | None
-    approval_reason: str | None
-    summary: Mapping[str, Any]
-    properties: Mapping[str, str]
+    approval_reason: str | None = field(repr=False)
+    summary: Mapping[str, Any] = field(repr=False)
+    properties: Mapping[str, str] = field(repr=False)
+
+    def __repr__(self) -> str:
+        judged = f", {self.outcome} by gate {self.gate}" if self.outcome else ""
+        became = f", snapshot {self.snapshot}" if self.snapshot else ""
+        return f"<CommitSummary {self.id}: {self.state} {self.kind} of {self.table}{judged}{became}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +244,33 @@ class TableMissing:
     name: str | None = None
 
 
+class Standstill(Enum):
+    """Why a consumer does not move. The values are kinds of errors."""
+
+    MISSING = "consumer_not_found"
+    MOVED = "consumer_moved"
+    """Somebody else has moved it since it was read."""
+    BEYOND_HEAD = "consumer_beyond_head"
+    BACKWARDS = "consumer_backwards"
+    PAST_EXPIRED = "consumer_past_expired"
+    """The snapshot to which it is to go back has expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAdvanced:
+    """A consumer that was to move cannot, so nothing was published."""
+
+    why: Standstill
+    consumer: str
+    table_name: str | None
+    """None if that is gone."""
+    position: int | None
+    """Where it stands, if it is there."""
+    from_id: int
+    to_id: int
+    head_id: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChanged:
     """What the client remembered of the table is so no more: it has to look again."""
@@ -270,7 +302,9 @@ class Ended:
 
 
 NotStaged = TableMissing | FilesReclaimed | PastExpired | InputGone
-NotPublished = Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing
+NotPublished = (
+    Conflict | Stale | Rejected | Fenced | Busy | IdentityDiffers | CommitMissing | TableMissing | NotAdvanced
+)
 StageOutcome = Staged | Busy | NotStaged
 PublishOutcome = Done | NotPublished
 CommitOutcome = Done | NotPublished | NotStaged | TableChanged

@@ -7,6 +7,8 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.model.html import MOST_ROWS, html_table
+
 
 class Standing(Enum):
     """How a partition stands. Of several the gravest counts: what waits, then what is not there, then what is stale."""
@@ -30,7 +32,7 @@ TROUBLES = (Standing.WAITING, Standing.REJECTED, Standing.MISSING, Standing.LATE
 """What somebody should look at, the gravest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WaitingCommit:
     """A commit that is staged or was rejected: nobody reads its rows."""
 
@@ -53,20 +55,24 @@ class WaitingCommit:
     discard_reason: str | None = None
     discarded_at: datetime | None = None
 
+    def __repr__(self) -> str:
+        about = f", partition {self.partition}" if self.partition else ""
+        return f"<WaitingCommit {self.id}: {self.state} {self.kind} of {self.table}{about}>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
     """Snapshots that the rules let go and that do not expire, for something of this kind holds them."""
 
     kind: str
-    """"tag", "lease", "staged commit" or "rejected commit"."""
+    """"tag", "lease", "consumer", "staged commit" or "rejected commit"."""
     holds: int
     example: str
     snapshots: int
     first_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TableStatus:
     """How a table is doing. One that a spec names and that is not there yet has no snapshot and holds nothing."""
 
@@ -95,15 +101,42 @@ class TableStatus:
     def is_stale(self) -> bool:
         return Standing.STALE.value in self.troubles
 
+    @property
+    def standing(self) -> str:
+        """ "2 waiting, 1 missing": how many partitions somebody should look at; else "ok", or "empty"."""
+        if self.troubles:
+            return ", ".join(f"{count:,} {standing}" for standing, count in self.troubles.items())
+        return "ok" if self.snapshot else "empty"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def __repr__(self) -> str:
+        return f"<TableStatus of {self._told()}>"
+
+    def _told(self) -> str:
+        head = f", snapshot {self.snapshot}" if self.snapshot else ""
+        return f"{self.table}: {self.standing}{head}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LakeStatus:
     at: datetime
     """By the catalog's clock."""
     tables: tuple[TableStatus, ...]
 
+    def __repr__(self) -> str:
+        lines = [each._told() for each in self.tables[:MOST_ROWS]]
+        more = [f"… of {len(self.tables):,}"] if len(self.tables) > MOST_ROWS else []
+        return "\n  ".join((f"<LakeStatus at {_moment(self.at)}", *(lines or ["no tables"]), *more)) + ">"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def _repr_html_(self) -> str:
+        names = ("table", "standing", "snapshot", "committed at", "stored rows", "verdict")
+        rows = (
+            (each.table, each.standing, each.snapshot, each.committed_at, each.stored_rows, each.outcome)
+            for each in self.tables
+        )
+        return html_table(f"{len(self.tables):,} tables at {_moment(self.at)}", names, rows, len(self.tables))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PartitionStatus:
     """How a partition stands, and what it goes by."""
 
@@ -122,8 +155,14 @@ class PartitionStatus:
     application: str | None
     rows_in: int | None
 
+    def __repr__(self) -> str:
+        return f"<PartitionStatus of {self._told()}>"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def _told(self) -> str:
+        return f"{self.partition}: {self.standing.value}, {self.why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TableDetail:
     """A table, and each of its partitions in the order of their keys."""
 
@@ -134,6 +173,23 @@ class TableDetail:
     reads: tuple[str, ...]
     """The tables that it is made from."""
     partitions: tuple[PartitionStatus, ...]
+
+    def __repr__(self) -> str:
+        """With the newest partitions of which there is more to say than that they are published, and the commits about
+        none that wait."""
+        keyless = [each for each in self.status.waiting if each.partition is None]
+        noted = [f"commit {each.id}: {each.state}, {each.reason or 'nobody has decided'}" for each in keyless]
+        noted += [each._told() for each in self.partitions if each.standing is not Standing.PUBLISHED]
+        more = [f"… of {len(noted):,}"] if len(noted) > MOST_ROWS else []
+        return "\n  ".join((f"<TableDetail of {self.status._told()}", *noted[-MOST_ROWS:], *more)) + ">"
+
+    def _repr_html_(self) -> str:
+        names = ("partition", "standing", "why", "snapshot", "committed at", "commit")
+        rows = (
+            (each.partition, each.standing.value, each.why, each.snapshot, each.committed_at, each.commit)
+            for each in reversed(self.partitions)
+        )
+        return html_table(f"{self.status._told()}, at {_moment(self.at)}", names, rows, len(self.partitions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,3 +243,7 @@ class CommitAbout:
     @property
     def is_waiting(self) -> bool:
         return self.state in ("staged", "rejected") and self.discarded_by is None
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(sep=" ", timespec="seconds")

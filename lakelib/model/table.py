@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -54,7 +55,7 @@ class TableRef:
     full_name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: it remembers its columns
 class TableInfo:
     """A table as it was when it was loaded: what a use case needs to know of it. Columns are named by id."""
 
@@ -86,15 +87,15 @@ class TableInfo:
     def ref(self) -> TableRef:
         return TableRef(id=self.id, full_name=self.full_name)
 
-    @property
+    @cached_property
     def primary_key(self) -> tuple[Column, ...]:
         return self.schema.select(self.primary_key_ids)
 
-    @property
+    @cached_property
     def partition_by(self) -> tuple[Column, ...]:
         return self.schema.select(self.partition_ids)
 
-    @property
+    @cached_property
     def sequence_by(self) -> tuple[Column, ...]:
         return self.schema.select(self.sequence_ids)
 
@@ -129,6 +130,25 @@ class Snapshot:
             return f"to {self.summary['restores']}"
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
         return f"of {rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A snapshot of the past, expired or not."""
+
+    id: int
+    kind: str
+    is_kept: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether every row is as it was before."""
+        return self.kind in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether all files that were there before still are."""
+        return self.kind in (CommitKind.APPEND.value, CommitKind.UPSERT.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Pure. Which text the catalog can keep, and which name a person may have meant."""
+"""Pure. Which text the catalog can keep, which name a person may have meant, and how many things are told."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -39,3 +39,7 @@ def choose_from(what: str, name: object, known: Iterable[str]) -> str:
     """The remedy for a name that is not there: what may be meant, and all that is there."""
     known = list(known)
     return f"{meant(name, known)} {what}: {', '.join(known)}.".lstrip()
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

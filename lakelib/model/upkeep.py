@@ -68,10 +68,10 @@ class Hold:
     """What keeps a snapshot from expiring; a commit that has read rows holds its base and all that came after it."""
 
     kind: str
-    """"tag", "lease", "staged commit", "rejected commit"; of the snapshot that one of these is to bring back "staged
-    rollback" or "rejected rollback"."""
+    """"tag", "lease", "consumer", "staged commit", "rejected commit"; of the snapshot that one of these is to bring back
+    "staged rollback" or "rejected rollback"."""
     name: str
-    """The tag's, the reader's host and process, the commit's id."""
+    """The tag's, the reader's host and process, the consumer's, the commit's id."""
     snapshot_id: int
     since: datetime | None = None
     """None where nobody knows."""
@@ -82,6 +82,23 @@ class Hold:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """A hold on more than one snapshot: on those from its own to the last, all if none is named, that were superseded
+    after a moment, if one is named."""
+
+    hold: Hold
+    last_id: int | None = None
+    superseded_after: datetime | None = None
+
+    def covers(self, snapshot: KeptSnapshot) -> bool:
+        if snapshot.id < self.hold.snapshot_id or (self.last_id is not None and snapshot.id > self.last_id):
+            return False
+        if self.superseded_after is None:
+            return True
+        return snapshot.superseded_at is not None and snapshot.superseded_at > self.superseded_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Frozen values: what a gate found in a staged commit."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,6 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.html import html_table
+
+_MOST_TOLD = 10
+_LONGEST_LINE = 200
 
 
 class Outcome(Enum):
@@ -61,6 +65,14 @@ class CheckResult:
     detail: str = ""
     """For a check that errored: why."""
 
+    def told(self) -> str:
+        """Its name, and what was found: how many rows were not as expected, or what was observed."""
+        if self.status is Status.ERRORED:
+            return f"{self.name} ({self.detail.splitlines()[0] if self.detail else 'unknown error'})"
+        if self.unexpected_count is not None and self.row_count is not None:
+            return f"{self.name} ({self.unexpected_count:,} of {self.row_count:,} rows)"
+        return self.name if self.observed is None else f"{self.name} (observed {self.observed})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookedAt:
@@ -72,7 +84,7 @@ class LookedAt:
     """The ids of all columns, if their names were looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verdict:
     """A gate's verdict on a commit, with its evidence."""
 
@@ -98,6 +110,24 @@ class Verdict:
         """Whether the commit may be published."""
         return self.outcome in (Outcome.ACCEPT, Outcome.WARN)
 
+    def __str__(self) -> str:
+        """What was not as expected, a line each, and where all of it is."""
+        wrong = [each for each in self.checks if each.status is not Status.PASSED]
+        if not wrong:
+            return self._headline()
+        more = [f"  and {len(wrong) - _MOST_TOLD:,} more"] if len(wrong) > _MOST_TOLD else []
+        where = "All is in .checks; StagedCommit.report(path) writes it as a page."
+        return "\n".join((self._headline(), *(f"  {_line(each)}" for each in wrong[:_MOST_TOLD]), *more, where))
+
+    def __repr__(self) -> str:
+        return f"<Verdict: {self._headline()}>"
+
+    def _headline(self) -> str:
+        counts = Counter(each.status for each in self.checks)
+        wrong = [f"{counts[status]:,} {status.value}" for status in (Status.FAILED, Status.ERRORED) if counts[status]]
+        found = f"{' and '.join(wrong)} of {len(self.checks):,} checks" if wrong else "all checks passed"
+        return f"{self.outcome.value} by gate {self.gate} on commit {self.commit_id}: {found}"
+
     def _repr_html_(self) -> str:
         rows = [
             (each.status.value, each.name, each.severity.value, each.scope.value, each.row_count, each.unexpected_count)
@@ -105,3 +135,8 @@ class Verdict:
         ]
         names = ("status", "check", "severity", "scope", "rows", "unexpected")
         return html_table(f"{self.outcome.value}: {self.gate} on commit {self.commit_id}", names, rows, len(rows))
+
+
+def _line(check: CheckResult) -> str:
+    text = f"{check.status.value}, {check.severity.value}: {check.told()}"
+    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"

@@ -1,7 +1,7 @@
 """Part of deletes: a staged delete takes in what was added since it looked: beside steady writers, too, it ends.
 
-Only the files added since its base are looked at. Where rows are merged by key, its marks and the added rows are
-merged: a mark whose key was written again is taken back, unless the row that came matches too; then it is marked.
+Only the files added since its base are looked at. Where rows are merged by key, its delete marks and the added rows
+are merged: a delete whose key was written again is taken back, unless the row that came matches too; then that goes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
 from lakelib.model.table import Proposal, ReadScope, TableInfo, TableRef
-from lakelib.ops.delete_files import mark_columns, rewrite_without, write_marks
+from lakelib.ops.delete_files import delete_columns, rewrite_without, write_deletes
 from lakelib.ops.patience import Patience
 from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
 from lakelib.ops.runtime import Runtime
@@ -26,10 +26,10 @@ from lakelib.ops.turn import while_busy
 from lakelib.plan.scan import arrange_splits
 from lakelib.plan.where import COMMIT, bind_where
 from lakelib.rows.filter import matching_partitions, matching_rows
-from lakelib.storage.split_reader import ReadTarget, read_newest
+from lakelib.work.read import ReadTarget, read_newest
 
 _OWN_PARTITIONS = ReadScope(own_partitions=True)
-"""What it has marks in it depends on, though it may not have been there when the delete looked first."""
+"""What it has deletes in it depends on, though it may not have been there when the delete looked first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +73,16 @@ def _drop_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about:
 
 
 def _mark_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about: About) -> _Changes:
-    """The marks of the partitions that rows were added to, made anew."""
+    """The delete marks of the partitions that rows were added to, made anew."""
     added = _plan_added(runtime, table, predicate, about)
     partitions = {split.partition.id: split.partition for split in added.splits}
-    own = _load_own_marks(runtime, table, about, tuple(partitions))
-    # The marks come first: what was added is newer.
+    own = _load_own_deletes(runtime, table, about, tuple(partitions))
+    # The deletes come first: what was added is newer.
     older = [replace(file, sequence=about.base_id) for file in own]
     newer = sorted({file for split in added.splits for file in split.files}, key=_age)
     splits = arrange_splits([*older, *newer], partitions, merges=True)
     with Held(runtime, added):
-        written = write_marks(runtime, table, _doomed(runtime, added.target, splits, predicate, table))
+        written = write_deletes(runtime, table, _doomed(runtime, added.target, splits, predicate, table))
     return _Changes(files=written.files, withdrawn=own)
 
 
@@ -93,9 +93,9 @@ def _age(file: DataFile) -> tuple[int, int, int]:
 
 
 def _plan_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about: About) -> ScanPlan:
-    """All rows added where matching ones may be: those that match no more take marks back."""
+    """All rows added where matching ones may be: those that match no more take deletes back."""
     asked = tuple(column for column in (*table.schema.columns, COMMIT) if column.id in columns_of(predicate))
-    names = tuple(dict.fromkeys(column.name for column in (*mark_columns(table), *asked)))
+    names = tuple(dict.fromkeys(column.name for column in (*delete_columns(table), *asked)))
     where = plan_scan(runtime, table, ScanRequest(where=predicate, after_sequence=about.base_id))
     return plan_scan(
         runtime,
@@ -104,7 +104,7 @@ def _plan_added(runtime: Runtime, table: TableInfo, predicate: Predicate, about:
     )
 
 
-def _load_own_marks(
+def _load_own_deletes(
     runtime: Runtime, table: TableInfo, about: About, partition_ids: tuple[int, ...]
 ) -> tuple[DataFile, ...]:
     query = files.FileQuery(
@@ -120,8 +120,8 @@ def _load_own_marks(
 def _doomed(
     runtime: Runtime, target: ReadTarget, splits: Sequence[Split], predicate: Predicate, table: TableInfo
 ) -> Iterator[pa.RecordBatch]:
-    """The newest row of each key, if it is a mark or matches."""
-    names = [column.name for column in mark_columns(table)]
+    """The newest row of each key, if it is a delete mark or matches."""
+    names = [column.name for column in delete_columns(table)]
     for split in splits:
         for rows in read_newest(runtime.storage, target, split):
             mask = matching_rows(predicate, rows)

@@ -7,7 +7,7 @@ from lakelib.errors import MissingFileError, NotFoundError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.paths import complete_uri
-from lakelib.storage.source_files import SourceFile, find_source_files
+from lakelib.work.source_files import SourceFile, find_source_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,12 +30,12 @@ from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
 from lakelib.specs.yaml_text import YamlText, load_yaml
-from lakelib.storage.file_rows import uniform_columns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_reader import SourceReader, find_obstacle
+from lakelib.work.source_reader import SourceReader, find_obstacle
+from lakelib.work.source_rows import uniform_columns
 
 if TYPE_CHECKING:
-    from lakelib.distribute.compiling import Compile
+    from lakelib.work.spark.compiling import Compile
 
 FindColumns = Callable[[str], pa.Schema]
 """The columns of a table that a transform reads. Raises a LakeError for one that nobody knows."""

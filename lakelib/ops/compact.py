@@ -6,8 +6,7 @@ meanwhile is lost: its new files are deleted, and what is then due is planned an
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,7 +37,8 @@ from lakelib.plan.where import bind_where
 from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.rewriter import RewriteWork, rewrite_split
+from lakelib.work.engines import rewrite_splits
+from lakelib.work.rewrite import RewriteWork
 
 Tell = Callable[[int, int], None]
 """Hears how many bytes were read, of how many."""
@@ -100,7 +100,7 @@ def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate
         chosen = matching_partitions(predicate, table.partition_by, found.partitions)
     rules = CompactionRules(
         merges=bool(table.primary_key_ids),
-        keeps_marks=bool(table.sequence_ids),
+        keeps_deletes=bool(table.sequence_ids),
         buckets=table.buckets,
         options=table.options,
         row_bytes=estimate_row_bytes(table.schema.columns),
@@ -126,7 +126,7 @@ def _bind(table: TableInfo, where: str | Predicate | None) -> Predicate | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wave:
+class _CommitUnits:
     """Units that are rewritten beside each other and published together."""
 
     table: TableInfo
@@ -189,33 +189,33 @@ def _compact_units(runtime: Runtime, table: TableInfo, units: Sequence[Unit], ca
     """How many units were lost."""
     lost = 0
     schemas = tables.load_schemas(runtime.catalog, table.id, {file.schema_id for unit in units for file in unit.files})
-    waves = list(_waves(table, units))
-    with Held(runtime, waves[0]):
-        for wave in waves:
+    by_commit = list(_by_commit(table, units))
+    with Held(runtime, by_commit[0]):
+        for chosen in by_commit:
             began_at = reclaiming.load_now(runtime.catalog)
-            rewritten = _rewrite(runtime, wave, schemas, call)
+            rewritten = _rewrite(runtime, chosen, schemas, call)
             lost += len(rewritten) - _commit(runtime, table, rewritten, began_at, call)
     return lost
 
 
-def _waves(table: TableInfo, units: Sequence[Unit]) -> Iterator[_Wave]:
+def _by_commit(table: TableInfo, units: Sequence[Unit]) -> Iterator[_CommitUnits]:
     waiting: list[Unit] = []
     size_bytes = 0
     for unit in units:
         waiting.append(unit)
         size_bytes += unit.size_bytes
         if size_bytes >= _COMMIT_BYTES:
-            yield _wave(table, waiting)
+            yield _of_one_commit(table, waiting)
             waiting, size_bytes = [], 0
     if waiting:
-        yield _wave(table, waiting)
+        yield _of_one_commit(table, waiting)
 
 
-def _wave(table: TableInfo, units: Sequence[Unit]) -> _Wave:
+def _of_one_commit(table: TableInfo, units: Sequence[Unit]) -> _CommitUnits:
     """Its splits are in the order in which they are worth doing: the largest first."""
     numbered = [(number, split) for number, unit in enumerate(units) for split in plan_splits(unit)]
     numbered.sort(key=lambda pair: -pair[1].size_bytes)
-    return _Wave(
+    return _CommitUnits(
         table=table,
         units=tuple(units),
         splits=tuple(split for _, split in numbered),
@@ -223,32 +223,31 @@ def _wave(table: TableInfo, units: Sequence[Unit]) -> _Wave:
     )
 
 
-def _rewrite(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], call: "_Call") -> list[_Rewritten]:
+def _rewrite(
+    runtime: Runtime, chosen: _CommitUnits, schemas: dict[int, TableSchema], call: "_Call"
+) -> list[_Rewritten]:
     works = [
-        _work(runtime, wave, schemas, wave.units[number], split)
-        for number, split in zip(wave.unit_numbers, wave.splits, strict=True)
+        _work(runtime, chosen, schemas, chosen.units[number], split)
+        for number, split in zip(chosen.unit_numbers, chosen.splits, strict=True)
     ]
-    if call.session is None:
-        written = _rewrite_in_process(runtime, works, call.progress)
-    else:
-        from lakelib.distribute.rewriter import rewrite_on_spark  # not everybody has Spark
-
-        written = rewrite_on_spark(call.session, works)
-        call.progress.advance(sum(work.split.size_bytes for work in works))
-    by_unit: list[list[NewFile]] = [[] for _ in wave.units]
-    for number, new in zip(wave.unit_numbers, written, strict=True):
+    done = call.progress.advance
+    written = rewrite_splits(works, session=call.session, threads=runtime.threads, done=done)
+    by_unit: list[list[NewFile]] = [[] for _ in chosen.units]
+    for number, new in zip(chosen.unit_numbers, written, strict=True):
         by_unit[number].extend(new)
-    return [_Rewritten(unit=unit, files=tuple(new)) for unit, new in zip(wave.units, by_unit, strict=True)]
+    return [_Rewritten(unit=unit, files=tuple(new)) for unit, new in zip(chosen.units, by_unit, strict=True)]
 
 
-def _work(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], unit: Unit, split: Split) -> RewriteWork:
-    table = wave.table
+def _work(
+    runtime: Runtime, chosen: _CommitUnits, schemas: dict[int, TableSchema], unit: Unit, split: Split
+) -> RewriteWork:
+    table = chosen.table
     target = run_target(
         table,
         table.schema,
         file_kind=CommitKind.COMPACT.value,
         order_names=tuple(column.name for column in table.sequence_by),
-        holds_deletes=not unit.drops_marks and any(file.delete_count for file in split.files),
+        holds_deletes=not unit.drops_deletes and any(file.delete_count for file in split.files),
         holds_commits=True,
     )
     return RewriteWork(
@@ -257,37 +256,11 @@ def _work(runtime: Runtime, wave: _Wave, schemas: dict[int, TableSchema], unit: 
         schemas={file.schema_id: schemas[file.schema_id] for file in split.files},
         split=split,
         output_depth=unit.output_depth,
-        drops_marks=unit.drops_marks,
+        drops_deletes=unit.drops_deletes,
         sequence=unit.sequence,
         run=unit.run,
         level=unit.level,
     )
-
-
-def _rewrite_in_process(
-    runtime: Runtime, works: Sequence[RewriteWork], progress: _Progress
-) -> list[tuple[NewFile, ...]]:
-    """The files of each work. An error leaves no file behind."""
-    threads_each = max(1, runtime.threads // len(works))
-    with ThreadPoolExecutor(runtime.threads, thread_name_prefix="lakelib-compact") as pool:
-        futures = {pool.submit(rewrite_split, replace(work, threads=threads_each)): work for work in works}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                progress.advance(futures[future].split.size_bytes)
-        except BaseException:
-            _take_back(futures)
-            raise
-    return [future.result() for future in futures]
-
-
-def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> None:
-    """Begins nothing more, waits for what is under way, and deletes what came of it."""
-    for future in futures:
-        future.cancel()
-    for future, work in futures.items():
-        if not future.cancelled() and future.exception() is None:
-            _delete(work.storage.at(work.target.location), future.result())
 
 
 # Committing

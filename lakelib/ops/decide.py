@@ -11,23 +11,46 @@ from lakelib.catalog import commits, tables
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.roles import require_right
 from lakelib.errors import DecidedError, InvalidInputError, LakeError
+from lakelib.model.commit import CommitInfo
 from lakelib.model.roles import Right
 from lakelib.model.table import CommitState, TableInfo
 from lakelib.model.text import is_said
 from lakelib.ops.patience import GaveUpError
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.commit_id import ids_beginning, parse_commit_id
+
+_MOST_NAMED = 10
 
 
 def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUID]:
-    """A commit, in whatever state, and its table. Raises NotFoundError."""
-    try:
-        wanted = commit_id if isinstance(commit_id, UUID) else UUID(commit_id)
-    except (AttributeError, TypeError, ValueError):
+    """A commit, in whatever state, by its id or how that begins; and its table. Raises NotFoundError, and
+    InvalidInputError for what is no id, or begins several."""
+    commit = find_commit(runtime, commit_id)
+    return tables.load_table(runtime.catalog, commit.table), commit.id
+
+
+def find_commit(runtime: Runtime, commit_id: UUID | str) -> CommitInfo:
+    """Raises as `find_staged`."""
+    said = parse_commit_id(commit_id)
+    if said is None:
         raise InvalidInputError(
-            f"{commit_id!r} is no id of a commit.", kind="invalid_commit_id", remedy="Take it from StagedCommit.id."
-        ) from None
-    commit = commits.load_commit(runtime.catalog, wanted)
-    return tables.load_table(runtime.catalog, commit.table), wanted
+            f"{commit_id!r} is no id of a commit, and none begins so.",
+            kind="invalid_commit_id",
+            remedy="Take it from StagedCommit.id; its first four digits or more will do.",
+        )
+    if isinstance(said, UUID):
+        return commits.load_commit(runtime.catalog, said)
+    found = commits.find_commits_between(runtime.catalog, *ids_beginning(said), limit=_MOST_NAMED + 1)
+    if not found:
+        raise commits.commit_missing(said)
+    if len(found) > 1:
+        named = ", ".join(f"{each.id} ({each.table.full_name}, {each.state.value})" for each in found[:_MOST_NAMED])
+        raise InvalidInputError(
+            f"The ids of several commits begin with {said}: {named}{', …' if len(found) > _MOST_NAMED else ''}.",
+            kind="ambiguous_commit_id",
+            remedy="Give more of the id that is meant.",
+        )
+    return found[0]
 
 
 def reject_staged(runtime: Runtime, commit_id: UUID, reason: str) -> None:

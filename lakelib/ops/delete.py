@@ -1,12 +1,12 @@
 """Use cases: rows are deleted, by predicate or by key.
 
-Where rows are merged by key, a delete writes marks: rows of `_op` 1 that supersede what they name. Where they are not,
-the files that hold matching rows are replaced by files without them. A predicate over partition columns alone takes out
-whole partitions and reads nothing. What is added while a delete is under way is looked at as well (`ops.amend`).
+Where rows are merged by key, a delete writes delete marks: rows of `_op` 1 that supersede what they name. Where they
+are not, the files that hold matching rows are replaced by files without them. A predicate over partition columns alone
+takes out whole partitions and reads nothing. What is added while a delete is under way is looked at as well
+(`ops.amend`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -30,11 +30,10 @@ from lakelib.model.table import (
 )
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
-from lakelib.ops.delete_files import mark_columns, mark_target, rewrite_without, write_marks
+from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
 from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
@@ -44,7 +43,8 @@ from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
-from lakelib.storage.write_work import WriteWork
+from lakelib.work.sources import RowSource
+from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
@@ -61,14 +61,14 @@ def stage_delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, 
     return stage_work(runtime, ref, request, _work_where(runtime, ref, where, request))
 
 
-def delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> Snapshot:
+def delete_keys(runtime: Runtime, ref: TableRef, source: RowSource, request: WriteRequest) -> Snapshot:
     """Deletes the rows of the given keys, and publishes. Looks again when rows changed meanwhile, if it can."""
-    return commit_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
+    return commit_work(runtime, ref, request, _work_keys(runtime, source, request))
 
 
-def stage_delete_keys(runtime: Runtime, ref: TableRef, data: Any, request: WriteRequest) -> UUID:
+def stage_delete_keys(runtime: Runtime, ref: TableRef, source: RowSource, request: WriteRequest) -> UUID:
     """The delete as a staged commit."""
-    return stage_work(runtime, ref, request, _work_keys(runtime, open_source(data), request))
+    return stage_work(runtime, ref, request, _work_keys(runtime, source, request))
 
 
 def _work_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Work:
@@ -102,7 +102,7 @@ def _propose_where(runtime: Runtime, table: TableInfo, where: str | Predicate, r
     if columns_of(predicate) <= set(table.partition_ids):
         return _propose_drop(runtime, table, predicate, request)
     if table.primary_key_ids:
-        return _propose_marks(runtime, table, predicate, request)
+        return _propose_deletes(runtime, table, predicate, request)
     return _propose_rewrite(runtime, table, predicate, request)
 
 
@@ -123,11 +123,11 @@ def _propose_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, requ
     )
 
 
-def _propose_marks(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
+def _propose_deletes(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
     """Writes a delete mark for each row that matches, with the row's own sequence: a newer version stays newer."""
-    names = tuple(column.name for column in mark_columns(table))
+    names = tuple(column.name for column in delete_columns(table))
     plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
-    written = write_marks(runtime, table, stream_batches(runtime, plan))
+    written = write_deletes(runtime, table, stream_batches(runtime, plan))
     scope = _scope(runtime, table, predicate, plan.partition_ids)
     return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
 
@@ -152,31 +152,31 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
             kind="no_primary_key",
             remedy="Delete by a predicate.",
         )
-    wanted = mark_columns(table)
+    wanted = delete_columns(table)
     places = places_by_name(source.schema)
     knows_sequence = all(column.name.casefold() in places for column in table.sequence_by)
     if not knows_sequence:
         wanted = tuple(column for column in wanted if column.id not in table.sequence_ids)
     work = WriteWork(
         storage=runtime.storage,
-        target=mark_target(table),
+        target=delete_target(table),
         wanted=table.schema,
         required_ids=frozenset(table.primary_key_ids),
         explicit_cast=request.explicit_cast,
         only_ids=frozenset(column.id for column in wanted),
-        as_marks=True,
+        as_deletes=True,
         buffer_bytes=table.options.write_buffer_bytes,
     )
     source.check(work)
     _check_partition_columns(table, places)
     if knows_sequence:
         done = source.write(work, threads=runtime.threads, distribution=request.distribution)
-        marks = WrittenRows(files=done.files, rows_in=done.rows_in)
-        return propose(table, CommitKind.DELETE, request, marks)
+        written = WrittenRows(files=done.files, rows_in=done.rows_in)
+        return propose(table, CommitKind.DELETE, request, written)
     alignment = work.align(source.schema)
     keys = (alignment.apply(batch) for batch in source.batches())
     looked_at: set[PartitionKey] = set()
-    written = write_marks(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
+    written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
     return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
 
@@ -209,7 +209,7 @@ def _rows_of_keys(
     runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], looked_at: set[PartitionKey]
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the table has of these keys, with their sequence. Tells the partitions that it looked at."""
-    names = tuple(column.name for column in mark_columns(table))
+    names = tuple(column.name for column in delete_columns(table))
     for batch in _gather_keys(keys):
         looked_at.update(partition_keys(batch, table.partition_by))
         yield from _find_rows(runtime, table, batch, names)

@@ -1,5 +1,5 @@
-"""Part of deletes: the files that take rows away. Marks, the rows of `_op` 1, supersede what they name; where rows are
-not merged by key, files take the place of files with the rows that match."""
+"""Part of deletes: the files that take rows away. Delete marks, the rows of `_op` 1, supersede what they name; where
+rows are not merged by key, files take the place of files with the rows that match."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,26 +14,26 @@ from lakelib.ops.read import Held, ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, run_target
 from lakelib.rows.filter import matching_rows
-from lakelib.storage.run_writer import RunTarget, RunWriter
-from lakelib.storage.split_reader import read_split
-from lakelib.storage.write_work import as_marks
+from lakelib.work.read import read_split
+from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.write import as_deletes
 
 _FILE_KIND = "delete"
 
 
-def write_marks(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
+def write_deletes(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
     """A delete mark for each of the rows."""
     rows_in = 0
     with RunWriter(
-        runtime.storage, mark_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
+        runtime.storage, delete_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
     ) as writer:
         for batch in rows:
             rows_in += batch.num_rows
-            writer.write(as_marks(batch, table.schema))
+            writer.write(as_deletes(batch, table.schema))
         return WrittenRows(files=writer.finish(), rows_in=rows_in)
 
 
-def mark_target(table: TableInfo) -> RunTarget:
+def delete_target(table: TableInfo) -> RunTarget:
     return run_target(
         table,
         table.schema,
@@ -43,7 +43,7 @@ def mark_target(table: TableInfo) -> RunTarget:
     )
 
 
-def mark_columns(table: TableInfo) -> tuple[Column, ...]:
+def delete_columns(table: TableInfo) -> tuple[Column, ...]:
     """What a delete mark says: the key, the partition, the sequence."""
     ids = dict.fromkeys(table.primary_key_ids + table.partition_ids + table.sequence_ids)
     return table.schema.select(ids)

@@ -1,6 +1,6 @@
 """Part of a use case, the doctor's: one table's files are compared with what is stored.
 
-The listing comes first and marks the files that it meets; then come pages of those that the catalog names. Whatever
+The listing comes first and notes the files that it meets; then come pages of those that the catalog names. Whatever
 looks wrong is asked for again, first in the storage and then in the catalog, which forgets a file before it is deleted.
 """
 
@@ -21,10 +21,10 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.verify import Breach, Promise
-from lakelib.storage.file_check import check_file
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.listing import FileEntry
 from lakelib.storage.paths import is_own_file, leads_back
+from lakelib.work.file_check import check_file
 
 DANGEROUS_LAG = timedelta(minutes=5)
 """From here on a vacuum may take files for older than they are."""
@@ -83,7 +83,7 @@ class Visit:
         )
 
 
-class _Marks:
+class _Noted:
     """Some files of a span: a bit each."""
 
     def __init__(self, span: FileSpan) -> None:
@@ -119,7 +119,7 @@ def examine_table(visit: Visit) -> None:
     """Tells the visit's account. Raises NotFoundError for a table that was dropped meanwhile."""
     catalog, table = visit.runtime.catalog, visit.table
     span = catalog_doctor.find_span(catalog, table.id) or FileSpan(first_id=0, last_id=0)
-    seen, resized = _Marks(span), _Marks(span)
+    seen, resized = _Noted(span), _Noted(span)
     _walk_storage(visit, seen, resized)
     promises = _Promises(visit)
     after = ""
@@ -132,8 +132,8 @@ def examine_table(visit: Visit) -> None:
         _tell_broken(visit, promises, [one for one in page if one.file.id in seen and one.file.id not in resized])
 
 
-def _walk_storage(visit: Visit, seen: _Marks, resized: _Marks) -> None:
-    """Marks the files that are stored, and those of another size, and tells of those that nobody names."""
+def _walk_storage(visit: Visit, seen: _Noted, resized: _Noted) -> None:
+    """Notes the files that are stored, and those of another size, and tells of those that nobody names."""
     own = (entry for entry in visit.storage.list_files() if is_own_file(entry.path) and leads_back(entry.path))
     while listed := list(islice(own, _ASKED_AT_ONCE)):
         known = catalog_doctor.find_known(visit.runtime.catalog, visit.table.id, [entry.path for entry in listed])

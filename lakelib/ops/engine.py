@@ -11,7 +11,7 @@ from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import check_query, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW
 from lakelib.specs.table_spec import TableSpec
-from lakelib.storage.source_reader import find_obstacle
+from lakelib.work.source_reader import find_obstacle
 
 _SQL_SETTINGS = "spark.sql."
 _EXAMPLE_KEYS = {"day": "2026-11-18", "hour": "2026-11-18T05", "month": "2026-11", "none": "all"}

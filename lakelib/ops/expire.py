@@ -73,7 +73,7 @@ def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: tim
     tags = retention.expire_tags(catalog, table.id)
     leases = retention.drop_spent_leases(catalog, table.id)
     past = retention.load_past(catalog, table.id)
-    chosen = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, now)
+    chosen = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, now, past.reaches)
     expired = retention.expire_snapshots(catalog, table.id, chosen.expired)
     queued = retention.queue_files(catalog, table.id, grace)
     held = chosen.held
@@ -88,7 +88,7 @@ def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: ti
     past = retention.load_past(runtime.catalog, table.id)
     stale = choose_stale_commits(past.open_commits, rules, past.now)
     open_commits = tuple(commit for commit in past.open_commits if commit not in stale)
-    chosen = choose_expired(past.snapshots, _holds(past, open_commits), rules, past.now)
+    chosen = choose_expired(past.snapshots, _holds(past, open_commits), rules, past.now, past.reaches)
     gone = set(chosen.expired)
     kept = [snapshot.id for snapshot in past.snapshots if snapshot.id not in gone]
     measured = retention.measure_queue(
@@ -123,9 +123,9 @@ def _hold(commit: OpenCommit, what: str, snapshot_id: int) -> Hold:
 def _held_meanwhile(
     runtime: Runtime, table: TableInfo, rules: RetentionRules, chosen: Retention, expired: list[int]
 ) -> tuple[HeldSnapshot, ...]:
-    """Those held before, and those that got a tag, a lease or a commit since they were chosen."""
+    """Those held before, and those that got a tag, a lease, a consumer or a commit since they were chosen."""
     past = retention.load_past(runtime.catalog, table.id)
-    now_held = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, past.now).held
+    now_held = choose_expired(past.snapshots, _holds(past, past.open_commits), rules, past.now, past.reaches).held
     late = {each.id: each for each in now_held if each.id in set(chosen.expired) - set(expired)}
     return tuple(sorted((*chosen.held, *late.values()), key=lambda each: each.id))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from lakelib.catalog import files
 from lakelib.model.predicate import Predicate
+from lakelib.model.text import counted
 from lakelib.ops.read import ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate
@@ -42,13 +43,11 @@ class Explanation:
             f"  columns     {', '.join(self.columns)}",
             f"  where       {self.where or '(all rows)'}",
             f"  partitions  {self.partitions} of {self.partitions_total}",
-            f"  files       {self.files} of {self.files_total} ({_counted(self.size_bytes, 'byte')})",
+            f"  files       {self.files} of {self.files_total} ({counted(self.size_bytes, 'byte')})",
             f"  splits      {self.splits}, of which {self.splits_merged}"
             f" {'merges' if self.splits_merged == 1 else 'merge'} several runs or deletes",
         ]
-        lines += [
-            f"  pruned      {_counted(pruning.files_pruned, 'file')} by {pruning.rule}" for pruning in self.pruned
-        ]
+        lines += [f"  pruned      {counted(pruning.files_pruned, 'file')} by {pruning.rule}" for pruning in self.pruned]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -96,10 +95,6 @@ def explain_scan(runtime: Runtime, plan: ScanPlan) -> Explanation:
 def _is_never_true(plan: ScanPlan) -> bool:
     """Whether the predicate excludes itself: it is FALSE or NULL anyway, or it asks for keys and leaves none."""
     return plan.query.hash_prefixes == () or (plan.predicate is not None and not may_ever_match(plan.predicate))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _shown(predicate: Predicate | None) -> str:

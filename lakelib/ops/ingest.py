@@ -15,10 +15,10 @@ from lakelib.ops.commit import Work, stage_work
 from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import open_source
 from lakelib.ops.write import propose, write_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.specs.table_spec import TableSpec
+from lakelib.work.engines import open_source
 
 
 def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Attempt | None:

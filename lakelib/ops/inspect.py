@@ -3,16 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Final
 
 from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.errors import InvalidInputError
 from lakelib.model.commit import CommitSummary
 from lakelib.model.files import Contents, FileSummary, PartitionSummary
 from lakelib.model.html import Listing, html_table
 from lakelib.model.table import CommitState, Snapshot, TableInfo
+from lakelib.model.text import choose_from
 from lakelib.ops.create import check_part
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 
+WAITING: Final = ("staged", "rejected")
+"""The states of commits on which somebody may still decide."""
+DEFAULT_COMMITS: Final = 100
+_MOST_COMMITS = 1_000_000
 _NOTED_LEAD = timedelta(minutes=1)
 
 
@@ -116,6 +123,26 @@ def find_lead(runtime: Runtime, table: TableInfo) -> timedelta | None:
 
 def list_commits(
     runtime: Runtime, table: TableInfo | None, states: Sequence[CommitState], limit: int
-) -> list[CommitSummary]:
-    """Commits of a table, or of all, in these states, the newest first."""
-    return commits.list_commits(runtime.catalog, None if table is None else table.id, states, limit)
+) -> Listing[CommitSummary]:
+    """Commits of a table, or of all, in these states, the newest first. Raises InvalidInputError for what is no number
+    of commits."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= _MOST_COMMITS:
+        raise InvalidInputError(
+            f"{limit!r} is no number of commits.",
+            kind="invalid_limit",
+            remedy=f"Give a whole number from 0 to {_MOST_COMMITS:,}.",
+        )
+    return Listing(commits.list_commits(runtime.catalog, None if table is None else table.id, states, limit))
+
+
+def parse_states(said: str | Sequence[str]) -> list[CommitState]:
+    """Raises InvalidInputError for what is no state of a commit."""
+    return [_parse_state(each) for each in ([said] if isinstance(said, str) else said)]
+
+
+def _parse_state(said: object) -> CommitState:
+    known = [state.value for state in CommitState]
+    if said not in known:
+        remedy = choose_from("The states are", said, known)
+        raise InvalidInputError(f"{said!r} is no state of a commit.", kind="invalid_state", remedy=remedy)
+    return CommitState(said)

@@ -28,6 +28,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
 from lakelib.plan.outcome import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
+from lakelib.work import engines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         suite_hash=judging.suite.hash,
         outcome=decide_outcome(checks),
         base_snapshot_id=table.head_id,
-        engine="arrow" if judging.session is None else "spark",
+        engine=engines.engine_name(judging.session),
         seconds=time.monotonic() - started,
         judged_at=judged_at,
         checks=checks,
@@ -167,14 +168,12 @@ def _run_scope(
 
     if session is None:
         return run.run_on_arrow(checks, columns, lambda names: stream_batches(runtime, plan(names)))
-    from lakelib.distribute import gathering, sessions  # not everybody has Spark
-
-    heap_count = sessions.parallelism(sessions.checked_session(session))
+    heap_count = engines.task_count(session)
 
     def carry(names: Sequence[str], work: run.Elsewhere) -> list[bytes]:
         planned = plan(names)
         with Held(runtime, planned):
-            return gathering.gather_on_spark(
+            return engines.gather_findings(
                 session,
                 runtime.storage,
                 planned.target,

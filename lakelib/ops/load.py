@@ -6,13 +6,12 @@ from pathlib import PurePosixPath
 
 from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model.table import TableInfo
-from lakelib.ops.request import WriteRequest
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import target_columns
-from lakelib.storage.file_rows import FileRows, find_all_files, look_into_files
-from lakelib.storage.source_files import SourceFile
-from lakelib.storage.source_reader import FORMATS
-from lakelib.storage.source_text import COMPRESSIONS
+from lakelib.work.source_files import SourceFile
+from lakelib.work.source_reader import FORMATS
+from lakelib.work.source_rows import FileRows, find_all_files, look_into_files
+from lakelib.work.source_text import COMPRESSIONS
 
 _SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _SHOWN = 3

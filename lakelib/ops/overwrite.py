@@ -21,28 +21,28 @@ from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, Table
 from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.ops.write import WrittenRows, propose, write_rows
 from lakelib.plan.partitions import all_equal, in_any_partition
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
+from lakelib.work.sources import RowSource
 
 _IN_ITS_TARGET = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
 
 
 def overwrite(
-    runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime, ref: TableRef, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> Snapshot:
     """Replaces the target's rows and publishes."""
-    return commit_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
+    return commit_work(runtime, ref, request, _work(runtime, source, partitions, request))
 
 
 def stage_overwrite(
-    runtime: Runtime, ref: TableRef, data: Any, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime, ref: TableRef, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
 ) -> UUID:
     """The replacement as a staged commit."""
-    return stage_work(runtime, ref, request, _work(runtime, open_source(data), partitions, request))
+    return stage_work(runtime, ref, request, _work(runtime, source, partitions, request))
 
 
 def _work(runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest) -> Work:

@@ -13,6 +13,7 @@ from lakelib.catalog import commits, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import DecidedError, InvalidInputError
 from lakelib.model.commit import About, Conflict, Done, Published, PublishOutcome, Refusal, Rejected, Stale
+from lakelib.model.consumer import Advance
 from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
@@ -40,9 +41,11 @@ def publish(
     *,
     by: str | None = None,
     reason: str | None = None,
+    advances: Sequence[Advance] = (),
 ) -> list[Snapshot]:
-    """All commits become snapshots in one instant, or none does. Raises ConflictError naming what stood in the way,
-    RejectedError for a commit that only a person may publish: `by` says who, `reason` why.
+    """All commits become snapshots in one instant, and consumers move on, or none of it happens. Raises ConflictError
+    naming what stood in the way, RejectedError for a commit that only a person may publish: `by` says who, `reason`
+    why.
 
     Where rows have changed that a verdict rests on, or the table requires another suite of the gate by now, the commits
     are judged again, each on top of those before it, if it is known how they are judged; else the stale verdict is a
@@ -51,10 +54,13 @@ def publish(
     approval = parse_approval(by, reason)
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
-    with Turn(runtime, Patience(f"Publishing {', '.join(map(str, commit_ids))}")) as turn:
+    if advances:
+        require_right(runtime.catalog, Right.WRITE)
+    names = [*map(str, commit_ids), *(f"consumer {each.name!r}" for each in advances)]
+    with Turn(runtime, Patience(f"Publishing {', '.join(names)}")) as turn:
 
         def attempt() -> list[Snapshot] | Overtaken:
-            match _try(runtime, commit_ids, turn, approval):
+            match _try(runtime, commit_ids, turn, approval, advances):
                 case Done() as done:
                     return settle_done(runtime, done)
                 case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if (
@@ -90,10 +96,18 @@ def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
     return [each.snapshot for each in done.commits]
 
 
-def _try(runtime: Runtime, commit_ids: Sequence[UUID], turn: Turn, approval: Approval | None) -> PublishOutcome:
+def _try(
+    runtime: Runtime,
+    commit_ids: Sequence[UUID],
+    turn: Turn,
+    approval: Approval | None,
+    advances: Sequence[Advance],
+) -> PublishOutcome:
     """What comes of it, once the tables are not busy."""
     outcome = turn.attempt(
-        lambda epoch: commits.publish(runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id)
+        lambda epoch: commits.publish(
+            runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id, advances=advances
+        )
     )
     if isinstance(outcome, Conflict | Stale) and len(commit_ids) > 1:
         return replace(outcome, about=_as_all_see_it(runtime, outcome.about))

@@ -22,7 +22,6 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
-from lakelib.ops.parallel import collect_in_order, stream_as_ready
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -31,10 +30,12 @@ from lakelib.plan.where import COMMIT, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.storage.split_reader import ReadTarget, read_splits
+from lakelib.work import engines
+from lakelib.work.parallel import collect_in_order, stream_as_ready
+from lakelib.work.read import ReadTarget, read_splits
 
 At = None | SupportsIndex | str | datetime
-_FRAME_HOLD = timedelta(days=1)
+FRAME_HOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,9 @@ class ScanRequest:
     """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
 
 
+EVERYTHING = ScanRequest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPlan:
     """What will be read. Pinned: running it twice gives the same rows."""
@@ -85,9 +89,9 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     """Decides what to read; the head is that of `table`. Raises InvalidInputError for wrong columns or a wrong
     predicate, NotFoundError for a snapshot that is not there."""
     snapshot_id, schema = _resolve(runtime, table, request)
-    columns = _choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
+    columns = choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
     predicate = bind_where(request.where, schema)
-    query = _file_query(table, schema, snapshot_id, predicate, request)
+    query = file_query(table, schema, snapshot_id, predicate, request)
     found = files.load_files(runtime.catalog, query)
     merges = bool(table.primary_key_ids)
     splits = arrange_splits(found.files, found.partitions, merges=merges)
@@ -96,10 +100,10 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     schema_ids = {file.schema_id for split in splits for file in split.files}
     target = ReadTarget(
         location=table.location,
-        schemas=_load_schemas(runtime, table, schema, schema_ids),
+        schemas=load_schemas(runtime, table, schema, schema_ids),
         columns=columns,
         predicate=predicate,
-        asked_columns=_asked_columns(schema, predicate),
+        asked_columns=asked_columns(schema, predicate),
         primary_key=schema.select(table.primary_key_ids),
         partition_by=schema.select(table.partition_ids),
         sequence_by=schema.select(table.sequence_ids),
@@ -149,17 +153,16 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
-    from lakelib.distribute import reader  # not everybody has Spark
-
+    engines.require_spark()
     hold_for_spark(runtime, plan)
-    return reader.read_frame(session, runtime.storage, plan.target, plan.splits)
+    return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
 def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> None:
     """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
     more."""
     if plan.snapshot_id and plan.splits:
-        leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=_FRAME_HOLD)
+        leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)
     else:
         snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
 
@@ -231,14 +234,16 @@ class Held:
     RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
     """
 
-    def __init__(self, runtime: Runtime, plan: Pinned) -> None:
+    def __init__(self, runtime: Runtime, plan: Pinned, first_id: int | None = None) -> None:
+        """With `first_id` on all snapshots from that one to the plan's."""
         self._runtime = runtime
+        self._first_id = first_id
         self._plan = plan
         self._lease: leases.Lease | None = None
 
     def __enter__(self) -> None:
         if self._plan.snapshot_id and self._plan.splits:
-            self._lease = leases.take_lease(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
+            self._lease = take(self._runtime, self._plan.table, self._first_id, self._plan.snapshot_id)
             self._runtime.leases.keep(self._lease)
         else:  # that there is nothing to read may be due to an expiry
             snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
@@ -255,14 +260,23 @@ class Held:
             raise lost
 
 
+def take(
+    runtime: Runtime, table: TableInfo, first_id: int | None, last_id: int, duration: timedelta | None = None
+) -> leases.Lease:
+    """A lease on a snapshot, or on all from the first on."""
+    if first_id is None:
+        return leases.take_lease(runtime.catalog, table, last_id, duration=duration)
+    return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
+
+
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
     """The snapshot that `at` means: None is the head (None if the table has none), a number, "tag:…", or a moment;
     each but None also as text. Raises NotFoundError for one that is not there."""
     match parse_at(at) if isinstance(at, str) else at:
         case None:
             return snapshots.find_head(runtime.catalog, table)
-        case str() as tagged:
-            return _tagged(runtime, table, tagged.removeprefix(TAG_PREFIX))
+        case str() as tag:
+            return tagged(runtime, table, tag.removeprefix(TAG_PREFIX))
         case datetime() as moment if moment.tzinfo is not None:
             return _at_moment(runtime, table, moment)
         case other:
@@ -303,7 +317,8 @@ def _numbered(runtime: Runtime, table: TableInfo, at: object) -> Snapshot:
     return found
 
 
-def _tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:
+def tagged(runtime: Runtime, table: TableInfo, tag: str) -> Snapshot:
+    """The snapshot that a tag pins. Raises NotFoundError for a tag that is not there."""
     found = snapshots.find_tagged_snapshot(runtime.catalog, table.id, tag) if is_storable(tag) else None
     if found is None:
         raise NotFoundError(
@@ -358,19 +373,31 @@ def _check_readable(runtime: Runtime, table: TableInfo, commit: CommitInfo, scop
         raise snapshots.missing_snapshot(runtime.catalog, table, commit.snapshot_id)
 
 
+def schema_at(runtime: Runtime, table: TableInfo, snapshot_id: int) -> TableSchema:
+    """The schema of the table as of a snapshot. Raises NotFoundError for one that is not there, or has expired."""
+    if snapshot_id == table.head_id:
+        return table.schema
+    snapshot = snapshots.find_snapshot(runtime.catalog, table.id, snapshot_id)
+    if snapshot is None:
+        raise snapshots.missing_snapshot(runtime.catalog, table, snapshot_id)
+    return _schema(runtime, table, snapshot.schema_id)
+
+
 def _schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:
     if schema_id == table.schema.id:
         return table.schema
     return tables.load_schemas(runtime.catalog, table.id, {schema_id})[schema_id]
 
 
-def _load_schemas(runtime: Runtime, table: TableInfo, schema: TableSchema, ids: set[int]) -> dict[int, TableSchema]:
+def load_schemas(runtime: Runtime, table: TableInfo, schema: TableSchema, ids: set[int]) -> dict[int, TableSchema]:
+    """These versions of the table's schema, and those that are at hand."""
     known = {schema.id: schema, table.schema.id: table.schema}
     missing = ids - known.keys()
     return known | (tables.load_schemas(runtime.catalog, table.id, missing) if missing else {})
 
 
-def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[Column, ...]:
+def choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[Column, ...]:
+    """The columns of these names, `_commit` if it is one; all of the schema for None. Raises InvalidInputError."""
     if names is None:
         return schema.columns
     if isinstance(names, str) or not names:
@@ -390,15 +417,21 @@ def _choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[C
     return tuple(chosen)
 
 
-def _asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
+def asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
+    """The columns that a predicate looks at."""
     ids = frozenset() if predicate is None else columns_of(predicate)
     return tuple(column for column in (*schema.columns, COMMIT) if column.id in ids)
 
 
-def _file_query(
-    table: TableInfo, schema: TableSchema, snapshot_id: int, predicate: Predicate | None, request: ScanRequest
+def file_query(
+    table: TableInfo,
+    schema: TableSchema,
+    snapshot_id: int,
+    predicate: Predicate | None,
+    request: ScanRequest = EVERYTHING,
 ) -> files.FileQuery:
-    """All columns rule files out where rows are not merged; else only those that all versions of a row share."""
+    """Which files may have matching rows. All columns rule files out where rows are not merged; else only those that
+    all versions of a row share."""
     staged = request.staged
     asked = frozenset() if predicate is None else columns_of(predicate)
     shared = frozenset(table.primary_key_ids + table.partition_ids)

@@ -1,7 +1,14 @@
 """Part of all commits: what to raise for an outcome that nobody handles. This is where outcomes become exceptions."""
 
-from lakelib.catalog import commits, tables
-from lakelib.errors import ConflictError, IdentityDiffersError, LakeError, RejectedError
+from lakelib.catalog import commits, consumers, tables
+from lakelib.errors import (
+    ConflictError,
+    ExpiredError,
+    IdentityDiffersError,
+    InvalidInputError,
+    LakeError,
+    RejectedError,
+)
 from lakelib.model.commit import (
     Busy,
     CommitMissing,
@@ -11,6 +18,7 @@ from lakelib.model.commit import (
     FilesReclaimed,
     IdentityDiffers,
     InputGone,
+    NotAdvanced,
     NotPublished,
     NotStaged,
     PastExpired,
@@ -18,6 +26,7 @@ from lakelib.model.commit import (
     Refusal,
     Rejected,
     Stale,
+    Standstill,
     TableMissing,
 )
 
@@ -50,6 +59,8 @@ def error_of(outcome: NotPublished | NotStaged, table_name: str = "") -> LakeErr
                 f"The catalog is not what it was when this process looked at it: {what} differs.",
                 remedy="Connect again; the catalog may have been adopted, or be a copy.",
             )
+        case NotAdvanced():
+            return _standstill_error(outcome)
         case CommitMissing(commit_id=commit_id):
             return commits.commit_missing(commit_id)
         case TableMissing(name=name):
@@ -134,6 +145,41 @@ def _rejected_error(rejected: Rejected) -> RejectedError:
             )
             remedy = "Judge the commit again, or publish it by name and reason."
     return RejectedError(what, kind=rejected.refusal.value, remedy=remedy)
+
+
+def _standstill_error(outcome: NotAdvanced) -> LakeError:
+    of_table, position = f" of {outcome.table_name}" if outcome.table_name else "", outcome.position
+    kind = outcome.why.value
+    match outcome.why:
+        case Standstill.MISSING:
+            return consumers.consumer_missing(outcome.consumer, outcome.table_name or "that was dropped")
+        case Standstill.MOVED:
+            return ConflictError(
+                f"Consumer {outcome.consumer!r}{of_table} stands at snapshot {position}, not at {outcome.from_id} any"
+                " more, where it was read: somebody else has moved it. Nothing was changed.",
+                kind=kind,
+                remedy="Read again: it goes on from where it stands now.",
+            )
+        case Standstill.BEYOND_HEAD:
+            return InvalidInputError(
+                f"Consumer {outcome.consumer!r}{of_table} cannot move to snapshot {outcome.to_id}: the head is"
+                f" {outcome.head_id}.",
+                kind=kind,
+                remedy="Give a snapshot that was read.",
+            )
+        case Standstill.BACKWARDS:
+            return InvalidInputError(
+                f"Consumer {outcome.consumer!r}{of_table} stands at snapshot {position}: {outcome.to_id} is before it.",
+                kind=kind,
+                remedy="backwards=True moves it there: what comes after is read once more.",
+            )
+        case Standstill.PAST_EXPIRED:
+            return ExpiredError(
+                f"Consumer {outcome.consumer!r}{of_table} cannot go back to snapshot {outcome.to_id}, which has"
+                " expired.",
+                kind=kind,
+                remedy="history() lists the snapshots that are left; 0 is before the first, from which all is read.",
+            )
 
 
 def _fenced_error(fenced: Fenced) -> ConflictError:

@@ -1,16 +1,19 @@
 """What a caller asks of a write, checked before anything is done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.flags import checked_flag
-from lakelib.model.table import IdempotencyKey
+from lakelib.model.table import IdempotencyKey, TableInfo
 from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
+from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
+from lakelib.work.engines import open_source, session_of
+from lakelib.work.sources import RowSource
 
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
@@ -79,6 +82,31 @@ def parse_request(
         distribution=distribution,
         judging=None if gate is None else Judging(suite=open_gate(gate)),
     )
+
+
+def target_columns(table: TableInfo, request: WriteRequest) -> TargetColumns:
+    """What the table asks of each file whose rows it is to take."""
+    roles = (*table.primary_key, *table.partition_by, *table.sequence_by)
+    needed = (*roles, *(column for column in table.schema.columns if not column.nullable))
+    return TargetColumns(
+        columns=table.schema.columns,
+        roles=frozenset(column.name.casefold() for column in needed),
+        fixed=frozenset(column.name.casefold() for column in (*table.primary_key, *table.partition_by)),
+        explicit_cast=request.explicit_cast,
+        merge_schema=request.merge_schema,
+    )
+
+
+def parse_write(data: Any, *also_known: str, **options: Any) -> tuple[RowSource, WriteRequest]:
+    """The rows, and what is asked of them: a gate judges rows that Spark has in Spark's session. Raises what
+    `parse_request` does, and InvalidInputError for what holds no rows."""
+    request = parse_request(*also_known, **options)
+    source = open_source(data)
+    session = session_of(source)
+    if session is None:
+        return source, request
+    judging = None if request.judging is None else replace(request.judging, session=session)
+    return source, replace(request, judging=judging, session=session)
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:

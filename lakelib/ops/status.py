@@ -7,10 +7,13 @@ partitions stand (status_partitions): nothing of it is kept, so it is as true as
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from os import PathLike
+from pathlib import Path
 from uuid import UUID
 
 from lakelib.catalog import status, tables
 from lakelib.catalog.status import PublishedPartition
+from lakelib.errors import NotFoundError
 from lakelib.model.status import (
     TROUBLES,
     CommitAbout,
@@ -30,9 +33,30 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.status_look import Look, Memory, look_around
 from lakelib.ops.status_partitions import Stand, stands_of, waits
 from lakelib.plan import due
-from lakelib.specs.table_spec import TableSpec
+from lakelib.specs.table_spec import SpecFolder, TableSpec, scan_specs
 
 _UNFLAGGED = (None, "accept")
+
+
+def read_specs(folder: str | PathLike[str]) -> SpecFolder:
+    """The specs of a folder, which say what is due, and what is wrong with others. Raises NotFoundError."""
+    if not Path(folder).is_dir():
+        raise NotFoundError(
+            f"There is no folder of specs at {folder}.",
+            kind="folder_not_found",
+            remedy="Name it with --specs, or by the variable LAKE_TABLES, or specs= in Python; else nothing is due.",
+        )
+    return scan_specs(folder)
+
+
+def read_right_specs(folder: str | PathLike[str] | None) -> tuple[TableSpec, ...]:
+    """Those of a folder, of which none may be wrong; none without a folder. Raises NotFoundError, InvalidInputError."""
+    if folder is None:
+        return ()
+    found = read_specs(folder)
+    for error in found.errors.values():
+        raise error
+    return found.specs
 
 
 def look(runtime: Runtime, specs: Iterable[TableSpec] = (), memory: Memory | None = None) -> LakeStatus:
@@ -67,8 +91,7 @@ def list_commits_about(runtime: Runtime, table: TableInfo, partition: str, limit
 
 
 def load_commit_about(runtime: Runtime, commit_id: UUID | str) -> tuple[str, CommitAbout]:
-    """The name of a commit's table, and what has become of the commit. Raises NotFoundError, InvalidInputError for what
-    is no id."""
+    """The name of a commit's table, and what has become of the commit. Raises as `find_staged`."""
     table, found = find_staged(runtime, commit_id)
     return table.full_name, status.load_commit_about(runtime.catalog, table.id, found)
 

@@ -8,11 +8,10 @@ from lakelib.model.table import TableInfo
 from lakelib.model.text import is_storable
 from lakelib.model.upkeep import Tag, TagEnd
 from lakelib.ops.expire import check_count, check_length
+from lakelib.ops.labels import LONGEST_NAME, check_label
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX
-
-LONGEST_NAME = 200
 
 
 def parse_end(keep: timedelta | None, keep_last: int | None, family: str) -> TagEnd:
@@ -32,7 +31,7 @@ def set_tag(runtime: Runtime, table: TableInfo, name: str, at: At, end: TagEnd) 
     """The name pins the snapshot that `at` means; None is the head. Safe to repeat: then the tag stays for as long as
     any of those who have set it have said, without an end if one of them has said none. Raises InvalidInputError for a
     wrong name, NotFoundError if there is no such snapshot, ConflictError if the name pins another one."""
-    _check_name(name)
+    check_label(name, "tag", TAG_PREFIX)
     snapshot = resolve_snapshot(runtime, table, at)
     if snapshot is None:
         raise NotFoundError(
@@ -50,28 +49,8 @@ def list_tags(runtime: Runtime, table: TableInfo) -> list[Tag]:
 
 def delete_tag(runtime: Runtime, table: TableInfo, name: str) -> None:
     """The name is free, and its snapshot may expire. Raises NotFoundError if there is no such tag."""
-    _check_name(name)
+    check_label(name, "tag", TAG_PREFIX)
     if not tags.delete_tag(runtime.catalog, table.id, name):
         raise NotFoundError(
             f"Table {table.full_name} has no tag {name!r}.", kind="tag_not_found", remedy="tags() lists them."
         )
-
-
-def _check_name(name: object) -> None:
-    if (
-        isinstance(name, str)
-        and 0 < len(name) <= LONGEST_NAME
-        and name == name.strip()
-        and name.isprintable()
-        and is_storable(name)
-        and not name.startswith(TAG_PREFIX)
-    ):
-        return
-    raise InvalidInputError(
-        f"A tag cannot be named {name!r}."
-        if not isinstance(name, str) or len(name) <= LONGEST_NAME
-        else f"A tag cannot be named by {len(name):,} characters.",
-        kind="invalid_tag",
-        remedy=f"Give 1 to {LONGEST_NAME} printable characters without a space at either end, and without"
-        f" {TAG_PREFIX!r} at the beginning.",
-    )

@@ -6,7 +6,6 @@ snapshot is that of every commit (`ops.commit`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
@@ -21,24 +20,24 @@ from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.source import RowSource, open_source
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.types import type_text
-from lakelib.storage.run_writer import LARGEST_BUFFER_BYTES, RunTarget
-from lakelib.storage.write_work import WriteWork
+from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
+from lakelib.work.sources import RowSource
+from lakelib.work.write import WriteWork
 
 _SMALL_BYTES = 1 << 20
 
 
-def write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> Snapshot:
+def write(runtime: Runtime, ref: TableRef, kind: CommitKind, source: RowSource, request: WriteRequest) -> Snapshot:
     """Appends or upserts rows and publishes them. A replayed idempotency key gives the snapshot it gave first."""
-    return commit_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
+    return commit_work(runtime, ref, request, _work(runtime, kind, source, request))
 
 
-def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, data: Any, request: WriteRequest) -> UUID:
+def stage_write(runtime: Runtime, ref: TableRef, kind: CommitKind, source: RowSource, request: WriteRequest) -> UUID:
     """The rows as a staged commit."""
-    return stage_work(runtime, ref, request, _work(runtime, kind, open_source(data), request))
+    return stage_work(runtime, ref, request, _work(runtime, kind, source, request))
 
 
 def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteRequest) -> Work:

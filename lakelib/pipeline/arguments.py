@@ -99,16 +99,18 @@ class BackfillArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishArguments:
-    commits: tuple[UUID, ...]
+    commits: tuple[UUID | str, ...]
     specs: tuple[Path, ...]
     by: str | None
     reason: str | None
+    follow: bool
+    """Whether what the specs say follows is done, too."""
     surroundings: Surroundings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectArguments:
-    commits: tuple[UUID, ...]
+    commits: tuple[UUID | str, ...]
     reason: str
     by: str | None = None
     surroundings: Surroundings

@@ -1,27 +1,32 @@
 """Staged commits become visible, all of them or none; or they are rejected.
 
 Tables may have moved on since their commits were judged, and so may what they require. Where that concerns a verdict it
-is made again: by the engine of the commit's spec.
+is made again: by the engine of the commit's spec. What the spec says follows a publish is done afterwards.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
-from lakelib import Snapshot, StagedCommit
+from lakelib import Lake, LakeError, Snapshot, StagedCommit
+from lakelib.ops.decide import find_commit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging
 from lakelib.ops.publish import publish as publish_commits
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments
+from lakelib.pipeline.following import Followed, follow, partition_about
+from lakelib.pipeline.outcome import Failed, explain_failure
 from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_AIRFLOW, _INGEST = "airflow/", "ingest__"
+"""How the keys of Airflow's runs begin, and of those that ingest."""
 _APPROVAL = ("approved_by", "approval_reason")
 
 
@@ -32,25 +37,47 @@ class PublishedCommits:
     published: tuple[tuple[str, Snapshot], ...]
     outcomes: Mapping[UUID, str] = field(default_factory=dict)
     """The verdicts on commits that were judged again."""
-    exit_code: int = 0
+    followed: Mapping[UUID, Followed] = field(default_factory=dict)
+    """By commit what was done of that which its spec says follows."""
+    failed: tuple[tuple[str, Failed], ...] = ()
+    """Tables of which that failed: what is published stays so."""
+    waiting: tuple[str, ...] = ()
+    """Runs of Airflow's that have staged commits, and do not know that they are published."""
+
+    @property
+    def exit_code(self) -> int:
+        """That of the first failure."""
+        return self.failed[0][1].exit_code if self.failed else 0
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "published": [
-                {
-                    "table": table,
-                    "commit": str(snapshot.commit_id),
-                    "snapshot": snapshot.id,
-                    **({"outcome": self.outcomes[snapshot.commit_id]} if snapshot.commit_id in self.outcomes else {}),
-                    **{name: snapshot.properties[name] for name in _APPROVAL if name in snapshot.properties},
-                }
-                for table, snapshot in self.published
-            ]
-        }
+        published = [
+            {
+                "table": table,
+                "commit": str(snapshot.commit_id),
+                "snapshot": snapshot.id,
+                **({"outcome": self.outcomes[snapshot.commit_id]} if snapshot.commit_id in self.outcomes else {}),
+                **{name: snapshot.properties[name] for name in _APPROVAL if name in snapshot.properties},
+                **_followed_facts(self.followed.get(snapshot.commit_id)),
+            }
+            for table, snapshot in self.published
+        ]
+        return {"published": published} | (self.failed[0][1].facts() if self.failed else {})
 
     def lines(self) -> Iterator[str]:
         for table, snapshot in self.published:
             yield f"published   {table}, snapshot {snapshot.id} (commit {snapshot.commit_id})"
+            followed = self.followed.get(snapshot.commit_id)
+            if followed is not None and followed.tag is not None:
+                yield f"tagged      {followed.tag}"
+            yield from (f"done        {path or 'the table'}" for path in (followed.done if followed else ()))
+        for table, failed in self.failed:
+            yield f"failed      {table}: it is published, and what follows was not done"
+            yield from failed.lines()
+        yield from (f"not told    {run}" for run in self.waiting)
+
+
+def _followed_facts(followed: Followed | None) -> dict[str, Any]:
+    return {} if followed is None else {"tag": followed.tag, "done": list(followed.done)}
 
 
 def publish(job: PublishArguments, given_session: "SparkSession | None" = None) -> PublishedCommits:
@@ -58,14 +85,49 @@ def publish(job: PublishArguments, given_session: "SparkSession | None" = None) 
     impossible, NotFoundError for one that is not there, InvalidInputError for one whose key stands for another
     partition."""
     around = job.surroundings
+    specs = [load_spec(file, with_gate=False) for file in job.specs] if job.follow else []
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake, ExitStack() as opened:
-        commits = [lake.staged(commit_id) for commit_id in job.commits]
+        commits = _find_commits(lake, job.commits)
         again = _JudgedAgain(job, commits, given_session, opened)
-        snapshots = publish_commits(lake.runtime, job.commits, again.judgings_of, by=job.by, reason=job.reason)
+        ids = [commit.id for commit in commits]
+        snapshots = publish_commits(lake.runtime, ids, again.judgings_of, by=job.by, reason=job.reason)
         for commit, snapshot in zip(commits, snapshots, strict=True):
             check_not_replayed(lake.runtime, commit.id, snapshot)
-        names = [commit.table_name for commit in commits]
-        return PublishedCommits(published=tuple(zip(names, snapshots, strict=True)), outcomes=again.outcomes())
+        published = tuple((commit.table_name, snapshot) for commit, snapshot in zip(commits, snapshots, strict=True))
+        followed, failed = _follow(lake, {spec.table: spec for spec in specs}, published)
+        waiting = _runs(lake, followed)
+        return PublishedCommits(
+            published=published, outcomes=again.outcomes(), followed=followed, failed=failed, waiting=waiting
+        )
+
+
+def _follow(
+    lake: Lake, specs: Mapping[str, TableSpec], published: Sequence[tuple[str, Snapshot]]
+) -> tuple[dict[UUID, Followed], tuple[tuple[str, Failed], ...]]:
+    """What was done for each commit that a run has made, and the tables of which it failed."""
+    followed: dict[UUID, Followed] = {}
+    failed: list[tuple[str, Failed]] = []
+    for table, snapshot in published:
+        partition = partition_about(snapshot)
+        if table not in specs or partition is None:
+            continue
+        try:
+            followed[snapshot.commit_id] = follow(lake, specs[table], partition, snapshot.id)
+        except LakeError as error:
+            failed.append((table, explain_failure(error)))
+    return followed, tuple(failed)
+
+
+def _runs(lake: Lake, commits: Iterable[UUID]) -> tuple[str, ...]:
+    """Those of ingest DAGs: they would go on with waking the tables that come after theirs."""
+    found = [find_commit(lake.runtime, commit).application or "" for commit in commits]
+    return tuple(each.removeprefix(_AIRFLOW) for each in found if each.startswith(f"{_AIRFLOW}{_INGEST}"))
+
+
+def _find_commits(lake: Lake, said: Sequence[UUID | str]) -> list[StagedCommit]:
+    """Each once, however often it was named."""
+    found = [lake.staged(each) for each in said]
+    return list({commit.id: commit for commit in found}.values())
 
 
 class _JudgedAgain:
@@ -141,7 +203,7 @@ def reject(job: RejectArguments) -> RejectedCommits:
     """Raises ConflictError for a commit that was published or has expired."""
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
-        commits = [lake.staged(commit_id) for commit_id in job.commits]
+        commits = _find_commits(lake, job.commits)
         before = frozenset(commit.id for commit in commits if job.by is None and commit.state == "rejected")
         for commit in commits:
             if job.by is None:

@@ -14,15 +14,14 @@ from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import check_size, query_of
 from lakelib.ops.overwrite import parse_target
 from lakelib.ops.read import ScanPlan, stream_batches
-from lakelib.ops.request import WriteRequest
-from lakelib.ops.source import target_columns
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, plan_read
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import TableSpec
-from lakelib.storage.file_rows import FileRows, look_into_files, uniform_columns
-from lakelib.storage.source_reader import find_obstacle
+from lakelib.work.source_reader import find_obstacle
+from lakelib.work.source_rows import FileRows, look_into_files, uniform_columns
 
 
 @contextmanager

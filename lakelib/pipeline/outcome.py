@@ -88,7 +88,7 @@ def _from_spark(error: Exception) -> LakeError | None:
 
     of_query = AnalysisException | ParseException | IllegalArgumentException
     of_value = ArithmeticException | DateTimeException | NumberFormatException
-    from lakelib.distribute.told import error_told
+    from lakelib.work.spark.told import error_told
 
     if not isinstance(error, PySparkException | Py4JJavaError):
         return None

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from lakelib import Lake
-from lakelib.distribute.files import FileSource
-from lakelib.distribute.frames import FrameSource, open_frame
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import query_of
@@ -18,6 +16,8 @@ from lakelib.pipeline.arguments import Files
 from lakelib.pipeline.partitions import Making, PartitionRows, plan_read
 from lakelib.pipeline.sources import open_rows_of_files
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
+from lakelib.work.spark.files import FileSource
+from lakelib.work.spark.frames import FrameSource, open_frame
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 

@@ -66,7 +66,7 @@ def _started(name: str, master: str | None) -> "SparkSession":
 @contextmanager
 def told_progress(session: "SparkSession", wanted: bool | None) -> Iterator[None]:
     """Meanwhile tells on stderr now and then how far Spark's stages are."""
-    from lakelib.distribute.sessions import is_connect
+    from lakelib.work.spark.sessions import is_connect
 
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield

@@ -6,19 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from lakelib import Lake
-from lakelib.distribute.files import find_all_files, open_files
-from lakelib.distribute.frames import open_frame
-from lakelib.distribute.sessions import is_reached_by_jvm
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
-from lakelib.ops.request import WriteRequest
-from lakelib.ops.source import target_columns
+from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.pipeline.arguments import Files, FileView, Query
 from lakelib.plan.declare import declare_schema
 from lakelib.storage.paths import complete_uri
-from lakelib.storage.source_files import SourceFile, check_listing
-from lakelib.storage.source_reader import find_obstacle
+from lakelib.work.source_files import SourceFile, check_listing
+from lakelib.work.source_reader import find_obstacle
+from lakelib.work.spark.files import find_all_files, open_files
+from lakelib.work.spark.frames import open_frame
+from lakelib.work.spark.sessions import is_reached_by_jvm
 
 
 @contextmanager

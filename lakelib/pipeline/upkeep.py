@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, LakeError
-from lakelib.errors import EXIT_CODES, RetryableError
+from lakelib.errors import RetryableError
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure
@@ -120,10 +120,7 @@ class Maintained:
     @property
     def exit_code(self) -> int:
         """That of the first failure."""
-        first = self.failure
-        if first is not None:
-            return first.exit_code
-        return EXIT_CODES[RetryableError] if self.vacuum is not None and self.vacuum.failed else 0
+        return 0 if self.failure is None else self.failure.exit_code
 
     def facts(self) -> dict[str, Any]:
         tables = [_expired_facts(result) for result in self.expired]
@@ -179,9 +176,24 @@ def _vacuum(
         return None, None
     _tell_progress(job.surroundings.progress, "vacuum")
     try:
-        return lake.vacuum(dry_run=job.dry_run, tell=name_file if job.dry_run else None, **job.vacuum), None
+        result = lake.vacuum(dry_run=job.dry_run, tell=name_file if job.dry_run else None, **job.vacuum)
     except LakeError as error:
         return None, explain_failure(error)
+    left = files_left(result)
+    return result, None if left is None else explain_failure(left)
+
+
+def files_left(result: VacuumResult) -> RetryableError | None:
+    """What a vacuum that could not delete some file ends in."""
+    if not result.failed:
+        return None
+    count, first = len(result.failed), result.failed[0]
+    said = "a file" if count == 1 else f"{count:,} files"
+    return RetryableError(
+        f"The vacuum could not delete {said}, the first of them {first.uri}: {first.reason}.",
+        kind="files_not_deleted",
+        remedy="The next vacuum tries again. Where the reason stays, see that this user may delete files there.",
+    )
 
 
 def _tell_progress(wanted: bool | None, what: str) -> None:

@@ -48,7 +48,7 @@ class CompactionRules:
 
     merges: bool
     """Whether the table has a primary key."""
-    keeps_marks: bool
+    keeps_deletes: bool
     """Whether delete marks stay for good: those of a table whose rows have a sequence of their own."""
     buckets: Buckets
     options: TableOptions
@@ -65,7 +65,7 @@ class Unit:
     prefix: int
     files: tuple[DataFile, ...]
     output_depth: int
-    drops_marks: bool
+    drops_deletes: bool
     is_step: bool = False
     """Whether there are more runs than can be merged at once: more is to be done afterwards."""
 
@@ -155,10 +155,10 @@ def _merging_units(
 def _units(
     partition: Partition, inputs: "_Group", around: Sequence[DataFile], rules: CompactionRules, full: bool
 ) -> Iterator[Unit]:
-    chunks = _chunks(inputs.files, rules)
-    for files in chunks:
+    steps = _steps(inputs.files, rules)
+    for files in steps:
         oldest = age_of(files[0])
-        drops_marks = not rules.keeps_marks and not any(
+        drops_deletes = not rules.keeps_deletes and not any(
             age_of(file) < oldest and _overlaps(file, inputs.depth, inputs.prefix) for file in around
         )
         whole_bytes = _estimate(files, rules) << inputs.depth
@@ -169,8 +169,8 @@ def _units(
             prefix=inputs.prefix,
             files=tuple(files),
             output_depth=output_depth,
-            drops_marks=drops_marks,
-            is_step=len(chunks) > 1,
+            drops_deletes=drops_deletes,
+            is_step=len(steps) > 1,
         )
         if _gains(unit, rules, full):
             yield unit
@@ -183,7 +183,7 @@ def _gains(unit: Unit, rules: CompactionRules, full: bool) -> bool:
     if not full:
         return False
     marks = any(file.delete_count for file in unit.files)
-    return (unit.drops_marks and marks) or _is_far_off(unit, rules)
+    return (unit.drops_deletes and marks) or _is_far_off(unit, rules)
 
 
 def _is_far_off(unit: Unit, rules: CompactionRules) -> bool:
@@ -300,8 +300,8 @@ def _overlapping_groups(files: Sequence[DataFile], joint_depth: int | None) -> l
     return [_Group(depth=depth, prefix=prefix, files=found) for (depth, prefix), found in groups.items()]
 
 
-def _chunks(files: Sequence[DataFile], rules: CompactionRules) -> list[list[DataFile]]:
-    """The files, by age, in groups of about equally many runs, of no more than can be merged at once. Runs of small
+def _steps(files: Sequence[DataFile], rules: CompactionRules) -> list[list[DataFile]]:
+    """The files, by age, in steps of about equally many runs, of no more than can be merged at once. Runs of small
     files that are read together count as one."""
     place_of: dict[Age, int] = {}
     for place, gathered in enumerate(gather_files(sorted(files, key=age_of))):
@@ -311,12 +311,12 @@ def _chunks(files: Sequence[DataFile], rules: CompactionRules) -> list[list[Data
     row_bytes = _estimate(files, rules) // sum(file.row_count for file in files)
     fitting = READ_BYTES // (1 + row_bytes * rules.options.row_group_rows)
     most = min(_MOST_RUNS, max(_FEWEST_RUNS, fitting))
-    chunk_count = -(-len(places) // most)
-    step = -(-len(places) // chunk_count)
-    chunks: list[list[DataFile]] = [[] for _ in range(chunk_count)]
+    step_count = -(-len(places) // most)
+    runs_each = -(-len(places) // step_count)
+    steps: list[list[DataFile]] = [[] for _ in range(step_count)]
     for file in files:
-        chunks[bisect_left(places, place_of[age_of(file)]) // step].append(file)
-    return chunks
+        steps[bisect_left(places, place_of[age_of(file)]) // runs_each].append(file)
+    return steps
 
 
 def _overlaps(file: DataFile, depth: int, prefix: int) -> bool:
@@ -364,7 +364,9 @@ def _packing_units(
     for stretch in _stretches(files, is_small):
         for pack in _packs(stretch if full else _due_stretch(stretch, rules), rules):
             if len(pack) > 1:
-                yield Unit(partition=partition, depth=0, prefix=0, files=tuple(pack), output_depth=0, drops_marks=False)
+                yield Unit(
+                    partition=partition, depth=0, prefix=0, files=tuple(pack), output_depth=0, drops_deletes=False
+                )
 
 
 def _stretches(files: Sequence[DataFile], fits: Callable[[DataFile], bool]) -> Iterator[list[DataFile]]:

@@ -10,10 +10,18 @@ from lakelib.rows.values import python_value
 _MANY = 20
 """Of more values or parts than this only the first are shown."""
 
+_LONGEST_LINE = 80
+
 _SQL_WORDS = frozenset(
     ("and", "between", "case", "cast", "exists", "false", "if", "in", "interval", "is", "like", "not", "null")
 ) | frozenset(("or", "select", "true"))
 """Names that stand for something else when they are not quoted."""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, cut where that is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "…"
 
 
 def describe_predicate(predicate: Predicate) -> str:

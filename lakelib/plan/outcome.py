@@ -24,14 +24,6 @@ def describe_failures(verdict: Verdict) -> str:
     """ "2 of 12 checks failed: amount is positive (3 of 100 rows), …": the critical ones that decided, in one line."""
     status = Status.ERRORED if verdict.outcome is Outcome.ERRORED else Status.FAILED
     decisive = [check for check in verdict.checks if check.status is status and check.severity is Severity.CRITICAL]
-    named = ", ".join(_describe(check) for check in decisive[:_MOST_NAMED])
+    named = ", ".join(check.told() for check in decisive[:_MOST_NAMED])
     more = f" and {len(decisive) - _MOST_NAMED} more" if len(decisive) > _MOST_NAMED else ""
     return f"{len(decisive)} of {len(verdict.checks)} checks {status.value}: {named}{more}"
-
-
-def _describe(check: CheckResult) -> str:
-    if check.status is Status.ERRORED:
-        return f"{check.name} ({check.detail.splitlines()[0] if check.detail else 'unknown error'})"
-    if check.unexpected_count is not None and check.row_count is not None:
-        return f"{check.name} ({check.unexpected_count:,} of {check.row_count:,} rows)"
-    return check.name if check.observed is None else f"{check.name} (observed {check.observed})"

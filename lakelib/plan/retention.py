@@ -1,11 +1,11 @@
 """Pure. Decides which snapshots and staged commits expire, and which files a table's past still needs."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakelib.model.upkeep import HeldSnapshot, Hold, KeptSnapshot, OpenCommit, RetentionRules
+from lakelib.model.upkeep import HeldSnapshot, Hold, KeptSnapshot, OpenCommit, Reach, RetentionRules
 
 _FROM_BASE_ON = ("staged commit", "rejected commit")
 
@@ -28,14 +28,18 @@ def choose_stale_commits(commits: Iterable[OpenCommit], rules: RetentionRules, n
 
 
 def choose_expired(
-    snapshots: Sequence[KeptSnapshot], holds: Iterable[Hold], rules: RetentionRules, now: datetime
+    snapshots: Sequence[KeptSnapshot],
+    holds: Iterable[Hold],
+    rules: RetentionRules,
+    now: datetime,
+    reaches: Iterable[Reach] = (),
 ) -> Retention:
     """Of the snapshots that have not expired, oldest first, those that do now. The head never does."""
-    holding = _Holds(holds)
+    holding = _Holds(holds, reaches)
     expired: list[int] = []
     held: list[HeldSnapshot] = []
     for snapshot in _let_go(snapshots, rules, now):
-        hold = holding.of(snapshot.id)
+        hold = holding.of(snapshot)
         if hold is None:
             expired.append(snapshot.id)
         else:
@@ -57,10 +61,11 @@ def _let_go(snapshots: Sequence[KeptSnapshot], rules: RetentionRules, now: datet
 
 class _Holds:
     """Which hold a snapshot has, if any. A tag without an end is named before one that has one, a tag before a lease,
-    and a lease before a commit."""
+    a lease before a consumer, and that before a commit."""
 
-    def __init__(self, holds: Iterable[Hold]) -> None:
+    def __init__(self, holds: Iterable[Hold], reaches: Iterable[Reach]) -> None:
         self._of_one: dict[int, Hold] = {}
+        self._of_many = sorted(reaches, key=lambda reach: reach.hold.kind == "consumer")
         self._from_base: Hold | None = None
         for hold in holds:
             if hold.kind not in _FROM_BASE_ON:
@@ -70,11 +75,18 @@ class _Holds:
             elif self._from_base is None or hold.snapshot_id < self._from_base.snapshot_id:
                 self._from_base = hold
 
-    def of(self, snapshot_id: int) -> Hold | None:
-        found = self._of_one.get(snapshot_id)
-        if found is None and self._from_base is not None and self._from_base.snapshot_id <= snapshot_id:
-            return self._from_base
-        return found
+    def of(self, snapshot: KeptSnapshot) -> Hold | None:
+        return next(self._all_of(snapshot), None)
+
+    def _all_of(self, snapshot: KeptSnapshot) -> Iterator[Hold]:
+        """In the order in which they are named."""
+        if snapshot.id in self._of_one:
+            yield self._of_one[snapshot.id]
+        for reach in self._of_many:
+            if reach.covers(snapshot):
+                yield reach.hold
+        if self._from_base is not None and self._from_base.snapshot_id <= snapshot.id:
+            yield self._from_base
 
 
 def _weight(hold: Hold) -> tuple[bool, bool]:

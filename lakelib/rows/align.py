@@ -1,6 +1,6 @@
 """Pure. Turns incoming rows, and rows of files of older schemas, into exactly the columns that are wanted."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,17 +14,19 @@ from lakelib.rows.convert import (
     Convert,
     RefusedError,
     Rules,
+    failing_rows,
     first_failing_row,
     plan_conversion,
-    shown_row,
     shown_value,
 )
-from lakelib.rows.text import first_wrong_text, has_text
+from lakelib.rows.text import has_text, wrong_texts
 from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, column_type_text, hidden_field, type_text
 from lakelib.rows.widen import widened_type
+from lakelib.rows.wrong import MOST_COUNTED, WrongValue, wrong_values
 
 _MOST_SHOWN_BYTES = 80
 _MOST_PLANS = 64
+_MOST_TEXTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +50,18 @@ class Alignment:
     columns: tuple[AlignedColumn, ...]
     extra_places: tuple[int, ...]
 
-    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def apply(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """The batch with the table's columns, then the extra ones as they came.
 
-        Raises InvalidInputError, naming column, row and value, if a value does not convert exactly, text is no UTF-8,
-        or a key or other non-nullable column holds NULL. Rows are counted from 0 within the batch.
+        Raises WrongValuesError, naming columns, rows and values, if values do not convert exactly, text is no UTF-8,
+        or a key or other non-nullable column holds NULL. The batch's first row has that number.
         """
         if not batch.schema.equals(self.source):
             raise ValueError("a batch does not have the schema that the alignment was planned for")
-        arrays = [_aligned_array(batch, aligned) for aligned in self.columns]
+        wrong: list[WrongValue] = []
+        arrays = [_aligned_array(batch, aligned, wrong) for aligned in self.columns]
+        if wrong:
+            raise wrong_values(wrong, batch, first_row)
         arrays += [batch.column(place) for place in self.extra_places]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -201,51 +206,69 @@ def refusal(column: Column, source: pa.DataType, refused: RefusedError) -> Inval
     )
 
 
-def _aligned_array(batch: pa.RecordBatch, aligned: AlignedColumn) -> pa.Array:
+def _aligned_array(batch: pa.RecordBatch, aligned: AlignedColumn, wrong: list[WrongValue]) -> pa.Array:
+    """The column's values; what is wrong with some of them goes to `wrong`."""
     if aligned.place is None:
         return pa.nulls(batch.num_rows, arrow_type(aligned.column.type))
     array = batch.column(aligned.place)
-    converted = array if aligned.convert is None else convert_array(array, aligned.column, aligned.convert, batch)
+    converted = array if aligned.convert is None else try_convert(array, aligned.column, aligned.convert, wrong)
     if aligned.required and converted.null_count:
-        row = pc.index(converted.is_null(), True).as_py()
-        raise InvalidInputError(
-            f"Column {aligned.column.name!r} is NULL in row {row} (counted from 0), and may not be NULL."
-            f" The row: {shown_row(batch, row)}.",
-            kind="null_value",
-            remedy="Give a value, or leave the row out.",
-        )
-    if aligned.has_text:
-        _check_text(converted, aligned.column, batch)
+        wrong += _nulls(converted, aligned.column)
+    if aligned.has_text and converted.type == arrow_type(aligned.column.type):
+        wrong += _wrong_texts(converted, aligned.column)
     return converted
 
 
-def _check_text(array: pa.Array, column: Column, batch: pa.RecordBatch) -> None:
-    wrong = first_wrong_text(array)
-    if wrong is not None:
-        row, value = wrong
+def _nulls(array: pa.Array, column: Column) -> Iterator[WrongValue]:
+    for row in pc.indices_nonzero(array.is_null())[:MOST_COUNTED].to_pylist():
+        yield WrongValue(
+            row=row,
+            before=f"Column {column.name!r} is NULL in",
+            behind=", and may not be NULL",
+            kind="null_value",
+            remedy="Give a value, or leave the row out.",
+        )
+
+
+def _wrong_texts(array: pa.Array, column: Column) -> Iterator[WrongValue]:
+    for row, value in wrong_texts(array, _MOST_TEXTS):
         shown = repr(value) if len(value) <= _MOST_SHOWN_BYTES else f"{value[:_MOST_SHOWN_BYTES]!r}…"
-        raise InvalidInputError(
-            f"Column {column.name!r}, row {row} (counted from 0): {shown} is no text in UTF-8."
-            f" The row: {shown_row(batch, row)}.",
+        yield WrongValue(
+            row=row,
+            before=f"Column {column.name!r},",
+            behind=f": {shown} is no text in UTF-8",
             kind="wrong_value",
             remedy="Decode it by its own encoding before writing, or keep bytes in a column of type binary.",
         )
 
 
-def convert_array(array: pa.Array, column: Column, convert: Convert, batch: pa.RecordBatch | None = None) -> pa.Array:
-    """The converted array. Raises InvalidInputError with column, row and value of the first that does not convert, and
-    what the batch, if one is given, has in that row."""
+def try_convert(array: pa.Array, column: Column, convert: Convert, wrong: list[WrongValue]) -> pa.Array:
+    """The converted array; or the array as it is, and to `wrong` goes what of it does not convert."""
     try:
         return convert(array)
-    except pa.ArrowException as cause:
-        row = first_failing_row(convert, array)
-        sample = "" if batch is None else f" The row: {shown_row(batch, row)}."
-        raise InvalidInputError(
-            f"Column {column.name!r}, row {row} (counted from 0): {shown_value(array, row)} does not convert exactly "
-            f"from {array.type} to {column.type}.{sample}",
-            kind="wrong_value",
-            remedy="Correct or round the value before writing.",
-        ) from cause
+    except pa.ArrowException:
+        rows = failing_rows(convert, array, MOST_COUNTED)
+        wrong += [_unconverted(array, column, row) for row in rows or [first_failing_row(convert, array)]]
+        return array
+
+
+def _unconverted(array: pa.Array, column: Column, row: int) -> WrongValue:
+    return WrongValue(
+        row=row,
+        before=f"Column {column.name!r},",
+        behind=f": {shown_value(array, row)} does not convert exactly from {array.type} to {column.type}",
+        kind="wrong_value",
+        remedy="Correct or round the value before writing.",
+    )
+
+
+def convert_array(array: pa.Array, column: Column, convert: Convert) -> pa.Array:
+    """The converted array. Raises WrongValuesError with column, rows and values of what does not convert."""
+    wrong: list[WrongValue] = []
+    converted = try_convert(array, column, convert, wrong)
+    if wrong:
+        raise wrong_values(wrong, None)
+    return converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -295,16 +295,36 @@ def _reversible_cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def first_failing_row(convert: Convert, array: pa.Array) -> int:
-    """The first row that does not convert, given that some row does not."""
+    """The first row with which those before it do not convert, given that all together do not."""
     good, bad = 0, len(array)
     while bad - good > 1:
         middle = (good + bad) // 2
-        try:
-            convert(array.slice(0, middle))
-            good = middle
-        except pa.ArrowException:
-            bad = middle
+        good, bad = (middle, bad) if _converts(convert, array.slice(0, middle)) else (good, middle)
     return bad - 1
+
+
+def failing_rows(convert: Convert, array: pa.Array, most: int) -> list[int]:
+    """The first rows that do not convert, each by itself."""
+    found: list[int] = []
+    waiting = [(0, len(array))]
+    while waiting and len(found) < most:
+        start, count = waiting.pop()
+        if _converts(convert, array.slice(start, count)):
+            continue
+        if count == 1:
+            found.append(start)
+            continue
+        half = count // 2
+        waiting += [(start + half, count - half), (start, half)]
+    return found
+
+
+def _converts(convert: Convert, array: pa.Array) -> bool:
+    try:
+        convert(array)
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def shown_value(array: pa.Array, row: int) -> str:

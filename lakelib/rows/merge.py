@@ -134,14 +134,24 @@ def merge_windows(
     Holds one table of each run, and of one run the next as well. A window uses up at least one table, or has about
     `most_rows` rows, if that is given: tables of many runs that hold the same keys are used up at the same time.
     """
-    cursors = [_Cursor(run, key_names) for run in runs]
-    while cursors := [cursor for cursor in cursors if cursor.fill()]:
-        limit = _upper_limit(cursors)
-        if most_rows is not None:
-            limit = _lower_limit(cursors, limit, most_rows)
-        slices = [piece for cursor in cursors if (piece := cursor.cut(limit)).num_rows]
+    for window in key_windows(runs, key_names, most_rows=most_rows):
+        slices = [rows for _, rows in window]
         masks = keep_newest(*(_columns_of(slices, names) for names in (key_names, order_names)))
         yield list(zip(slices, masks, strict=True))
+
+
+def key_windows(
+    runs: Sequence[Iterator[pa.Table]], key_names: Sequence[str], *, most_rows: int | None = None
+) -> Iterator[list[tuple[int, pa.Table]]]:
+    """Goes through sorted runs together, by ranges of ascending keys: of each run that has rows there its number and
+    those rows. See `merge_windows`."""
+    cursors = [(number, _Cursor(run, key_names)) for number, run in enumerate(runs)]
+    while cursors := [(number, cursor) for number, cursor in cursors if cursor.fill()]:
+        left = [cursor for _, cursor in cursors]
+        limit = _upper_limit(left)
+        if most_rows is not None:
+            limit = _lower_limit(left, limit, most_rows)
+        yield [(number, rows) for number, cursor in cursors if (rows := cursor.cut(limit)).num_rows]
 
 
 def merge_tables(tables: Sequence[pa.Table], key_names: Sequence[str], order_names: Sequence[str]) -> pa.Table:

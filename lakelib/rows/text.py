@@ -12,6 +12,16 @@ def has_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind))
 
 
+def wrong_texts(array: pa.Array, most: int) -> list[tuple[int, bytes]]:
+    """The first rows that hold text which is no UTF-8, and those texts."""
+    found: list[tuple[int, bytes]] = []
+    start = 0
+    while len(found) < most and (wrong := first_wrong_text(array.slice(start))) is not None:
+        found.append((start + wrong[0], wrong[1]))
+        start += wrong[0] + 1
+    return found
+
+
 def first_wrong_text(array: pa.Array) -> tuple[int, bytes] | None:
     """The first row that holds text which is no UTF-8, and that text; None if there is none. What a NULL hides is not
     looked at."""

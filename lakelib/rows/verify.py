@@ -1,4 +1,4 @@
-"""Pure. Says where the rows of a file are not what its catalog entry promises, as they come, a piece at a time."""
+"""Pure. Says where the rows of a file are not what its catalog entry promises, as they come, part by part."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

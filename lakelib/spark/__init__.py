@@ -7,7 +7,7 @@ spark.read.format("lake").load("shop.orders")
 frame.write.format("lake").mode("append").save("shop.orders")
 """
 
-import lakelib.distribute  # noqa: F401 - first: it tells what to install if Spark is missing
+import lakelib.work.spark  # noqa: F401 - first: it tells what to install if Spark is missing
 from lakelib.spark.session import register, views
 
 __all__ = ["register", "views"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelib.distribute.frames import open_frame
 from lakelib.errors import InvalidInputError, LakeError, NotFoundError, RetryableError
 from lakelib.lake import Lake
 from lakelib.model.schema import Column
@@ -18,6 +17,7 @@ from lakelib.ops.request import WriteOptions, parse_request
 from lakelib.rows.types import arrow_type, column_type_text
 from lakelib.spark.options import check_known, is_lake, split_names, table_missing, told
 from lakelib.table import Table
+from lakelib.work.spark.frames import open_frame
 
 _LOG = logging.getLogger(__name__)
 _MUST_BE_NEW = ("errorifexists", "error", "default")

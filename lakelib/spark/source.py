@@ -14,10 +14,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
-from lakelib.distribute.reader import group_parts
-from lakelib.distribute.tasks import ReadPart, read_parts
-from lakelib.distribute.told import told_in_text
-from lakelib.distribute.types import spark_schema_of
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.predicate import Constant
@@ -28,7 +24,11 @@ from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.options import FORMAT, parse_read
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.split_reader import ReadTarget
+from lakelib.work.read import ReadTarget
+from lakelib.work.spark.read import deal_parts
+from lakelib.work.spark.tasks import ReadPart, read_parts
+from lakelib.work.spark.told import told_in_text
+from lakelib.work.spark.types import spark_schema_of
 
 _SLOTS = 8
 """Spark does not tell a data source how many tasks it runs at once."""
@@ -101,12 +101,12 @@ class _LakeReader(DataSourceReader):
             plan = self._plan(lake)
             hold_for_spark(lake.runtime, plan)
             storage = lake.runtime.storage
-            groups = group_parts(storage, plan.target, plan.splits, _SLOTS)
+            dealt = deal_parts(storage, plan.target, plan.splits, _SLOTS)
         # Of no partitions Spark makes one that knows nothing.
-        return [_Group(storage, plan.target, parts) for parts in groups or [[]]]
+        return [_TaskParts(storage, plan.target, parts) for parts in dealt or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Group)
+        assert isinstance(partition, _TaskParts)
         # A user's own schema may let columns be NULL that cannot: Spark takes batches of exactly the schema asked for.
         fields = zip(partition.target.output_schema, self._schema, strict=True)
         schema = pa.schema([found.with_nullable(wanted.nullable) for found, wanted in fields])
@@ -121,7 +121,7 @@ class _LakeReader(DataSourceReader):
         return plan
 
 
-class _Group(InputPartition):
+class _TaskParts(InputPartition):
     """What one task reads."""
 
     def __init__(self, storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> None:

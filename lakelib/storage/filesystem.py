@@ -9,7 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -53,10 +53,10 @@ class Storage:
     settings: StorageSettings
     home: str | None = None
     """What the catalog calls this root, if that has moved since: locations below it are below the root."""
+    is_local: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_local(self) -> bool:
-        return self.uri.startswith("file:")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_local", self.uri.startswith("file:"))
 
     def at(self, location: str) -> "Storage":
         """The storage below a location that the catalog gives, which may be in another store."""

@@ -117,6 +117,11 @@ def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "Pa
     return ParquetReader(storage, path, footer, stream, size_bytes)
 
 
+def open_stream(stream: pa.NativeFile, *, is_far: bool) -> Any:
+    """pyarrow's own reader of a file that no table has written: nothing of it is kept."""
+    return pq.ParquetFile(stream, pre_buffer=is_far)
+
+
 class ParquetReader:
     """One immutable Parquet file. For one thread at a time; closes itself when it is forgotten."""
 

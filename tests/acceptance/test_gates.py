@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pyarrow as pa
 import pytest
@@ -638,6 +638,32 @@ def test_a_commit_is_found_by_its_id(lake: Lake, table: Table) -> None:
         lake.staged(uuid4())
     with raised(InvalidInputError, "invalid_commit_id"):
         lake.staged("no id")
+
+
+def test_a_commit_is_found_by_how_its_id_begins(lake: Lake, table: Table) -> None:
+    staged = table.stage_append(GOOD, **CAST)
+    for text in (str(staged.id)[:13], staged.id.hex[:9], str(staged.id)[:12].upper(), str(staged.id)):
+        assert lake.staged(text).id == staged.id
+    for text in (staged.id.hex[:3], "", "zzzz", f"{staged.id}0"):
+        with raised(InvalidInputError, "invalid_commit_id"):
+            lake.staged(text)
+    with raised(NotFoundError, "commit_not_found"):
+        lake.staged(uuid4().hex[:20])
+
+
+def test_of_commits_whose_ids_begin_alike_none_is_chosen(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = uuid4().hex[:10]
+    ids = iter([UUID(alike + uuid4().hex[10:]) for _ in range(2)])
+    monkeypatch.setattr("lakelib.ops.write.uuid4", lambda: next(ids))
+    first, second = table.stage_append(GOOD, **CAST), table.stage_append(GOOD, **CAST)
+    assert first.id.hex[:10] == second.id.hex[:10] == alike
+    second.reject("no")
+    with raised(InvalidInputError, "ambiguous_commit_id") as told:
+        lake.staged(alike)
+    assert f"{first.id} ({table.name}, staged)" in told.value.message
+    assert f"{second.id} ({table.name}, rejected)" in told.value.message
 
 
 def test_the_report_is_a_file_that_tells_the_verdict(table: Table, tmp_path: Path) -> None:

@@ -108,7 +108,12 @@ def test_everything_is_shown_and_escaped(lake: Lake, table: Table, tmp_path: Pat
         "tags": table.tags()._repr_html_(),
         "snapshot": table.history()[0]._repr_html_(),
         "verdict": staged.judge(suite)._repr_html_(),
+        "commits": table.commits()._repr_html_(),
+        "lake's status": lake.status()._repr_html_(),
+        "table's status": table.status()._repr_html_(),
     }
+    assert str(staged.id) in shown["commits"]
+    assert table.name in shown["lake's status"]
     assert table.name in shown["lake"]
     assert "<td>id</td><td>bigint</td><td>key</td>" in shown["table"].lower()
     assert "&lt;x&gt;" in shown["scan"]

@@ -31,6 +31,7 @@ _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
     "upsert": Orders.measure_upsert,
     "read": Orders.measure_read,
     "lookup": Orders.measure_lookup,
+    "changes": Orders.measure_changes,
 }
 _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,

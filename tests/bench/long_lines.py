@@ -19,8 +19,8 @@ import pyarrow as pa
 
 import lakelib
 from lakelib import Table
-from lakelib.distribute.files import FileSource, find_all_files, open_files
 from lakelib.rows.unite import TargetColumns
+from lakelib.work.spark.files import FileSource, find_all_files, open_files
 from tests.bench.lab import Lab, resident_mb
 from tests.bench.report import Line, at_most, show_seconds
 from tests.bench.spark import open_session

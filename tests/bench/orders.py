@@ -29,6 +29,7 @@ _UPSERTS = 4
 _LOAD_ROUNDS = 3
 _READ_ROUNDS = 7
 _LOOKUPS = 50
+_SMALL_UPSERTS = 100
 _TWO_COLUMNS = ["amount", "status"]
 
 
@@ -102,6 +103,34 @@ class Orders:
             note = f"best of {_READ_ROUNDS}; peer: pyarrow, two threads, the same {len(paths)} files"
             yield at_most_times(self._name(f"merge-on-read, {title}"), min(ours), min(plain), bar, note)
 
+    def measure_changes(self) -> Iterator[Line]:
+        """Of the last upsert, after which nothing was compacted."""
+        table = self._upserted
+        own = [file for file in table.files() if file.added_snapshot == _UPSERTS + 1]
+        paths = [f"{table.location}/{file.path}".removeprefix("file://") for file in own]
+        ours, plain = interleave(
+            _READ_ROUNDS,
+            [
+                lambda: self._check_changes(table.changes().to_arrow(), self._upsert_rows),
+                lambda: _read_plain(paths, table.schema.names),
+            ],
+        )
+        note = f"best of {_READ_ROUNDS}; peer: pyarrow, two threads, the same {len(paths)} files"
+        yield at_most_times(self._name(f"changes of {self._upsert_rows:,} rows"), min(ours), min(plain), 1.5, note)
+        more, fewer = interleave(_READ_ROUNDS, [self._many_files.changes().to_arrow, table.changes().to_arrow])
+        files = f"{len(self._many_files.files())} files in place of {len(table.files())}"
+        note = f"peer: the same upsert; {files}"
+        yield at_most_times(self._name("… of a table of many files"), min(more), min(fewer), 1.2, note)
+        net, full = interleave(
+            _READ_ROUNDS,
+            [
+                lambda: self._check_changes(table.changes(view="net").to_arrow(), self._upsert_rows // 2 * 3),
+                lambda: self._check_count(table.scan().to_arrow()),
+            ],
+        )
+        note = f"best of {_READ_ROUNDS}; peer: lakelib's merged read of all rows"
+        yield at_most_times(self._name("… net of them"), min(net), min(full), 0.6, note)
+
     def measure_lookup(self) -> Iterator[Line]:
         """By key alone. Checks that a lookup opens just the files that can hold the key."""
         table = self._upserted
@@ -136,6 +165,16 @@ class Orders:
         self._upsert_seconds = [
             seconds_of(lambda rows=rows: table.upsert(rows), settle_disk=True) for rows in self._upserts
         ]
+        return table
+
+    @cached_property
+    def _many_files(self) -> Table:
+        """As the other one, with ten times as many files."""
+        table = self._create_table()
+        few = self._data.slice(0, self._rows // 10)
+        for start in range(0, few.num_rows, few.num_rows // _SMALL_UPSERTS):
+            table.upsert(few.slice(start, few.num_rows // _SMALL_UPSERTS))
+        table.upsert(self._upserts[-1])
         return table
 
     def _upserted_seconds(self) -> list[float]:
@@ -186,6 +225,9 @@ class Orders:
     def _check_count(self, rows: pa.Table) -> None:
         expected = self._rows + _UPSERTS * (self._upsert_rows // 2)
         assert rows.num_rows == expected, f"{rows.num_rows} rows were read, {expected} are in the table"
+
+    def _check_changes(self, rows: pa.Table, expected: int) -> None:
+        assert rows.num_rows == expected, f"{rows.num_rows} changes were read, there are {expected}"
 
     def _name(self, operation: str) -> str:
         return f"{operation}, {self._key_kind} key"

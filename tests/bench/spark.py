@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from lakelib.distribute.files import FileSource, find_all_files, open_files
 from lakelib.table import Table
+from lakelib.work.spark.files import FileSource, find_all_files, open_files
 from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
 from tests.bench.lab import Lab, interleave, seconds_of
 from tests.bench.report import Line, at_most, at_most_times, show_seconds

@@ -132,6 +132,18 @@ def test_a_commit_is_rejected(run: Run, orders: Table) -> None:
     assert run("publish", staged.id).code == 6
 
 
+def test_a_commit_is_named_by_the_first_digits_of_its_id(run: Run, orders: Table) -> None:
+    refused, accepted = stage(orders), stage(orders)
+    assert run("scan", orders.name, "--staged", str(refused.id)[:13], "--count").out == "3\n"
+    assert run("reject", str(refused.id)[:13], "--reason", "a test").code == 0
+    assert refused.state == "rejected"
+    told = run("publish", str(accepted.id)[:13], accepted.id, "--commit", accepted.id.hex[:20], "--json").document
+    assert told == {"published": [{"table": orders.name, "commit": str(accepted.id), "snapshot": 3}]}
+    unknown = run("gate", "show", uuid4().hex[:20])
+    assert (unknown.code, "There is no commit whose id begins with" in unknown.err) == (4, True)
+    assert "`lake commits` lists them" in unknown.err
+
+
 def test_ids_that_are_none_and_commits_that_are_not_there(run: Run) -> None:
     for command in (["publish"], ["reject", "--reason", "x"], ["gate", "show"]):
         assert run(*command, "7").code == 2

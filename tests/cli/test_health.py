@@ -99,6 +99,22 @@ def test_a_backup_is_restored_into_an_embedded_lake_of_another_folder(
     assert json.loads(counted.stdout)["rows"] == orders.scan().count()
 
 
+def test_a_lake_that_is_restored_without_its_files_says_so_in_a_few_lines(
+    run: Run, run_process: Callable[..., CompletedProcess[str]], orders: Table, open_folder: Path
+) -> None:
+    files = len(orders.files())
+    assert files > 5
+    assert run("backup", open_folder / "backup", "--tables", orders.name).code == 0
+    (open_folder / "lake").mkdir()
+    here: dict[str, Any] = {"cwd": open_folder / "lake", "LAKE_CATALOG": ""}
+    place = ("--warehouse", str(open_folder / "lake" / "warehouse"))
+    restored = run_process("restore", str(open_folder / "backup"), *place, **here)
+    assert restored.returncode == 8, restored.stderr
+    assert restored.stdout.count("damaged") == 5
+    assert f"missing_file  {files}" in restored.stdout
+    assert "the first 5 of each kind; `lake doctor` lists more" in restored.stderr
+
+
 def test_a_backup_without_files_tells_how_long_they_are_kept(run: Run, orders: Table, tmp_path: Path) -> None:
     told = run("backup", tmp_path / "backup", "--tables", orders.name, "--hold-for", "2d")
     assert told.code == 0

@@ -1,8 +1,14 @@
 """Looking after tables with the command. What deletes is a dry run until it is told --yes."""
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from lakelib import Lake, Table
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.listing import FailedDelete
 from tests.cli.conftest import Run
 
 
@@ -86,9 +92,46 @@ def test_files_are_deleted_when_it_is_meant(run: Run, lake: Lake, orders: Table)
     assert (orphan.parent / "_SUCCESS").exists()
 
 
+def test_a_vacuum_that_cannot_delete_a_file_ends_with_7_and_says_which(
+    run: Run, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orphan = Path(orders.location.removeprefix("file://"), "dt=2026-11-16", "upsert-" + "1" * 32 + "-00000.parquet")
+    orphan.write_bytes(b"left behind")
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "delete_files", refuse)
+        told = run("vacuum", "--orphans-older-than", "0s", "--yes")
+        assert told.code == 7
+        assert f"could not delete a file, the first of them file://{orphan}: AccessDenied: no." in told.err
+        assert "The next vacuum tries again." in told.err
+        ran = run("vacuum", "--orphans-older-than", "0s", "--yes", "--json")
+        assert (ran.code, ran.document["orphans"], ran.document["failed"][0]["uri"]) == (7, 0, f"file://{orphan}")
+        assert json.loads(ran.err)["error"]["kind"] == "files_not_deleted"
+        assert run("maintain", "--vacuum", "--orphans-older-than", "0s", "--yes").code == 7
+    assert run("vacuum", "--orphans-older-than", "0s", "--yes").code == 0
+    assert not orphan.exists()
+
+
+def refuse(storage: Storage, paths: Iterable[str]) -> tuple[FailedDelete, ...]:
+    return tuple(FailedDelete(path=path, reason="AccessDenied: no") for path in paths)
+
+
+def test_grace_is_what_passes_between_an_expiry_and_the_vacuum(run: Run, orders: Table) -> None:
+    """Of orphans it is an earlier name for their age."""
+    run("compact", orders.name, "--full")
+    assert run("expire", orders.name, "--keep-last", 1, "--grace", "1d", "--yes").code == 0
+    assert run("vacuum", "--no-orphans", "--json").document["files"] == 0
+    assert "--grace" in run("expire", "--help").out
+    for each in ("vacuum", "doctor"):
+        told = run(each, "--help").out
+        assert "--orphans-older-than" in told
+        assert "--grace" not in told
+        assert run(each, "--grace", "1d", "--orphans-older-than", "1d").code == 2
+
+
 def test_lengths_of_time_are_checked(run: Run, orders: Table) -> None:
     assert run("expire", orders.name, "--older-than", "soon").code == 2
     assert run("vacuum", "--grace", "1").code == 2
+    assert run("vacuum", "--orphans-older-than", "1").code == 2
     assert run("expire", orders.name, "--keep-last", 0).code == 2
 
 

@@ -52,6 +52,80 @@ def test_a_lake_is_made_where_that_is_wanted(run_process: Callable[..., Complete
     assert run_process("tables", cwd=tmp_path, **nameless).stdout.splitlines()[1].startswith("shop.log")
 
 
+def test_an_ingest_makes_no_lake_in_a_folder_that_nobody_named(
+    run_process: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
+    spec = tmp_path / "fed.yaml"
+    source = "source: {format: csv, path: /nowhere}"
+    spec.write_text(f"table: shop.fed\ncolumns: n BIGINT\n{source}\nwrite: {{mode: append}}\nengine: local\n")
+    (tmp_path / "wrong").mkdir()
+    unnamed = {"cwd": tmp_path / "wrong", "LAKE_WAREHOUSE": "", "LAKE_CATALOG": ""}
+    work = ("ingest", "--spec", str(spec), "--partition", "all", "--idempotency-key", "first:1")
+    refused = run_process(*work, **unnamed)
+    assert (refused.returncode, "--new-lake" in refused.stderr) == (4, True)
+    assert list((tmp_path / "wrong").iterdir()) == []
+    named = unnamed | {"LAKE_WAREHOUSE": str(tmp_path / "lake")}
+    made = run_process(*work, **named)
+    assert f"There is no lake in {tmp_path / 'lake'} yet: a new one is made." in made.stderr
+    assert "There is no lake" not in run_process(*work, **named).stderr
+    assert run_process("tables", **named).stdout.splitlines()[1].startswith("shop.fed")
+
+
+_HEAD = "order_id,dt,customer,amount,at\n"
+
+
+def _refused(run: Run, orders: Table, file: Path, content: str) -> str:
+    file.write_text(content)
+    told = run("load", orders.name, file)
+    assert told.code == 3
+    assert orders.head is not None
+    assert orders.head.id == 2
+    return told.err
+
+
+def test_wrong_values_of_a_file_are_told_together_by_the_lines_that_an_editor_shows(
+    run: Run, orders: Table, tmp_path: Path
+) -> None:
+    good = '1,2026-11-18,"eve,\nand adam",9.50,\n\n'
+    told = _refused(
+        run, orders, tmp_path / "x.csv", f"{_HEAD}{good}2,someday,bob,9.505,\n{good}3,2026-11-19,bob,much,\n"
+    )
+    assert f"In the file file://{tmp_path / 'x.csv'}: Column 'dt', line 5: 'someday' does not convert" in told
+    assert "The row: order_id = '2', dt = 'someday'" in told
+    assert "Wrong, too: Column 'amount', line 5: '9.505' does not convert" in told
+    assert "Column 'amount', line 9: 'much' does not convert" in told
+    missing = _refused(run, orders, tmp_path / "x.csv", f"{_HEAD}{good},2026-11-19,bob,1.00,\n")
+    assert "Column 'order_id' is NULL in line 5, and may not be NULL" in missing
+
+
+def test_of_many_wrong_values_the_first_ten_are_told_and_how_many_more(run: Run, orders: Table, tmp_path: Path) -> None:
+    rows = "".join(f"{number},2026-11-18,eve,price {number},\n" for number in range(25))
+    told = _refused(run, orders, tmp_path / "x.csv", _HEAD + rows)
+    assert [f"line {number}:" in told for number in range(1, 13)] == [False] + [True] * 10 + [False]
+    assert "; and 15 more." in told
+
+
+def test_lines_of_csv_with_too_few_or_too_many_values_are_told_together(
+    run: Run, orders: Table, tmp_path: Path
+) -> None:
+    good = '1,2026-11-18,"eve,\nand adam",9.50,\n\n'
+    told = _refused(run, orders, tmp_path / "x.csv", f"{_HEAD}{good}2,2026-11-18\n{good}3,2026-11-18,eve,1,,,\n")
+    assert "cannot be read as CSV: line 5: Expected 5 columns, got 2. The line: 2,2026-11-18" in told
+    assert "Wrong, too: line 9: Expected 5 columns, got 7." in told
+
+
+def test_wrong_lines_of_json_are_told_together(run: Run, orders: Table, tmp_path: Path) -> None:
+    good = '{"order_id": 1, "dt": "2026-11-18", "amount": 1.5}\n\n'
+    wrong = '{"order_id": 2, "dt": "someday", "amount": 1.5}\n'
+    broken = '{"order_id": 2,\n'
+    told = _refused(run, orders, tmp_path / "x.json", f"{good}{wrong}{good}{wrong}")
+    assert "Column 'dt', line 3: 'someday'" in told
+    assert "Wrong, too: Column 'dt', line 6: 'someday'" in told
+    told = _refused(run, orders, tmp_path / "x.json", f"{good}{broken}{good}{broken}")
+    assert "cannot be read as JSON lines: line 3: " in told
+    assert "Wrong, too: line 6: " in told
+
+
 def test_files_are_upserted_where_there_is_a_key(run: Run, orders: Table, landing: Path) -> None:
     told = run("load", orders.name, landing, "--idempotency-key", "hand:1", "--json").document
     assert (told["mode"], told["format"], told["files"], told["size_bytes"]) == ("upsert", "csv", 1, len(ROWS))

@@ -9,6 +9,8 @@ import pytest
 
 from jobs import maintain
 from lakelib import Lake, Table
+from lakelib.storage.filesystem import Storage
+from lakelib.storage.listing import FailedDelete
 from tests.jobs.conftest import NewTable, RunJob
 
 
@@ -82,6 +84,19 @@ def test_a_dry_run_of_an_expiry_changes_nothing(table: Table, run_job: RunJob) -
 
 def test_without_rules_the_last_ten_and_the_last_week_stay(table: Table, run_job: RunJob) -> None:
     assert run_job("maintain", "--all", "--expire").facts["tables"][0]["snapshots"] == 0
+
+
+def test_files_that_cannot_be_deleted_are_told_and_end_with_7(
+    table: Table, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.expire(keep_last=1, grace=timedelta(0))
+    refused = lambda storage, paths: tuple(FailedDelete(path=path, reason="denied") for path in paths)  # noqa: E731
+    monkeypatch.setattr(Storage, "delete_files", refused)
+    ran = run_job("maintain", "--all", "--vacuum")
+    assert (ran.code, ran.facts["ok"], ran.facts["error"]["kind"]) == (7, False, "files_not_deleted")
+    assert [each["reason"] for each in ran.facts["vacuum"]["failed"]] == ["denied", "denied"]
+    assert "could not delete 2 files" in ran.err
+    assert len(stored(table)) == 3
 
 
 def test_where_one_table_fails_the_others_are_done(table: Table, run_job: RunJob) -> None:

@@ -1,7 +1,9 @@
 """The jobs that decide about staged commits: publish and discard."""
 
+import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -9,6 +11,7 @@ import pytest
 
 from jobs import discard, publish
 from lakelib import Lake
+from lakelib.cli import main as cli
 from tests.jobs.conftest import RunJob, rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 
@@ -147,6 +150,58 @@ def test_a_published_commit_cannot_be_discarded(shop: Shop, run_job: RunJob) -> 
     commit = _ingest(run_job, shop, 1, order(1))
     assert run_job("publish", "--commit", commit).code == 0
     assert run_job("discard", "--commit", commit, "--reason", "too late").code == 5
+
+
+def test_what_the_spec_says_follows_a_publish_by_hand(
+    shop: Shop, run_without_spark: RunJob, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    days = "{tag: 'dt-{partition}', mark_done: [done_partition]}"
+    shop.write_spec(engine="local", publish=days)
+    commit = _ingest(run_without_spark, shop, 1, order(1))
+    table = lake.table(shop.table)
+
+    def publish_by_hand(*arguments: str) -> tuple[int, str, str]:
+        where = ["--warehouse", lake.settings.warehouse, "--catalog", str(lake.settings.catalog)]
+        code = cli.main(["publish", commit[:13], *arguments, *where])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    code, _, said = publish_by_hand()
+    assert (code, "--spec FILE makes them" in " ".join(said.split())) == (0, True), said
+    assert (list(table.tags()), table.done_partitions()) == ([], [])
+    code, out, said = publish_by_hand("--spec", str(shop.spec))
+    assert (code, said) == (0, "")
+    assert f"{shop.table}: tagged dt-{DAY}" in out
+    assert f"{shop.table}: dt={DAY} is marked done" in out
+    assert [(tag.name, tag.snapshot_id) for tag in table.tags()] == [(f"dt-{DAY}", 1)]
+    assert [each.values for each in table.done_partitions()] == [{"dt": date.fromisoformat(DAY)}]
+    code, out, _ = publish_by_hand("--spec", str(shop.spec), "--json")
+    (told,) = json.loads(out)["published"]
+    assert (told["tag"], told["done"]) == (f"dt-{DAY}", [f"dt={DAY}"])
+
+
+def test_what_cannot_follow_leaves_the_commit_published_and_says_so(
+    shop: Shop, run_without_spark: RunJob, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.write_spec(engine="local", publish="{tag: 'dt-{partition}'}")
+    first, second = (_ingest(run_without_spark, shop, version, order(1)) for version in (1, 2))
+    where = ["--warehouse", lake.settings.warehouse, "--catalog", str(lake.settings.catalog)]
+    assert cli.main(["publish", first, "--spec", str(shop.spec), *where]) == 0
+    assert cli.main(["publish", second, "--spec", str(shop.spec), *where]) == 5
+    told = capsys.readouterr()
+    assert f"commit {second} is snapshot 2" in told.out
+    assert f"{shop.table} is published; what its spec says follows was not done" in told.err
+    assert run_without_spark("publish", "--commit", second, "--spec", shop.spec).code == 0, "it is published"
+
+
+def test_a_spec_that_is_not_there_is_told_before_anything_is_published(
+    shop: Shop, run_without_spark: RunJob, lake: Lake
+) -> None:
+    shop.write_spec(engine="local")
+    commit = _ingest(run_without_spark, shop, 1, order(1))
+    where = ["--warehouse", lake.settings.warehouse, "--catalog", str(lake.settings.catalog)]
+    assert cli.main(["publish", commit, "--spec", str(shop.folder / "none.yaml"), *where]) == 4
+    assert lake.staged(commit).state == "staged"
 
 
 @pytest.mark.parametrize("job", ["publish", "discard"])

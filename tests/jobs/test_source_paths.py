@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib import Lake
-from lakelib.distribute.files import open_files
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
+from lakelib.work.spark.files import open_files
 from tests.conftest import BUCKET
 from tests.jobs.conftest import RunJob, rows_of
 
@@ -241,7 +241,7 @@ Ingest = Callable[..., Result]
 @pytest.fixture
 def ingest(run_job: RunJob, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
     def run(folder: str, format: str, path: str, spec: Mapping[str, str]) -> Result:
-        monkeypatch.setattr("lakelib.distribute.writer._RUN_BYTES", 1 if path.startswith("large") else 2**40)
+        monkeypatch.setattr("lakelib.work.spark.write._RUN_BYTES", 1 if path.startswith("large") else 2**40)
         name = f"shop.t{next(_NUMBERS)}"
         file = tmp_path / "spec.yaml"
         file.write_text(_spec(name, folder, format, path, spec))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib import Table
-from lakelib.distribute.writer import write_frame
+from lakelib.work.spark.write import write_frame
 from tests.jobs.conftest import NewTable, RunJob, rows_of
 
 DAY, NEXT = date(2026, 11, 18), date(2026, 11, 19)
@@ -279,12 +279,12 @@ def _lacking(table: pa.Table, path: Path) -> None:
             lambda path: pq.write_table(orders().set_column(0, "id", pa.array([5, None])), path),
             ["'id' is NULL in row 1", "dt = datetime.date(2026, 11, 19)"],
         ),
-        ("x.csv", CSV.replace("5.00", "5.005").encode(), ["'amount', row 1", "'5.005'", "id = '2'"]),
-        ("x.csv", CSV.replace("5.00,", "").encode(), ["cannot be read as CSV", "Expected 5 columns, got 4"]),
-        ("x.json", JSON.replace("2026-11-19", "tomorrow").encode(), ["'dt', row 1", "'tomorrow'", "id = 2"]),
-        ("x.json", JSON.replace("5}", '"five"}').encode(), ["row 1", '"amount": "five"']),
+        ("x.csv", CSV.replace("5.00", "5.005").encode(), ["'amount', line 3", "'5.005'", "id = '2'"]),
+        ("x.csv", CSV.replace("5.00,", "").encode(), ["cannot be read as CSV: line 3", "Expected 5 columns, got 4"]),
+        ("x.json", JSON.replace("2026-11-19", "tomorrow").encode(), ["'dt', line 2", "'tomorrow'", "id = 2"]),
+        ("x.json", JSON.replace("5}", '"five"}').encode(), ["line 2", '"amount": "five"']),
         ("x.json", JSON.replace('"amount": 5', '"price": 5').encode(), ["no column 'price'"]),
-        ("x.json", JSON.replace("5}", "5").encode(), ["row 1", '"amount": 5']),
+        ("x.json", JSON.replace("5}", "5").encode(), ["line 2", '"amount": 5']),
     ],
 )
 def test_a_wrong_file_is_named_with_column_and_row_and_nothing_is_written(
@@ -309,7 +309,7 @@ def test_a_wrong_file_is_named_where_rows_are_shuffled_too(landing: Path, new_ta
     (landing / "x.csv").write_text(CSV.replace("5.00", "5.005"))
     ran = run_job("append", table.name, *_wrong(landing, "x.csv"), "--distribution", "hash")
     assert (ran.code, ran.facts["error"]["family"]) == (3, "InvalidInputError")
-    assert f"file://{landing / 'x.csv'}: Column 'amount', row 1" in ran.facts["error"]["message"]
+    assert f"file://{landing / 'x.csv'}: Column 'amount', line 3" in ran.facts["error"]["message"]
     assert table.head is None
 
 
@@ -329,7 +329,7 @@ def test_files_of_sparks_own_reader_that_change_meanwhile_are_for_another_try(
         (landing / "in" / "2.csv").write_text(CSV)
         return written
 
-    monkeypatch.setattr("lakelib.distribute.frames.write_frame", late)
+    monkeypatch.setattr("lakelib.work.spark.frames.write_frame", late)
     options = ("--option", "header=true", "--option", "ignoreLeadingWhiteSpace=true", "--schema")
     columns = "id BIGINT, dt DATE, amount DECIMAL(10,2), name STRING, at TIMESTAMP"
     ran = run_job("append", table.name, "--format", "csv", "--path", landing / "in", *options, columns)

@@ -72,7 +72,7 @@ def rules(draw: st.DrawFn, *, merges: bool = True) -> CompactionRules:
     )
     buckets = draw(MODES) if merges else Buckets(mode="none")
     return CompactionRules(
-        merges=merges, keeps_marks=draw(st.booleans()), buckets=buckets, options=options, row_bytes=9
+        merges=merges, keeps_deletes=draw(st.booleans()), buckets=buckets, options=options, row_bytes=9
     )
 
 
@@ -122,7 +122,7 @@ def test_marks_are_dropped_only_where_nothing_older_lies_below(
             and age_of(file) < age_of(unit.files[-1])
             and keys_of(file.depth, file.prefix) & keys_of(unit.depth, unit.prefix)
         ]
-        assert unit.drops_marks == (not given.keeps_marks and not below)
+        assert unit.drops_deletes == (not given.keeps_deletes and not below)
 
 
 @given(tables(), rules(), st.booleans())
@@ -145,7 +145,7 @@ def test_splits_hold_every_file_of_a_unit_wherever_its_keys_are_and_no_key_twice
     [file_of(0, 5, 0, 1, 0, 1), file_of(1, 5, 1, 1, 0, 3000)],
     CompactionRules(
         merges=True,
-        keeps_marks=False,
+        keeps_deletes=False,
         buckets=Buckets(mode="dynamic"),
         options=TableOptions(target_file_bytes=200_000, min_bucket_file_bytes=0),
         row_bytes=9,
@@ -196,7 +196,7 @@ def applied(files: list[DataFile], units: list[Unit]) -> list[DataFile]:
                     prefix=unit.prefix * buckets + place,
                     size_bytes=unit.size_bytes // buckets,
                     row_count=max(1, sum(file.row_count for file in unit.files) // buckets),
-                    delete_count=0 if unit.drops_marks else template.delete_count,
+                    delete_count=0 if unit.drops_deletes else template.delete_count,
                 )
             )
             number += 1

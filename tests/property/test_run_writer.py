@@ -14,10 +14,10 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.settings import StorageSettings
-from lakelib.storage import run_writer
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet import open_file
-from lakelib.storage.run_writer import RunTarget, RunWriter
+from lakelib.work import run_writer
+from lakelib.work.run_writer import RunTarget, RunWriter
 
 ID, PART, VALUE = (
     Column(id=1, name="id", type="bigint"),
@@ -69,7 +69,7 @@ def check_place(file: NewFile, rows: pa.Table) -> None:
     file_bytes=st.sampled_from([1, 200, 2000]),
     buffer_bytes=st.sampled_from([500, 3000, 10**9]),
     least_part_rows=st.sampled_from([0, 3, 1000]),
-    chunk_rows=st.sampled_from([1, 40, 10_000]),
+    arranged_rows=st.sampled_from([1, 40, 10_000]),
     small_rows=st.sampled_from([1, 50, 10_000]),
 )
 @settings(max_examples=60, deadline=None)
@@ -79,10 +79,10 @@ def test_files_hold_the_newest_row_of_each_key_where_readers_look(
     file_bytes: int,
     buffer_bytes: int,
     least_part_rows: int,
-    chunk_rows: int,
+    arranged_rows: int,
     small_rows: int,
 ) -> None:
-    sizes = {"_LEAST_PART_ROWS": least_part_rows, "_CHUNK_ROWS": chunk_rows, "_SMALL_ROWS": small_rows}
+    sizes = {"_LEAST_PART_ROWS": least_part_rows, "_ARRANGED_ROWS": arranged_rows, "_SMALL_ROWS": small_rows}
     found: dict[tuple[int, int], int] = {}
     with tempfile.TemporaryDirectory() as folder, patch.multiple(run_writer, **sizes):
         storage = open_storage(folder, StorageSettings())

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 import lakelib
 from lakelib import Lake
-from lakelib.distribute.frames import open_frame
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import python_value, raw_value, raw_values
+from lakelib.work.spark.frames import open_frame
 
 SESSION_ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe")
 

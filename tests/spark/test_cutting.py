@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lakelib import Lake, Table
 from lakelib.ops.read import ScanPlan
-from lakelib.plan.balance import balance, choose_group_count, choose_part_count
-from lakelib.storage.split_reader import cut_split, read_split
+from lakelib.plan.balance import balance, choose_part_count, choose_task_count
+from lakelib.work.read import cut_split, read_split
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 KEYS: dict[str, st.SearchStrategy[Any]] = {
@@ -112,12 +112,12 @@ def test_what_has_no_key_or_one_row_group_is_not_cut(lake: Lake) -> None:
 
 
 @given(sizes=st.lists(st.integers(0, 1000), max_size=50), slots=st.integers(1, 8))
-def test_every_part_is_in_one_group_and_no_group_waits_for_another(sizes: list[int], slots: int) -> None:
-    count = choose_group_count(sum(sizes), len(sizes), slots)
-    groups = balance(sizes, count)
-    assert sorted(place for group in groups for place in group) == list(range(len(sizes)))
-    assert len(groups) == min(count, len(sizes))
-    weights = [sum(max(1, sizes[place]) for place in group) for group in groups]
+def test_every_part_is_in_one_task_and_no_task_waits_for_another(sizes: list[int], slots: int) -> None:
+    count = choose_task_count(sum(sizes), len(sizes), slots)
+    tasks = balance(sizes, count)
+    assert sorted(place for task in tasks for place in task) == list(range(len(sizes)))
+    assert len(tasks) == min(count, len(sizes))
+    weights = [sum(max(1, sizes[place]) for place in task) for task in tasks]
     heaviest_part = max((max(1, size) for size in sizes), default=0)
     assert max(weights, default=0) - min(weights, default=0) <= heaviest_part
 

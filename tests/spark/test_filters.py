@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from lakelib import Lake, Table
-from lakelib.distribute.conditions import condition, named
 from lakelib.model.predicate import Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.work.spark.conditions import condition, named
 from tests.property.test_predicates import COLUMNS, LITERALS, SAMPLES, predicates
 
 TEXTS = ["", "a", "a%", "a_", "a\\", "%", "_", "\\", "ü", "Ü", "日本", "a\n", " "]

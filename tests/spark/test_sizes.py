@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 
 import lakelib.spark
 from lakelib import Lake, Table
-from lakelib.distribute.files import FileSource, find_all_files, open_files
-from lakelib.distribute.sizes import estimated_bytes, has_long_rows, partition_count, row_bytes, sized_numbers
-from lakelib.distribute.tasks import Task, writing_task
+from lakelib.work.spark.files import FileSource, find_all_files, open_files
+from lakelib.work.spark.sizes import estimated_bytes, has_long_rows, partition_count, row_bytes, sized_numbers
+from lakelib.work.spark.tasks import Task, writing_task
 from tests.spark.conftest import NewTable
 
 MIB = 2**20
@@ -61,7 +61,7 @@ def test_a_row_takes_what_spark_takes_it_for(spark: SparkSession) -> None:
         " l timestamp_ntz, m decimal(10,2), n decimal(38,2), o array<int>, p map<string,int>, q struct<x:int,y:string>"
     )
     frame = spark.range(10).selectExpr(*(f"CAST(NULL AS {each}) AS c{n}" for n, each in enumerate(types_of(ddl))))
-    from lakelib.distribute.types import arrow_schema_of
+    from lakelib.work.spark.types import arrow_schema_of
 
     assert size_of(frame) == 10 * 8 * row_bytes(arrow_schema_of(frame.schema)) // row_bytes(ID)
 
@@ -141,7 +141,7 @@ def test_a_join_is_written_by_few_tasks(spark: SparkSession, new_table: NewTable
 def test_a_copy_from_table_to_table_is_shuffled_where_it_is_large(
     spark: SparkSession, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelib.distribute.writer._RUN_BYTES", 2**17)
+    monkeypatch.setattr("lakelib.work.spark.write._RUN_BYTES", 2**17)
     source = merged_table(new_table, 50_000)
     schema, options = "id bigint, name string, amount double", {"min_bucket_file_bytes": 0}
     copy = new_table(schema, primary_key=["id"], buckets=4, options=options)
@@ -197,7 +197,7 @@ def test_long_rows_are_handed_to_python_by_their_bytes(
 
         return lambda batches: task(noted(batches))
 
-    monkeypatch.setattr("lakelib.distribute.writer.writing_task", noting_task)
+    monkeypatch.setattr("lakelib.work.spark.write.writing_task", noting_task)
     table = new_table("id bigint, name string", primary_key=["id"])
     frame = lines_of(spark, lake, tmp_path / "long.json", 100_000).frame().selectExpr("id", "upper(name) AS name")
     table.upsert(frame, distribution=distribution)

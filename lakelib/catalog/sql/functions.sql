@@ -1,5 +1,6 @@
 -- All functions of the catalog, as they are now. A catalog has them as a whole: each is put in the place of what was there.
 -- include: functions/amend_v1.sql
+-- include: functions/consumers_v1.sql
 -- include: functions/discard_v1.sql
 -- include: functions/end_v1.sql
 -- include: functions/holds_past_v1.sql

@@ -57,7 +57,7 @@ revoke all on all functions in schema lake from public;
 grant usage on schema lake to {reader};
 grant select on all tables in schema lake to {reader};
 grant execute on function
-    lake.has_right_v1, lake.take_lease_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
+    lake.has_right_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
     lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1,
     lake.find_rollback_v1, lake.rolled_back_v1
     to {reader};
@@ -66,8 +66,10 @@ grant execute on function
     lake.bind_warehouse_v1
     to {writer}, {maintainer};
 grant execute on function
-    lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1
+    lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1,
+    lake.make_consumer_v1, lake.publish_advancing_v1
     to {writer};
+grant execute on function lake.remove_consumer_v1 to {writer}, {maintainer};
 grant execute on function
     lake.judge_v1, lake.discard_v1, lake.set_tag_v2, lake.delete_tag_v1, lake.mark_partition_v1
     to {publisher};

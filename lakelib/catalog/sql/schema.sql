@@ -223,7 +223,8 @@ create unlogged table lake.waiting (
     unique (turn, table_id)
 );
 
--- A reader's hold on a snapshot. The foreign key keeps the snapshot while the lease is there.
+-- A reader's hold on a snapshot, or on all from that one to the last. The foreign keys keep both ends while the lease is
+-- there.
 create table lake.lease (
     id uuid primary key,
     table_id bigint not null,
@@ -231,7 +232,10 @@ create table lake.lease (
     holder text not null,
     expires_at timestamptz not null,
     taken_by text not null default session_user,
-    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id)
+    last_snapshot_id bigint,
+    foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id),
+    foreign key (table_id, last_snapshot_id) references lake.snapshot (table_id, id),
+    check (last_snapshot_id >= snapshot_id)
 );
 
 create index lease_snapshot on lake.lease (table_id, snapshot_id);
@@ -249,6 +253,23 @@ create table lake.tag (
     primary key (table_id, name),
     foreign key (table_id, snapshot_id) references lake.snapshot (table_id, id),
     check ((family is null) = (until is null and keep_last is null))
+);
+
+-- A named position in a table's history: all up to that snapshot was read, 0 is before the first. A snapshot from the
+-- position on stays while the next one, which is unread, was committed less than `keep_for` ago. `move` is that of whoever
+-- has moved the position last.
+create table lake.consumer (
+    table_id bigint not null references lake."table" (id) on delete cascade,
+    name text not null,
+    position bigint not null check (position >= 0),
+    keep_for interval not null check (keep_for >= interval '0'),
+    created_at timestamptz not null default clock_timestamp(),
+    created_by text not null default session_user,
+    advanced_at timestamptz,
+    advanced_by text,
+    move uuid,
+    primary key (table_id, name),
+    check ((advanced_at is null) = (advanced_by is null))
 );
 
 -- Files that nothing names any more, to be deleted once `not_before` has passed. What is named does not get in.

@@ -5,17 +5,6 @@ from typing import Any
 import psycopg
 
 _BACK = """
-drop table if exists lake.upgrade;
-drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
-alter table lake.commit drop column amendment, drop column rows_from_base;
-alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
-alter table lake.lease drop column taken_by;
-alter table lake.done_partition drop column reset_snapshot;
-alter table lake.tag drop column family, drop column until, drop column keep_last;
-alter table lake.snapshot add unique (table_id, committed_at);
-alter table lake.snapshot add foreign key (table_id) references lake."table" (id);
-alter table lake.commit add foreign key (table_id) references lake."table" (id);
-delete from lake.migration where version > 3;
 do $$
 declare
     made regprocedure;
@@ -24,6 +13,17 @@ begin
         execute 'drop function ' || made || ' cascade';
     end loop;
 end $$;
+drop table if exists lake.upgrade;
+drop table lake.consumer, lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
+alter table lake.commit drop column amendment, drop column rows_from_base;
+alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
+alter table lake.lease drop column taken_by, drop column last_snapshot_id;
+alter table lake.done_partition drop column reset_snapshot;
+alter table lake.tag drop column family, drop column until, drop column keep_last;
+alter table lake.snapshot add unique (table_id, committed_at);
+alter table lake.snapshot add foreign key (table_id) references lake."table" (id);
+alter table lake.commit add foreign key (table_id) references lake."table" (id);
+delete from lake.migration where version > 3;
 """
 
 

@@ -16,7 +16,7 @@ from lakelib.catalog.queries import query
 from lakelib.errors import CorruptionError, InvalidInputError, RetryableError
 from lakelib.model.commit import Reason, Staged
 from lakelib.model.table import CommitKind, Proposal
-from lakelib.ops import compact
+from lakelib.work import engines
 from tests.integration.faults.jobs import SCHEMA, Rows, read, rows
 from tests.staging_hooks import after_staging, before_staging
 
@@ -392,13 +392,13 @@ def test_a_lease_holds_the_snapshot_while_its_files_are_read(
     table: lakelib.Table, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[Any] = []
-    rewrite = compact.rewrite_split
+    rewrite = engines.rewrite_split
 
     def look_and_rewrite(work: Any) -> Any:
         held.extend(connection.execute("select snapshot_id from lake.lease").fetchall())
         return rewrite(work)
 
-    monkeypatch.setattr(compact, "rewrite_split", look_and_rewrite)
+    monkeypatch.setattr(engines, "rewrite_split", look_and_rewrite)
     table.compact(full=True)
 
     assert set(held) == {(2,)}

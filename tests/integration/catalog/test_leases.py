@@ -11,7 +11,7 @@ import pytest
 
 import lakelib
 from lakelib.catalog import leases
-from lakelib.storage import split_reader
+from lakelib.work import read
 from tests.integration.faults.jobs import SCHEMA, rows
 from tests.waiting import wait_until
 
@@ -124,8 +124,8 @@ def slow_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
             return read_slowly
 
         once, done = threading.Lock(), list[bool]()
-        monkeypatch.setattr("lakelib.ops.read.read_splits", slowed(split_reader.read_splits))
-        monkeypatch.setattr("lakelib.ops.delete_files.read_split", slowed(split_reader.read_split))
+        monkeypatch.setattr("lakelib.ops.read.read_splits", slowed(read.read_splits))
+        monkeypatch.setattr("lakelib.ops.delete_files.read_split", slowed(read.read_split))
 
     return arrange
 

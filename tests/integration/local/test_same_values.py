@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from sqlglot import exp, parse_one
 
 from lakelib import InvalidInputError
-from lakelib.distribute.types import arrow_schema_of, spark_schema_of
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import opened_database
 from lakelib.model.options import MIB
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import TRANSLATED, translate_query
 from lakelib.rows.types import plain_schema, type_text
+from lakelib.work.spark.types import arrow_schema_of, spark_schema_of
 from tests.integration.local.expressions import (
     AGGREGATED,
     IN_ORDER,

@@ -124,7 +124,7 @@ def ingest_files(spark: SparkSession, lake: Lake, given: dict[str, Any]) -> dict
 
 def _loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Python has what an ingest's tasks need."""
-    import lakelib.distribute.files  # noqa: F401
+    import lakelib.work.spark.files  # noqa: F401
 
     yield from batches
 

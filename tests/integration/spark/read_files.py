@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from lakelib import Lake, LakeError, Table
-from lakelib.distribute.files import FileSource, find_all_files, open_files
 from lakelib.rows.unite import TargetColumns
+from lakelib.work.spark.files import FileSource, find_all_files, open_files
 
 WAYS = ("none", "hash", "frame")
 _ROLES = frozenset(["id", "seq"])

@@ -18,10 +18,10 @@ from lakelib.model.files import Split
 from lakelib.ops.compact import compact
 from lakelib.ops.read import ScanRequest, plan_scan, read_table
 from lakelib.plan.scan import gather_splits
-from lakelib.storage import split_reader
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import open_files
-from lakelib.storage.split_reader import read_splits
+from lakelib.work import read
+from lakelib.work.read import read_splits
 
 FILES = 120
 SPARE_HANDLES = 60
@@ -31,7 +31,7 @@ SPARE_HANDLES = 60
 def test_more_files_than_may_be_open_at_once_are_read(
     catalog_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_a_file: int
 ) -> None:
-    monkeypatch.setattr(split_reader, "_MOST_OPEN_FILES", 20)
+    monkeypatch.setattr(read, "_MOST_OPEN_FILES", 20)
     with lakelib.connect(warehouse=str(tmp_path), catalog=catalog_url) as lake:
         lake.create_namespace("n")
         table = lake.create_table(
@@ -96,7 +96,7 @@ def test_many_small_files_of_one_split_are_read_on_several_threads(
     columns = ("id", "v", "_commit")
     expected = table.scan(columns=list(columns)).to_arrow().to_pylist()
     readers = set[str]()
-    monkeypatch.setattr("lakelib.storage.small_files.open_files", _noting_threads(open_files, readers))
+    monkeypatch.setattr("lakelib.work.small_files.open_files", _noting_threads(open_files, readers))
     several = replace(table._runtime, threads=40, read_threads=40)
     one = replace(table._runtime, threads=1, read_threads=1)
 

@@ -11,8 +11,8 @@ import pytest
 from lakelib.errors import InvalidInputError, NotFoundError, RetryableError
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
-from lakelib.storage.source_files import SourceFile, SourceRows, find_source_files
-from lakelib.storage.source_reader import SourceReader
+from lakelib.work.source_files import SourceFile, SourceRows, find_source_files
+from lakelib.work.source_reader import SourceReader
 
 FORMATS = ("parquet", "csv", "json")
 

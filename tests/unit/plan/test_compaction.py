@@ -12,7 +12,7 @@ from lakelib.plan.compaction import CompactionRules, Unit, plan_compaction, plan
 PARTITIONS = {number: Partition(id=number, key=(bytes([number]),), path=f"p={number}") for number in (1, 2)}
 RULES = CompactionRules(
     merges=True,
-    keeps_marks=False,
+    keeps_deletes=False,
     buckets=Buckets(mode="fixed", fixed_depth=2),
     options=TableOptions(compact_delta_percent=10_000),
     row_bytes=50,
@@ -113,16 +113,16 @@ def test_a_full_compaction_takes_all_and_leaves_alone_what_has_nothing_to_gain()
     assert plan(*base(), full=True) == []
 
 
-@pytest.mark.parametrize("keeps_marks", [False, True])
-def test_marks_in_a_single_run_are_dropped_where_they_may_be(keeps_marks: bool) -> None:
+@pytest.mark.parametrize("keeps_deletes", [False, True])
+def test_marks_in_a_single_run_are_dropped_where_they_may_be(keeps_deletes: bool) -> None:
     files = [replace(file, delete_count=1) for file in base()]
-    units = plan(*files, rules=replace(RULES, keeps_marks=keeps_marks), full=True)
-    assert len(units) == (0 if keeps_marks else 4)
+    units = plan(*files, rules=replace(RULES, keeps_deletes=keeps_deletes), full=True)
+    assert len(units) == (0 if keeps_deletes else 4)
 
 
 def test_a_partial_merge_keeps_its_marks() -> None:
     (unit,) = plan(*base(), *(file_of(number, deletes=1) for number in (2, 3, 4, 5)))
-    assert not unit.drops_marks
+    assert not unit.drops_deletes
 
 
 def test_output_has_the_age_of_its_newest_run_and_a_higher_level() -> None:

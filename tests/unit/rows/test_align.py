@@ -468,3 +468,25 @@ def test_a_float_with_more_digits_than_the_decimal_is_refused() -> None:
         data, target = pa.table({"v": [1.0, value]}), schema_of(("v", "decimal(10,2)"))
         told = refused(data, target, required_ids=frozenset(), explicit_cast=True)
         assert "row 1" in told
+
+
+def test_several_wrong_values_are_told_together_in_the_order_of_their_rows() -> None:
+    data = pa.table({"id": [1, None, 3, 4], "v": ["1", "2", "x", "y"]})
+    told = refused(data, explicit_cast=True)
+    assert told.startswith(
+        "Column 'id' is NULL in row 1 (counted from 0), and may not be NULL. The row: id = None, v ="
+    )
+    both = [f"Column 'v', row {row} (counted from 0): '{text}' does not convert" for row, text in ((2, "x"), (3, "y"))]
+    assert f"Wrong, too: {both[0]} exactly from string to int; {both[1]} exactly from string to int." in told
+
+
+def test_rows_are_counted_from_where_the_batch_begins() -> None:
+    batch = pa.record_batch({"id": [1, 2], "v": ["1", "x"]})
+    with pytest.raises(InvalidInputError, match=r"'v', row 1001 "):
+        plan_alignment(batch.schema, TARGET, required_ids=KEY, explicit_cast=True).apply(batch, 1000)
+
+
+def test_of_very_many_wrong_values_it_is_said_how_many_there_are_at_least() -> None:
+    told = refused(pa.table({"id": range(5_000), "v": ["x"] * 5_000}), explicit_cast=True)
+    assert told.count("does not convert") == 10
+    assert "; and at least 990 more." in told

@@ -41,7 +41,12 @@ begin
         where s.table_id = own_table and s.id = any(ids) and s.expired_at is null
           and s.id < (select t.head_id from lake."table" t where t.id = own_table)
           and not exists (select from lake.tag g where g.table_id = s.table_id and g.snapshot_id = s.id)
-          and not exists (select from lake.lease l where l.table_id = s.table_id and l.snapshot_id = s.id)
+          and not exists (select from lake.lease l where l.table_id = s.table_id
+                          and s.id between l.snapshot_id and coalesce(l.last_snapshot_id, l.snapshot_id))
+          and not exists (select from lake.consumer c
+                          join lake.snapshot n on n.table_id = c.table_id and n.id = s.id + 1
+                          where c.table_id = s.table_id and c.position <= s.id
+                            and n.committed_at > clock_timestamp() - c.keep_for)
           and not exists (select from lake.commit c
                           where c.table_id = own_table and c.state <> 'published'
                             and c.state in ('staged', 'rejected') and c.restores = s.id)

@@ -44,6 +44,14 @@ where r.commit_id = %(commit_id)s
 select c.*, t.namespace || '.' || t.name as table_name
 from lake.commit c join lake."table" t on t.id = c.table_id where c.id = %(commit_id)s;
 
+-- Commits whose ids lie in a range, of tables that were not dropped.
+-- name: find_commits_between
+select c.*, t.namespace || '.' || t.name as table_name
+from lake.commit c join lake."table" t on t.id = c.table_id
+where c.id between %(lowest)s and %(highest)s and t.dropped_at is null
+order by c.id
+limit %(limit)s;
+
 -- The snapshot that did an application's work of this version: its own, or the first later one that made it obsolete.
 -- name: find_published
 select s.* from lake.commit c join lake.snapshot s on s.commit_id = c.id

@@ -33,7 +33,7 @@ select id from lake.data_file where id = any(%(ids)s);
 -- Holds on snapshots that have run out long ago or last for long, together where one reader has several.
 -- name: list_doubtful_leases
 select t.namespace || '.' || t.name as table_name, l.holder, count(*) as leases, min(l.snapshot_id) as first_id,
-       max(l.snapshot_id) as last_id, max(l.expires_at) as expires_at, clock_timestamp() as now
+       max(coalesce(l.last_snapshot_id, l.snapshot_id)) as last_id, max(l.expires_at) as expires_at, clock_timestamp() as now
 from lake.lease l join lake."table" t on t.id = l.table_id
 where l.table_id = any(%(table_ids)s) and t.dropped_at is null
   and (l.expires_at < clock_timestamp() - %(spent_for)s or l.expires_at > clock_timestamp() + %(held_for)s)

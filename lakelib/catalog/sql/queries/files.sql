@@ -13,6 +13,22 @@ where f.table_id = %(table_id)s and ({condition})
   and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
 order by f.partition_id, f.sequence, f.run, f.prefix, f.id;
 
+-- Files that came or went after one snapshot and up to another; {columns} and {condition} are made by catalog.files.
+-- name: load_moved_files
+select {columns} from lake.data_file f
+where f.table_id = %(table_id)s and ({condition})
+  and (f.added_snapshot > %(since)s and f.added_snapshot <= %(snapshot_id)s
+       or f.removed_snapshot > %(since)s and f.removed_snapshot <= %(snapshot_id)s)
+order by f.partition_id, f.sequence, f.run, f.prefix, f.id;
+
+-- Files that were there at a snapshot or at one of those from another to it; {columns} and {condition} are made by
+-- catalog.files.
+-- name: load_past_files
+select {columns} from lake.data_file f
+where f.table_id = %(table_id)s and ({condition})
+  and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(since)s
+order by f.partition_id, f.sequence, f.run, f.prefix, f.id;
+
 -- Files of a snapshot as staged commits would leave it, one after the other; {columns} and {condition} are made by
 -- catalog.files.
 -- name: load_merged_files

@@ -11,8 +11,19 @@ select 'tag' as kind, name, snapshot_id, created_at as since, until, family is n
 from lake.tag where table_id = %(table_id)s and name not in (select lake.ended_tags_v1(%(table_id)s))
 union all
 select 'lease', holder, snapshot_id, null, expires_at, true from lake.lease
-where table_id = %(table_id)s and expires_at > clock_timestamp()
+where table_id = %(table_id)s and expires_at > clock_timestamp() and coalesce(last_snapshot_id, snapshot_id) = snapshot_id
 order by 1, 2, 3;
+
+-- What holds more than one snapshot: leases on a range, and consumers, who hold those from their position on that were
+-- superseded after a moment.
+-- name: list_reaches
+select 'lease' as kind, holder as name, snapshot_id, null::timestamptz as since, expires_at as until,
+       last_snapshot_id as last_id, null::timestamptz as superseded_after
+from lake.lease where table_id = %(table_id)s and expires_at > clock_timestamp() and last_snapshot_id > snapshot_id
+union all
+select 'consumer', name, position, coalesce(advanced_at, created_at), null, null, clock_timestamp() - keep_for
+from lake.consumer where table_id = %(table_id)s
+order by 1 desc, 2, 3;
 
 -- The tags whose time is over.
 -- name: list_ended_tags

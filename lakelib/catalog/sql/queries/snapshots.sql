@@ -27,10 +27,24 @@ where g.table_id = %(table_id)s and g.name = %(name)s;
 -- name: list_snapshots
 select * from lake.snapshot where table_id = %(table_id)s and expired_at is null order by id desc;
 
+-- The snapshots from one to another, expired or not.
+-- name: list_steps
+select id, kind, expired_at is null as is_kept from lake.snapshot
+where table_id = %(table_id)s and id between %(first_id)s and %(last_id)s order by id;
+
+-- The newest snapshot up to one that has changed rows, expired or not.
+-- name: find_loud_snapshot
+select id from lake.snapshot
+where table_id = %(table_id)s and id <= %(last_id)s and kind not in ('compact', 'evolve') order by id desc limit 1;
+
 -- A reader's hold on a snapshot; nothing if the snapshot is gone. The row's lock makes it wait for an expiry under way,
 -- and sees what that has done.
 -- name: take_lease
 select id from lake.take_lease_v1(%(id)s, %(table_id)s, %(snapshot_id)s, %(holder)s, %(duration)s) as id;
+
+-- A reader's hold on all snapshots of a range; the first of them that is gone, and then nothing is held.
+-- name: take_range
+select lake.take_range_v1(%(id)s, %(table_id)s, %(first_id)s, %(last_id)s, %(holder)s, %(duration)s) as missing;
 
 -- A longer hold; nothing if it had been given up.
 -- name: renew_lease

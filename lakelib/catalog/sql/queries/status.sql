@@ -114,18 +114,22 @@ with asked as (
     select s.table_id, s.id, row_number() over (partition by s.table_id order by s.id desc) as place
     from lake.snapshot s where s.table_id = any(%(table_ids)s) and s.expired_at is null
 ), let_go as (
-    select k.table_id, k.id
+    select k.table_id, k.id, n.committed_at as superseded_at
     from kept k join asked a on a.table_id = k.table_id
     join lake.snapshot n on n.table_id = k.table_id and n.id = k.id + 1
     where k.place > a.keep_last and n.committed_at < clock_timestamp() - a.older_than
 ), hold as (
-    select g.table_id, 'tag' as kind, g.name, g.snapshot_id as first_id, g.snapshot_id as last_id
+    select g.table_id, 'tag' as kind, g.name, g.snapshot_id as first_id, g.snapshot_id as last_id,
+           '-infinity'::timestamptz as superseded_after
     from lake.tag g where g.table_id = any(%(table_ids)s)
     union all
-    select l.table_id, 'lease', l.holder, l.snapshot_id, l.snapshot_id
+    select l.table_id, 'lease', l.holder, l.snapshot_id, coalesce(l.last_snapshot_id, l.snapshot_id), '-infinity'
     from lake.lease l where l.table_id = any(%(table_ids)s) and l.expires_at > clock_timestamp()
     union all
-    select c.table_id, c.state || ' commit', c.id::text, c.base_snapshot_id, 9223372036854775807
+    select o.table_id, 'consumer', o.name, o.position, 9223372036854775807, clock_timestamp() - o.keep_for
+    from lake.consumer o where o.table_id = any(%(table_ids)s)
+    union all
+    select c.table_id, c.state || ' commit', c.id::text, c.base_snapshot_id, 9223372036854775807, '-infinity'
     from lake.commit c
     where c.table_id = any(%(table_ids)s) and c.state <> 'published' and c.state in ('staged', 'rejected')
       and lake.holds_past_v1(c)
@@ -138,6 +142,7 @@ with asked as (
 select h.table_id, h.kind, count(distinct h.name) as holds, min(h.name) as example, count(distinct g.id) as snapshots,
        min(g.id) as first_id
 from hold h join let_go g on g.table_id = h.table_id and g.id between h.first_id and h.last_id
+     and g.superseded_at > h.superseded_after
 group by h.table_id, h.kind
 order by h.table_id, h.kind desc;
 

@@ -16,6 +16,7 @@ update lake."table" t set dropped_at = coalesce(t.dropped_at, clock_timestamp())
     location = (select location from pg_temp.nowhere) || '/' || t.id
 where not exists (select from pg_temp.restored r where r.id = t.id);
 delete from lake.tag g where not exists (select from pg_temp.restored r where r.id = g.table_id);
+delete from lake.consumer c where not exists (select from pg_temp.restored r where r.id = c.table_id);
 delete from lake.done_partition d where not exists (select from pg_temp.restored r where r.id = d.table_id);
 update lake.snapshot s set expired_at = clock_timestamp()
 where s.expired_at is null and not exists (select from pg_temp.restored r where r.id = s.table_id);

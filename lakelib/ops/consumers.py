@@ -1,0 +1,117 @@
+"""Use cases: a table's consumers are made, read from, moved on and removed.
+
+Step by step: a consumer is found, or made; what it has not read yet begins after its position; it moves on from the
+position that was read, alone or with what was made of the changes, in one transaction.
+"""
+
+import operator
+from datetime import datetime, timedelta
+
+from lakelib.catalog import consumers, snapshots, tables
+from lakelib.catalog.roles import require_right
+from lakelib.errors import InvalidInputError
+from lakelib.model.consumer import Advance, ConsumerInfo, ConsumerStatus
+from lakelib.model.html import Listing
+from lakelib.model.roles import Right
+from lakelib.model.table import TableInfo, TableRef
+from lakelib.ops.expire import check_length
+from lakelib.ops.labels import check_label
+from lakelib.ops.publish import publish
+from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.at import CONSUMER_PREFIX
+
+DEFAULT_KEEP_FOR = timedelta(days=7)
+_BEYOND = 2**63
+"""No snapshot's id is as high."""
+
+After = None | int | str | datetime
+
+
+def open_consumer(
+    runtime: Runtime, table: TableInfo, name: str, keep_for: timedelta | None, after: After
+) -> ConsumerInfo:
+    """The consumer of that name, made if it is not there: it then begins `after` a snapshot, by default before the
+    first. One that is there stays where it is, and keeps for as long as is told now. Raises InvalidInputError for a
+    wrong name or length, NotFoundError for a beginning that is not there."""
+    check_label(name, "consumer", CONSUMER_PREFIX)
+    check_length("keep_for", keep_for)
+    known = consumers.find_consumer(runtime.catalog, table.id, name)
+    if known is not None and keep_for in (None, known.keep_for):
+        return known
+    require_right(runtime.catalog, Right.WRITE)
+    start = _resolve_start(runtime, table, after) if known is None else 0
+    made = consumers.make_consumer(runtime.catalog, table.id, name, start=start, told=keep_for, usual=DEFAULT_KEEP_FOR)
+    if made is not None:
+        return made
+    tables.load_table(runtime.catalog, table.ref)
+    raise snapshots.missing_snapshot(runtime.catalog, table, start)
+
+
+def find_consumer(runtime: Runtime, ref: TableRef, name: str) -> ConsumerInfo:
+    """As it stands now. Raises NotFoundError."""
+    found = consumers.find_consumer(runtime.catalog, ref.id, name)
+    if found is None:
+        raise consumers.consumer_missing(name, ref.full_name)
+    return found
+
+
+def look_at_consumer(runtime: Runtime, ref: TableRef, name: str) -> ConsumerStatus:
+    """As it stands now, and how far behind it is. Raises NotFoundError."""
+    found = consumers.list_consumers(runtime.catalog, ref.id, name)
+    if not found:
+        raise consumers.consumer_missing(name, ref.full_name)
+    return found[0]
+
+
+def list_consumers(runtime: Runtime, table: TableInfo | None = None) -> Listing[ConsumerStatus]:
+    """Those of a table, or of all, by table and name."""
+    return Listing(consumers.list_consumers(runtime.catalog, None if table is None else table.id))
+
+
+def choose_end(table: TableInfo, position: int, limit: int | None) -> int:
+    """Up to which snapshot is read: so many after the position, or up to the head. Raises InvalidInputError."""
+    if limit is None:
+        return max(table.head_id, position)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise InvalidInputError(
+            f"limit is {limit!r}.", kind="invalid_limit", remedy="Give a number of commits, from 1 on."
+        )
+    return max(min(table.head_id, position + limit), position)
+
+
+def plan_advance(info: ConsumerInfo, from_id: int, to: object, *, backwards: bool) -> Advance:
+    """How the consumer moves to a snapshot, from the one that was read. Raises InvalidInputError for what is none."""
+    try:
+        to_id = -1 if isinstance(to, bool) else operator.index(to)  # type: ignore[arg-type]
+    except TypeError:
+        to_id = -1
+    if not 0 <= to_id < _BEYOND:
+        raise InvalidInputError(
+            f"Consumer {info.name!r} cannot move to {to!r}.",
+            kind="invalid_position",
+            remedy="Give the id of a snapshot, or the changes that were read; 0 is before the first.",
+        )
+    return Advance(table_id=info.table_id, name=info.name, from_id=from_id, to_id=to_id, backwards=backwards)
+
+
+def advance(runtime: Runtime, wanted: Advance) -> None:
+    """The consumer moves on. Raises ConflictError if somebody else has moved it since it was read, NotFoundError if it
+    is gone, InvalidInputError for a snapshot beyond the head, or before its position."""
+    publish(runtime, [], advances=[wanted])
+
+
+def remove_consumer(runtime: Runtime, ref: TableRef, name: str) -> None:
+    """It holds nothing any more. Raises NotFoundError if there is no such consumer."""
+    if not consumers.remove_consumer(runtime.catalog, ref.id, name):
+        raise consumers.consumer_missing(name, ref.full_name)
+
+
+def _resolve_start(runtime: Runtime, table: TableInfo, after: After) -> int:
+    if after is None or (isinstance(after, int) and not isinstance(after, bool) and after == 0) or after == "0":
+        return 0
+    if isinstance(after, str) and after.startswith(CONSUMER_PREFIX):
+        return find_consumer(runtime, table.ref, after.removeprefix(CONSUMER_PREFIX)).position
+    found = resolve_snapshot(runtime, table, after)
+    assert found is not None
+    return found.id

@@ -1,0 +1,144 @@
+"""Work. Who does it: the threads of this process, or Spark's tasks. Chosen here, and nowhere else.
+
+Rows that are handed in are written where they are, a Spark data frame by Spark. For the lake's own rows the caller says
+it with a Spark session; None is this process. Spark is loaded here, only if it is asked for: not everybody has it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakelib.errors import InvalidInputError, LakeError
+from lakelib.model.changes import ChangeSplit
+from lakelib.model.files import NewFile, Split
+from lakelib.storage.filesystem import Storage
+from lakelib.work.changes import ChangeTarget
+from lakelib.work.read import ReadTarget
+from lakelib.work.rewrite import RewriteWork, rewrite_split
+from lakelib.work.sources import RowSource, open_arrow
+
+if TYPE_CHECKING:
+    from lakelib.work.spark.gathering import Combine, Gather
+
+Done = Callable[[int], None]
+"""Hears of so many bytes that were rewritten."""
+
+
+def open_source(data: Any) -> RowSource:
+    """Takes a Spark DataFrame, a source of rows, or whatever `open_arrow` does. Raises InvalidInputError for anything
+    else, and for data without columns."""
+    source = _open(data)
+    if len(source.schema) == 0:
+        raise InvalidInputError(
+            "The data has no columns.", kind="no_columns", remedy="Give at least the primary key columns."
+        )
+    return source
+
+
+def _open(data: Any) -> RowSource:
+    if _is_spark_frame(data):
+        from lakelib.work.spark.frames import open_frame
+
+        return open_frame(data)
+    if not isinstance(data, pa.Table) and isinstance(data, RowSource):
+        return data
+    return open_arrow(data)
+
+
+def session_of(source: RowSource) -> Any:
+    """The Spark session whose tasks have the rows; None for rows that this process has."""
+    return getattr(source, "session", None)
+
+
+def _is_spark_frame(data: Any) -> bool:
+    """Whether it is a DataFrame, classic or Spark Connect's; found out without importing pyspark."""
+    return any(
+        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame" for base in type(data).__mro__
+    )
+
+
+def engine_name(session: Any) -> str:
+    return "arrow" if session is None else "spark"
+
+
+def require_spark() -> None:
+    """Raises ImportError, with what to install."""
+    import lakelib.work.spark  # noqa: F401 - it says so
+
+
+def read_frame(session: Any, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Any:
+    """The rows of the splits as a Spark data frame. Nothing is read yet."""
+    from lakelib.work.spark import read
+
+    return read.read_frame(session, storage, target, splits)
+
+
+def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit]) -> Any:
+    """The changes in the splits as a Spark data frame. Nothing is read yet."""
+    from lakelib.work.spark import changes
+
+    return changes.read_frame(session, storage, target, splits)
+
+
+def task_count(session: Any) -> int:
+    """How many tasks Spark runs at once. Raises InvalidInputError for what is no session."""
+    from lakelib.work.spark.sessions import checked_session, parallelism
+
+    return parallelism(checked_session(session))
+
+
+def gather_findings(
+    session: Any,
+    storage: Storage,
+    target: ReadTarget,
+    splits: Sequence[Split],
+    gather: "Gather",
+    combine: "Combine",
+    *,
+    heap_count: int,
+) -> list[bytes]:
+    """What Spark's tasks gather of the rows of the splits, combined by so many of them."""
+    from lakelib.work.spark.gathering import gather_on_spark
+
+    return gather_on_spark(session, storage, target, splits, gather, combine, heap_count=heap_count)
+
+
+def rewrite_splits(
+    works: Sequence[RewriteWork], *, session: Any, threads: int, done: Done
+) -> list[tuple[NewFile, ...]]:
+    """The files of each work. An error leaves no file behind that is known of."""
+    if session is None:
+        return _rewrite_here(works, threads, done)
+    from lakelib.work.spark.rewrite import rewrite_on_spark
+
+    files = rewrite_on_spark(session, works)
+    done(sum(work.split.size_bytes for work in works))
+    return files
+
+
+def _rewrite_here(works: Sequence[RewriteWork], threads: int, done: Done) -> list[tuple[NewFile, ...]]:
+    threads_each = max(1, threads // len(works))
+    with ThreadPoolExecutor(threads, thread_name_prefix="lakelib-compact") as pool:
+        futures = {pool.submit(rewrite_split, replace(work, threads=threads_each)): work for work in works}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done(futures[future].split.size_bytes)
+        except BaseException:
+            _take_back(futures)
+            raise
+    return [future.result() for future in futures]
+
+
+def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> None:
+    """Begins nothing more, waits for what is under way, and deletes what came of it."""
+    for future in futures:
+        future.cancel()
+    for future, work in futures.items():
+        if not future.cancelled() and future.exception() is None:
+            with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
+                work.storage.at(work.target.location).delete_files([file.path for file in future.result()])

@@ -1,0 +1,80 @@
+"""Work. Runs the splits of a scan on several threads."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Part = TypeVar("Part")
+
+_PARTS_AHEAD = 4
+_POLL_SECONDS = 0.2
+
+
+def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> list[Part]:
+    """All parts of all items, in the order of the items."""
+    if threads == 1 or len(items) <= 1:
+        return [part for item in items for part in produce(item)]
+    with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="lakelib-read") as pool:
+        return [part for parts in pool.map(lambda item: list(produce(item)), items) for part in parts]
+
+
+def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> Iterator[Part]:
+    """Parts as they become ready, never more than a few ahead of the consumer. Ends its threads when it is closed."""
+    if threads == 1 or len(items) <= 1:
+        for item in items:
+            yield from produce(item)
+        return
+    threads = min(threads, len(items))
+    ready: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
+    stopped = threading.Event()
+    waiting = iter(items)
+    take = threading.Lock()
+
+    def work() -> None:
+        try:
+            while not stopped.is_set():
+                with take:
+                    item = next(waiting, None)
+                if item is None:
+                    break
+                for part in produce(item):
+                    if not _offer(ready, part, stopped):
+                        return
+            _offer(ready, None, stopped)
+        except BaseException as error:
+            _offer(ready, error, stopped)
+
+    workers = [threading.Thread(target=work, name="lakelib-read", daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    try:
+        yield from _until_all_ended(ready, threads)
+    finally:
+        stopped.set()
+        for worker in workers:
+            worker.join()
+
+
+def _until_all_ended(ready: "queue.Queue[Part | BaseException | None]", threads: int) -> Iterator[Part]:
+    while threads:
+        part = ready.get()
+        if part is None:
+            threads -= 1
+        elif isinstance(part, BaseException):
+            raise part
+        else:
+            yield part
+
+
+def _offer(ready: "queue.Queue[Part | BaseException | None]", part: object, stopped: threading.Event) -> bool:
+    """Puts the part into the queue once there is room; False if the consumer is gone."""
+    while not stopped.is_set():
+        try:
+            ready.put(part, timeout=_POLL_SECONDS)  # type: ignore[arg-type]
+            return True
+        except queue.Full:
+            continue
+    return False

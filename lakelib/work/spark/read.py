@@ -1,0 +1,182 @@
+"""Reads a planned scan as a Spark data frame.
+
+Files that need no merge are read by Spark's own Parquet reader where it reaches them; all else goes through the
+kernels, so many parts a task. Splits that would keep a job waiting are cut by key.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StructType
+
+from lakelib.model.files import DataFile, Split
+from lakelib.model.predicate import Predicate
+from lakelib.model.schema import COMMIT_COLUMN, Column
+from lakelib.plan.balance import balance, choose_part_count, choose_task_count
+from lakelib.plan.scan import needs_merge
+from lakelib.plan.where import COMMIT
+from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
+from lakelib.storage.filesystem import Storage
+from lakelib.work.read import ReadTarget, cut_split
+from lakelib.work.spark.conditions import condition, fits_the_jvm, named
+from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
+from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
+from lakelib.work.spark.tasks import ReadPart, reading_task
+from lakelib.work.spark.types import spark_schema_of
+
+_PLAIN_URI = re.compile(r"[A-Za-z0-9_./:=,+@ -]*\Z")
+"""Spark takes other characters of a path for a pattern, or for an escape."""
+
+_READ_OPTIONS = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+}
+"""Whatever the session says: no file is left out in silence, and old dates are those that were written."""
+
+_MOST_FRAMES = 20
+"""Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
+
+
+def read_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
+    """The rows of the splits. Nothing is read yet."""
+    own = [split for split in splits if _is_plain(storage, target, split)]
+    frames = _plain_groups(target, own)
+    if len(frames) > _MOST_FRAMES or not (target.predicate is None or fits_the_jvm(target.predicate)):
+        own, frames = [], {}
+    found = [_plain_frame(session, storage, target, files) for files in frames.values()]
+    direct = {id(split) for split in own}
+    merged = [split for split in splits if id(split) not in direct]
+    if merged or not found:
+        found.append(_merged_frame(session, storage, target, merged))
+    return reduce(DataFrame.unionAll, found)
+
+
+# Read by the JVM
+
+
+def _is_plain(storage: Storage, target: ReadTarget, split: Split) -> bool:
+    """Whether the split's files hold just its rows, in the types that are wanted, where Spark finds them."""
+    if target.primary_key and (needs_merge(split) or any(file.depth < split.depth for file in split.files)):
+        return False
+    return all(_is_plain_file(storage, target, file) for file in split.files)
+
+
+def _is_plain_file(storage: Storage, target: ReadTarget, file: DataFile) -> bool:
+    stored = target.schemas[file.schema_id]
+    uri = storage.at(target.location).uri_of(file.path)
+    if not is_reached_by_jvm(uri) or not _PLAIN_URI.match(uri):
+        return False
+    kept = ((column, stored.by_id(column.id)) for column in _columns_read(target))
+    return all(found is None or (found.type == column.type and _is_safe(found)) for column, found in kept)
+
+
+def _is_safe(column: Column) -> bool:
+    """Whether Spark may read the column itself: see `_shielded`, which does not reach fields of a struct."""
+    return not _has_float_field(arrow_type(column.type))
+
+
+def _has_float_field(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind):
+        return False
+    return any(pa.types.is_floating(field.type) or _has_float_field(field.type) for field in kind)
+
+
+def _columns_read(target: ReadTarget) -> list[Column]:
+    """The stored columns that are wanted or that the predicate looks at."""
+    columns = {column.id: column for column in (*target.columns, *target.asked_columns) if column.id != COMMIT.id}
+    return list(columns.values())
+
+
+def _plain_groups(target: ReadTarget, splits: Sequence[Split]) -> dict[tuple[int, int | None], list[DataFile]]:
+    """The files by what must be known of them to read them: schema version, and commit where that is wanted."""
+    groups: dict[tuple[int, int | None], list[DataFile]] = defaultdict(list)
+    for split in splits:
+        for file in split.files:
+            groups[file.schema_id, file.sequence if _asks_commit(target) else None].append(file)
+    return groups
+
+
+def _asks_commit(target: ReadTarget) -> bool:
+    return COMMIT in (*target.columns, *target.asked_columns)
+
+
+def _plain_frame(session: SparkSession, storage: Storage, target: ReadTarget, files: Sequence[DataFile]) -> DataFrame:
+    stored = target.schemas[files[0].schema_id]
+    columns = _columns_read(target)
+    kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
+    root = storage.at(target.location)
+    source = session.read.schema(_file_schema(kept)).options(**_READ_OPTIONS)
+    frame = source.parquet(*(root.uri_of(file.path) for file in files))
+    shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
+    if _asks_commit(target):
+        shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
+    frame = frame.select(*shown)
+    if target.predicate is not None:
+        frame = frame.where(condition(target.predicate))
+    return frame.select(*(named(column.name) for column in target.columns))
+
+
+def _shown(column: Column, stored: Column | None) -> SparkColumn:
+    """The column as the file has it; NULL where the file is older than the column."""
+    if stored is None:
+        return sf.lit(None).cast(spark_schema_of(pa.schema([arrow_field(column)])).fields[0].dataType)
+    return _shielded(stored)
+
+
+def _shielded(column: Column) -> SparkColumn:
+    """The same values. Behind the function no comparison of floats is pushed down to Spark's Parquet reader, which
+    would drop row groups for bounds that leave out NaN, and for dictionaries in which -0.0 is not 0.0."""
+    value = named(column.name)
+    return sf.nanvl(value, value) if column.type in ("float", "double") else value
+
+
+def _file_schema(columns: Sequence[Column]) -> StructType:
+    return spark_schema_of(arrow_schema(columns)).add(COMMIT_COLUMN, LongType())
+
+
+# Read by the kernels
+
+
+def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
+    schema = spark_schema_of(target.output_schema)
+    if not splits:
+        return session.createDataFrame([], schema)
+    dealt = deal_parts(storage, target, splits, parallelism(session))
+    long_rows = are_long(file.size_bytes // max(1, file.row_count) for split in splits for file in split.files)
+    numbers = sized_numbers(session, len(dealt), _size_bytes(target, splits), long_rows=long_rows)
+    return numbers.mapInArrow(reading_task(storage, target, dealt), schema)
+
+
+def _size_bytes(target: ReadTarget, splits: Sequence[Split]) -> int:
+    """At most so many bytes have the rows, as far as is known: what Spark takes such rows to have, or, where values are
+    long, what the columns take in the files."""
+    files = {file.path: file for split in splits for file in split.files}.values()
+    wanted = row_bytes(target.output_schema)
+    stored = max(row_bytes(arrow_schema(schema.columns)) for schema in target.schemas.values())
+    taken = sum(file.size_bytes for file in files) * min(wanted, stored) // stored
+    return max(wanted * sum(file.row_count for file in files), taken)
+
+
+def deal_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[list[ReadPart]]:
+    """The splits, cut where they are large, dealt to tasks that are about equally heavy."""
+    parts = _cut_parts(storage, target, splits, slots)
+    sizes = [part.size_bytes for part in parts]
+    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
+    return [[parts[place] for place in places] for places in dealt]
+
+
+def _cut_parts(storage: Storage, target: ReadTarget, splits: Sequence[Split], slots: int) -> list[ReadPart]:
+    total = sum(split.size_bytes for split in splits)
+    parts: list[ReadPart] = []
+    for split in splits:
+        count = choose_part_count(split.size_bytes, total, slots)
+        ranges: Sequence[Predicate | None] = cut_split(storage, target, split, count) if count > 1 else [None]
+        parts += [ReadPart(split=split, within=within, size_bytes=split.size_bytes // len(ranges)) for within in ranges]
+    return parts

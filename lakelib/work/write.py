@@ -1,0 +1,93 @@
+"""Work. One writer's whole work on one commit: a caller's batches in, finished files out."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakelib.model.files import NewFile
+from lakelib.model.options import MIB
+from lakelib.model.schema import OP_COLUMN, TableSchema
+from lakelib.rows.align import Alignment, plan_alignment
+from lakelib.rows.arrange import cut_batch
+from lakelib.rows.buffers import with_near_buffers
+from lakelib.rows.inside import InsideCheck
+from lakelib.rows.types import arrow_type
+from lakelib.storage.filesystem import Storage
+from lakelib.work.run_writer import RunTarget, RunWriter
+
+_MOST_BATCH_BYTES = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteWork:
+    """What is to be done with the rows. Plain values: a task gets it by pickle."""
+
+    storage: Storage
+    target: RunTarget
+    wanted: TableSchema
+    """The table's columns, and auxiliary ones that order the rows and are not stored."""
+    required_ids: frozenset[int]
+    explicit_cast: bool = False
+    only_ids: frozenset[int] | None = None
+    """Just these columns are taken from the rows; None is all."""
+    inside: InsideCheck | None = None
+    as_deletes: bool = False
+    """Each row becomes a delete mark."""
+    buffer_bytes: int
+    single_run: bool = False
+
+    def align(self, source: pa.Schema) -> Alignment:
+        """Raises InvalidInputError if rows of this schema cannot be written."""
+        return plan_alignment(
+            source,
+            self.wanted,
+            required_ids=self.required_ids,
+            explicit_cast=self.explicit_cast,
+            only_ids=self.only_ids,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFiles:
+    files: tuple[NewFile, ...]
+    rows_in: int
+
+
+def write_batches(work: WriteWork, source: pa.Schema, batches: Iterable[pa.RecordBatch], threads: int) -> WrittenFiles:
+    """Writes rows of the source's schema as runs. An error leaves no file behind."""
+    alignment = work.align(source)
+    rows_in = 0
+    with RunWriter(
+        work.storage,
+        work.target,
+        buffer_bytes=work.buffer_bytes,
+        threads=threads,
+        single_run=work.single_run,
+    ) as writer:
+        for batch in near_batches(batches):
+            aligned = alignment.apply(batch, rows_in)
+            if work.inside is not None:
+                work.inside.check(aligned)
+            rows_in += aligned.num_rows
+            writer.write(as_deletes(aligned, work.target.schema) if work.as_deletes else aligned)
+        return WrittenFiles(files=writer.finish(), rows_in=rows_in)
+
+
+def near_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches that can be converted to arrays with 32-bit positions, whatever they come as."""
+    for batch in batches:
+        for part in cut_batch(batch, _MOST_BATCH_BYTES):
+            yield with_near_buffers(part)
+
+
+def as_deletes(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+    """A delete mark for each row: of the table's columns those that the rows have, the others NULL."""
+    present = set(rows.schema.names)
+    columns = {
+        column.name: rows.column(column.name)
+        if column.name in present
+        else pa.nulls(rows.num_rows, arrow_type(column.type))
+        for column in schema.columns
+    }
+    return pa.record_batch(columns | {OP_COLUMN: pa.repeat(pa.scalar(1, pa.int8()), rows.num_rows)})
