@@ -20,6 +20,7 @@ from lakelib.cli import (
     migrate,
     read,
     roles,
+    rollback,
     rows,
     status,
     tags,
@@ -45,7 +46,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, read, write, ingest, rows, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (
+    *(status, look, read, write, rollback, ingest, rows, decide, done),
+    *(maintain, health, migrate, tags, roles, check),
+):
     part.add_to(app)
 
 

@@ -68,7 +68,7 @@ class Hold:
     """What keeps a snapshot from expiring; a commit that has read rows holds its base and all that came after it."""
 
     kind: str
-    """"tag", "lease", "consumer", "staged commit", "rejected commit"; of the snapshot that one of these is to bring back
+    """"tag", "lease", "consumer", "staged commit", "rejected commit"; of what one of these is to bring back
     "staged rollback" or "rejected rollback"."""
     name: str
     """The tag's, the reader's host and process, the consumer's, the commit's id."""
