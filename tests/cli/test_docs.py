@@ -126,6 +126,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "delete": ["delete", orders, "--where", "order_id = 999"],
+        "rollback": ["rollback", "shop.fields", "--to", "1"],
         "append": ["append", *on_spark],
         "upsert": ["upsert", *on_spark],
         "overwrite": ["overwrite", *on_spark, "--yes"],

@@ -134,7 +134,7 @@ with asked as (
     where c.table_id = any(%(table_ids)s) and c.state <> 'published' and c.state in ('staged', 'rejected')
       and lake.holds_past_v1(c)
     union all
-    select c.table_id, c.state || ' rollback', c.id::text, c.restores, c.restores
+    select c.table_id, c.state || ' rollback', c.id::text, c.restores, c.restores, '-infinity'
     from lake.commit c
     where c.table_id = any(%(table_ids)s) and c.state <> 'published' and c.state in ('staged', 'rejected')
       and c.restores is not null
