@@ -185,9 +185,16 @@ class Table:
         columns: Sequence[str] | None = None,
         where: str | Predicate | None = None,
         at: int | str | datetime | None = None,
+        *,
+        view: str = "merged",
     ) -> Scan:
-        """Rows at the head, or at a snapshot id, a "tag:…" or a moment. `where` is a SQL predicate."""
-        request = read.ScanRequest(columns=_names(columns), where=where, at=at)
+        """Rows at the head, or at a snapshot id, a "tag:…" or a moment. `where` is a SQL predicate.
+
+        The view "merged" has each key once. "read_optimized" has it as the last compaction left it, and merges next to
+        nothing: `Scan.lag` tells what is missing. "unmerged" has all that the files hold, of a key the oldest first:
+        each row with its commit (`_commit`) and what it is (`_op`: "upsert" or "delete").
+        """
+        request = read.ScanRequest(columns=_names(columns), where=where, at=at, view=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
 
     def changes(

@@ -58,7 +58,7 @@ BUCKET = "lake"
 _TESTS = Path(__file__).parent
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
-_MORTAL = (
+MORTAL = (
     sys.executable,
     "-ISc",
     f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {int(signal.SIGTERM)}); os.execv(sys.argv[1], sys.argv[1:])",
@@ -178,7 +178,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Spark Connect server with two slots, in a time zone that is not UTC."""
-    settings = {"spark.sql.session.timeZone": _SPARK_SETTINGS["spark.sql.session.timeZone"]}
+    settings = {name: _SPARK_SETTINGS[name] for name in ("spark.python.daemon.module", "spark.sql.session.timeZone")}
     with started_server(tmp_path_factory.mktemp("connect"), settings=settings) as server:
         yield server.url
 
@@ -246,7 +246,7 @@ def _start_postgresql(folder: Path) -> Any:
 def _started_s3(folder: str) -> Iterator[str]:
     log_file = Path(folder, "server.log")
     with log_file.open("wb") as log:
-        process = subprocess.Popen([*_MORTAL, *_s3_command(f"{folder}/data")], stderr=log)
+        process = subprocess.Popen([*MORTAL, *_s3_command(f"{folder}/data")], stderr=log)
     try:
         endpoint = _wait_for_endpoint(log_file, process)
         client = _s3_client(endpoint)

@@ -1,8 +1,8 @@
 """Who of several test processes gets which file of tests, and when.
 
 A file is one piece of work. The longest come first: none of them is to be the last, when nothing is left for the other
-processes to do. Whoever has a Spark session or a Spark Connect server goes on with files that need one, and others keep
-away from those as long as there is something else: a session takes as much as a hundred tests on it.
+processes to do. Whoever has a Spark session, a Spark Connect server or Airflow goes on with files that need one, and
+others keep away from those as long as there is something else: a session takes as much as a hundred tests on it.
 """
 
 from collections.abc import Iterable
@@ -42,12 +42,16 @@ LONGEST_FIRST = (
     "integration/faults/test_killed_maintenance.py",
     "integration/faults/test_network.py",
     "integration/faults/test_crowds.py",
+    "integration/faults/test_embedded_server.py",
+    "spark/test_constants.py",
+    "unit/specs/test_calendar.py",
     "property/test_two_versions.py",
     "property/test_lake_machine_on_spark.py",
     "jobs/test_examples.py",
 )
 """By the processor time that they take, and by how long they wait: those of a dozen seconds and more."""
 
+_AIRFLOW = ("dags/",)
 _CONNECT = ("connect/", "dags/test_runs.py", "integration/spark/test_connect.py")
 _SPARK = (
     "acceptance/",
@@ -59,8 +63,8 @@ _SPARK = (
     "property/test_lake_machine_on_spark.py",
     "spark/",
 )
-_SPARK_PROCESSES = 2
-"""So many have a Spark session while others have something else to do; the next one has the server."""
+_WANTED = ("spark", "spark", "connect", "airflow")
+"""By each of the processes, as long as there is some of it."""
 
 
 class HandingOut(LoadFileScheduling):
@@ -73,11 +77,12 @@ class HandingOut(LoadFileScheduling):
 
 def choose(files: Iterable[str], process: int) -> str:
     """Of files in the order in which they are to be begun, the one that this process is to begin."""
-    wanted = "spark" if process < _SPARK_PROCESSES else "connect" if process == _SPARK_PROCESSES else ""
+    wanted = _WANTED[process] if process < len(_WANTED) else ""
     return min(files, key=lambda file: (need(file) != wanted, need(file) != ""))
 
 
 def need(file: str) -> str:
     """What a file of tests needs that takes long to start."""
     name = file.removeprefix("tests/")
-    return "connect" if name.startswith(_CONNECT) else "spark" if name.startswith(_SPARK) else ""
+    needs = {"connect": _CONNECT, "spark": _SPARK, "airflow": _AIRFLOW}
+    return next((what for what, files in needs.items() if name.startswith(files)), "")

@@ -1,13 +1,20 @@
-"""What Spark starts Python workers with in tests: its own daemon, whose workers collect garbage once in earnest.
+"""What Spark starts Python workers with in tests: its own daemon, whose workers find loaded what all of them need, and
+collect garbage once in earnest.
 
 A worker collects garbage after each task, which takes longer than a small task itself: it looks at all that was
-imported. Here it looks at nothing twice.
+imported. Here it looks at nothing twice. The daemon ends when nobody has needed it for a while, as that of a server.
 """
 
 import gc
 
+import pandas  # noqa: F401 - workers are forks
+import pyarrow.dataset  # noqa: F401
+from pyspark import worker  # noqa: F401
 from pyspark.daemon import manager
 
+from infra.spark.python_daemon import end_when_idle
+
+_IDLE_SECONDS = 60.0
 _collect = gc.collect
 
 
@@ -19,4 +26,6 @@ def _collect_and_keep(generation: int = 2) -> int:
 
 if __name__ == "__main__":
     gc.collect = _collect_and_keep
+    gc.freeze()
+    end_when_idle(_IDLE_SECONDS)
     manager()

@@ -15,6 +15,7 @@ from lakelib.cli.values import counted, escaped, json_text, readable_value
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakelib.changes import Changes
     from lakelib.scan import Scan
 
 FORMATS = ("table", "json", "csv", "parquet")
@@ -28,7 +29,7 @@ _NULL = "NULL"
 
 
 def write_rows(
-    session: Session, scan: "Scan", format: str, most: int | None, output: Path | None, *, told: bool
+    session: Session, scan: "Scan | Changes", format: str, most: int | None, output: Path | None, *, told: bool
 ) -> Answer | None:
     """Writes up to so many rows; gives what there is to say of a file. `told`: the limit was asked for, so that nobody
     has to be told of it."""
@@ -48,7 +49,7 @@ def write_rows(
     return Answer({"rows": count, "output": output}, Sentence(f"{counted(count, 'row')} written to {output}"))
 
 
-def _limited(scan: "Scan", most: int | None) -> Iterator["pa.RecordBatch"]:
+def _limited(scan: "Scan | Changes", most: int | None) -> Iterator["pa.RecordBatch"]:
     left = most
     batches = scan.to_batches()
     try:

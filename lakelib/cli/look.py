@@ -163,7 +163,7 @@ def history(
         for each in shown
     ]
     listing = Listing(columns, rows, f"{table} has no snapshot yet.")
-    return Answer([_snapshot(each) for each in shown], [listing, *_more(len(shown), len(found), "snapshots")])
+    return Answer([snapshot_facts(each) for each in shown], [listing, *_more(len(shown), len(found), "snapshots")])
 
 
 def partitions(session: Session, table: TableName, at: At = None) -> Answer:
@@ -293,7 +293,7 @@ def _release(requirement: "GateRequirement") -> str:
     return f"gate {described(requirement)} by {by}, {readable_time(requirement.released_at)} UTC: {reason}"
 
 
-def _snapshot(snapshot: "Snapshot") -> dict[str, Any]:
+def snapshot_facts(snapshot: "Snapshot") -> dict[str, Any]:
     return {
         "snapshot": snapshot.id,
         "kind": snapshot.kind,

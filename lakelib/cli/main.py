@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from lakelib.cli import (
     check,
+    consumers,
     decide,
     done,
     health,
@@ -47,8 +48,22 @@ app = typer.Typer(
     epilog=_EPILOG,
 )
 for part in (
-    *(status, look, read, write, rollback, ingest, rows, decide, done),
-    *(maintain, health, migrate, tags, roles, check),
+    status,
+    look,
+    consumers,
+    read,
+    write,
+    rollback,
+    ingest,
+    rows,
+    decide,
+    done,
+    maintain,
+    health,
+    migrate,
+    tags,
+    roles,
+    check,
 ):
     part.add_to(app)
 

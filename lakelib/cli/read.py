@@ -1,4 +1,4 @@
-"""Commands that read rows, or tell what reading them takes: scan, explain."""
+"""Commands that read rows, or tell what reading them takes: scan, changes, explain."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,20 +6,46 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakelib.cli.arguments import At, Columns, TableName, Where, read_at, read_choice, read_columns, read_commit_id
+from lakelib.cli.arguments import (
+    At,
+    Columns,
+    TableName,
+    Where,
+    option,
+    read_at,
+    read_choice,
+    read_columns,
+    read_commit_id,
+)
 from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.formats import FORMATS, write_rows
 from lakelib.cli.show import Answer, Sentence, working
 
 if TYPE_CHECKING:
+    from lakelib.changes import Changes
+    from lakelib.ops.explain_changes import ChangesExplanation
     from lakelib.scan import Scan
 
 _PANEL = "Read"
 _MOST_ROWS = 50
+_BOUND = "a snapshot id, tag:NAME, consumer:NAME, or a moment"
+
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", "-n", min=0, help=f"So many rows; 0 is all. (a table {_MOST_ROWS}, else all)"),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", help=f"{', '.join(FORMATS)}; json is a line a row. (table)")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Into a file, which is there once it is complete."),
+]
 
 
 def add_to(app: typer.Typer) -> None:
     command(app, "scan", panel=_PANEL)(scan)
+    command(app, "changes", panel=_PANEL)(changes)
     command(app, "explain", panel=_PANEL)(explain)
 
 
@@ -33,17 +59,9 @@ def scan(
         str | None,
         typer.Option(metavar="COMMIT", help="The rows of a commit that is staged or was rejected.", show_default=False),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", min=0, help=f"So many rows; 0 is all. (a table {_MOST_ROWS}, else all)"),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", "-f", help=f"{', '.join(FORMATS)}; json is a line a row. (table)")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Into a file, which is there once it is complete."),
-    ] = None,
+    limit: Limit = None,
+    format: Format = None,
+    output: Output = None,
     count: Annotated[bool, typer.Option("--count", help="Only how many rows there are.")] = False,
 ) -> Answer | None:
     """Reads rows.
@@ -61,14 +79,63 @@ def scan(
         found = handle.scan(columns=names, where=where, at=read_at(at))
     if count:
         return _count(session, table, found)
-    most = _MOST_ROWS if limit is None and chosen == "table" else limit or None
-    return write_rows(session, found, chosen, most, output, told=limit is not None)
+    return write_rows(session, found, chosen, _most(limit, chosen), output, told=limit is not None)
 
 
 def _count(session: Session, table: str, found: "Scan") -> Answer:
     with working(session, f"counting the rows of {table}"):
         rows = found.count()
     return Answer({"table": table, "snapshot": found.snapshot_id, "rows": rows}, Sentence(str(rows)))
+
+
+def changes(
+    session: Session,
+    table: TableName,
+    after: Annotated[
+        str | None, option(metavar="WHEN", help=f"What came after this: {_BOUND}; 0 is before the first.")
+    ] = None,
+    until: Annotated[str | None, option(metavar="WHEN", help=f"Until this, which counts: {_BOUND}. (the head)")] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            metavar="VIEW", help="latest: each key as it is in the end; all: what each commit did; net: what differs."
+        ),
+    ] = "latest",
+    columns: Columns = None,
+    where: Where = None,
+    limit: Limit = None,
+    format: Format = None,
+    output: Output = None,
+    count: Annotated[bool, typer.Option("--count", help="Only how many changes there are.")] = False,
+    explained: Annotated[bool, typer.Option("--explain", help="Only what would be read, and how.")] = False,
+) -> Answer | None:
+    """Reads what has changed: of the newest commit, unless --after or --until says otherwise."""
+    chosen = _choose_format(session, format, output)
+    found = session.table(table).changes(
+        after=after, until=until, view=view, columns=read_columns(columns), where=where
+    )
+    if explained:
+        return _answer_of(found.explain())
+    if count:
+        return _count_changes(session, found)
+    return write_rows(session, found, chosen, _most(limit, chosen), output, told=limit is not None)
+
+
+def _most(limit: int | None, format: str) -> int | None:
+    return _MOST_ROWS if limit is None and format == "table" else limit or None
+
+
+def _count_changes(session: Session, found: "Changes") -> Answer:
+    with working(session, f"counting the changes of {found.table_name}"):
+        rows = found.count()
+    document = {"table": found.table_name, "after": found.after_id, "until": found.until_id, "view": found.view}
+    return Answer(document | {"rows": rows}, Sentence(str(rows)))
+
+
+def _answer_of(explained: "ChangesExplanation") -> Answer:
+    facts = {field.name: getattr(explained, field.name) for field in fields(explained)}
+    document = {"table": facts.pop("table"), "after": facts.pop("after_id"), "until": facts.pop("until_id")} | facts
+    return Answer(document, Sentence(str(explained)))
 
 
 def explain(session: Session, table: TableName, columns: Columns = None, where: Where = None, at: At = None) -> Answer:

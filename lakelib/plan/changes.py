@@ -41,9 +41,9 @@ class Touched:
     """Where something may have changed, by the files that came or went."""
 
     replaced: frozenset[tuple[int, int]]
-    """Which commits took rows of which partition away without a mark, or brought back what had been there."""
+    """Which commits took rows of which partition away without a delete of each, or brought back what had been there."""
     added: frozenset[tuple[int, int]]
-    """Which commits brought rows or marks of which partition."""
+    """Which commits brought rows or deletes of which partition."""
 
     @property
     def partition_ids(self) -> frozenset[int]:

@@ -8,9 +8,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakelib.rows.buffers import array_of_mask, whole_array
+from lakelib.rows.keys import Words, first_words, is_one_word
 from lakelib.rows.merge import keep_newest, key_windows
 
 Mask = npt.NDArray[np.bool_]
+Keys = Sequence[pa.Array]
+"""The key columns of some rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +38,33 @@ def pair_runs(
     for window in key_windows((before, after), key_names):
         sides = dict(window)
         left, right = (sides.get(side, schemas[side].empty_table()) for side in (0, 1))
-        yield Pairing(
-            before=left,
-            after=right,
-            before_paired=_paired(left, right, key_names),
-            after_paired=_paired(right, left, key_names),
-        )
+        left_keys, right_keys = ([whole_array(side.column(name)) for name in key_names] for side in (left, right))
+        before_paired, after_paired = _paired(left_keys, right_keys)
+        yield Pairing(before=left, after=right, before_paired=before_paired, after_paired=after_paired)
 
 
 def chosen(rows: pa.Table, mask: Mask) -> pa.Table:
     return rows if mask.all() else rows.filter(array_of_mask(mask))
 
 
-def _paired(rows: pa.Table, others: pa.Table, key_names: Sequence[str]) -> Mask:
-    """Which of the rows have a key that is among the others'."""
-    if not rows.num_rows or not others.num_rows:
-        return np.zeros(rows.num_rows, np.bool_)
-    keys = [[whole_array(table.column(name)) for name in key_names] for table in (rows, others)]
-    alone = keep_newest(keys, [[], []])[0]
-    return np.zeros(rows.num_rows, np.bool_) if alone is None else ~alone
+def _paired(left: Keys, right: Keys) -> tuple[Mask, Mask]:
+    """Which rows of either side have a key that the other has, too."""
+    if not len(left[0]) or not len(right[0]):
+        return np.zeros(len(left[0]), np.bool_), np.zeros(len(right[0]), np.bool_)
+    if len(left) == 1 and is_one_word(left) and is_one_word(right):
+        return _paired_words(first_words(left), first_words(right))
+    return _are_replaced(left, right), _are_replaced(right, left)
+
+
+def _paired_words(left: Words, right: Words) -> tuple[Mask, Mask]:
+    """Of ascending words, none of them twice."""
+    places = np.minimum(np.searchsorted(right, left), len(right) - 1)
+    left_paired: Mask = right[places] == left
+    right_paired = np.zeros(len(right), np.bool_)
+    right_paired[places[left_paired]] = True
+    return left_paired, right_paired
+
+
+def _are_replaced(keys: Keys, others: Keys) -> Mask:
+    stays = keep_newest([keys, others], [[], []])[0]
+    return np.zeros(len(keys[0]), np.bool_) if stays is None else ~stays

@@ -1,11 +1,11 @@
 """Reads what has changed in a split: rows as they came, or what differs between two states of it.
 
-Where only marks and rows were added, the keys of these files are all that may have changed, and the newest row of each
-is the answer, unless the table's own order of versions has a say. Where files were taken out, both states are held
+Where only rows and deletes were added, the keys of these files are all that may have changed, and the newest row of
+each is the answer, unless the table's own order of versions has a say. Where files were taken out, both states are held
 against each other. Rows without a key are counted: as many of a kind as there are more of afterwards were added.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,17 +26,20 @@ from lakelib.model.changes import (
 )
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
-from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
+from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
+from lakelib.plan.prune import key_part
+from lakelib.plan.where import COMMIT, asked_columns
 from lakelib.rows.alike import are_alike
 from lakelib.rows.buffers import array_of_bytes, array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.digest import Digests, row_digests
 from lakelib.rows.filter import matching_rows
-from lakelib.rows.hash import key_hashes
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.pairs import Pairing, chosen, pair_runs
-from lakelib.rows.types import hidden_field
+from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, read_newest_in_order, read_split
+
+_WORDS = array_of_bytes([word.encode() for word in (DELETE, UPSERT, INSERT, UPDATE_BEFORE, UPDATE_AFTER)], pa.string())
 
 Mask = npt.NDArray[np.bool_]
 Rows = Iterator[pa.Table]
@@ -74,6 +77,37 @@ class ChangeTarget:
         return replace(self, reading=self.reading.within(predicate))
 
 
+def change_target(base: ReadTarget, schema: TableSchema, *, view: ChangeView, after_id: int) -> ChangeTarget:
+    """For the columns and the predicate of a reader of rows."""
+    has_key = bool(base.primary_key)
+    kept = (*base.primary_key, *base.partition_by, *base.sequence_by, COMMIT)
+    kept_ids = frozenset(column.id for column in kept)
+    compared = (*base.columns, *base.asked_columns) if has_key else schema.columns  # without a key a row is all it has
+    wanted = {column.id: column for column in (*compared, *kept)}
+    early = key_part(base.predicate, [column.id for column in base.primary_key + base.partition_by])
+    early = early if has_key else None
+    return ChangeTarget(
+        view=view,
+        after_id=after_id,
+        reading=replace(
+            base, columns=tuple(wanted.values()), predicate=early, asked_columns=asked_columns(schema, early)
+        ),
+        predicate=base.predicate,
+        delete_predicate=key_part(base.predicate, kept_ids) if has_key else base.predicate,
+        kept_ids=kept_ids if has_key else frozenset(wanted),
+        compared_names=tuple(dict.fromkeys(column.name for column in compared if column != COMMIT)),
+        output_schema=_output_schema(base.columns, view),
+    )
+
+
+def _output_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
+    fields = [arrow_field(column).remove_metadata() for column in columns if column != COMMIT]
+    if view is not ChangeView.NET:
+        fields = [field.with_nullable(True) for field in fields]
+    told_in = CHANGE_COLUMN if view is ChangeView.NET else OP_COLUMN
+    return pa.schema([*fields, hidden_field(COMMIT_COLUMN), pa.field(told_in, pa.string(), nullable=False)])
+
+
 def read_changes(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> Rows:
     """The changes, in parts. Of those that are of one key the delete comes before what takes its place."""
     source = _Source(storage, target, split)
@@ -104,20 +138,20 @@ class _Source:
         self.split = split
 
     def run(self, files: tuple[DataFile, ...], *, among: KeySet | None = None) -> Rows:
-        """The newest row of each key, marks too."""
+        """The newest row of each key, deletes too."""
         if not files:
             return iter(())
         return read_newest_in_order(self.storage, replace(self.target.reading, among=among), self._part(files))
 
     def live(self, files: tuple[DataFile, ...], *, among: KeySet | None = None) -> Rows:
         """The rows that there are, in the order of their keys."""
-        return (chosen(rows, _marks(rows) == 0) for rows in self.run(files, among=among))
+        return (chosen(rows, _deleted(rows) == 0) for rows in self.run(files, among=among))
 
     def keys(self) -> KeySet:
         """Of which something may have changed."""
         keys_only = replace(self.target.reading, columns=self.target.reading.primary_key)
         parts = read_newest_in_order(self.storage, keys_only, self._part(self.split.fresh))
-        return KeySet(key_hashes([rows.column(name) for name in self.target.key_names]) for rows in parts)
+        return KeySet([rows.column(name) for name in self.target.key_names] for rows in parts)
 
     def pairs(self, before: Rows, after: Rows) -> Iterator[Pairing]:
         schema = self.target.reading.output_schema.append(hidden_field(OP_COLUMN))
@@ -135,15 +169,14 @@ class _Source:
 def _fresh_keys(source: _Source) -> Rows:
     """The newest row of each key is the table's."""
     for rows in source.run(source.split.fresh):
-        marks = _marks(rows)
-        yield _told(source, rows, np.where(marks, DELETE, UPSERT), marks)
+        yield _told(source, rows, UPSERT, _deleted(rows))
 
 
 def _winning_keys(source: _Source) -> Rows:
     """Where versions have an order of their own, a row that came later may have lost."""
     among = source.keys()
     for pairing in source.pairs(source.run(source.split.fresh), source.live(source.split.after, among=among)):
-        gone = _marks(pairing.before) & ~pairing.before_paired
+        gone = _deleted(pairing.before) & ~pairing.before_paired
         yield _deletes(source, chosen(pairing.before, gone))
         newer = fixed_values(whole_array(pairing.after.column(COMMIT_COLUMN)), "<i8") > source.target.after_id
         yield _rows(source, chosen(pairing.after, newer), UPSERT)
@@ -173,7 +206,7 @@ def _net_of_keys(source: _Source) -> Rows:
             yield from _net_of(source, pairing)
     else:
         for pairing in source.pairs(before, source.run(split.fresh)):
-            yield from _net_of(source, _without_marks(pairing))
+            yield from _net_of(source, _without_deleted(pairing))
 
 
 def _net(source: _Source) -> Rows:
@@ -181,9 +214,9 @@ def _net(source: _Source) -> Rows:
         yield from _net_of(source, pairing)
 
 
-def _without_marks(pairing: Pairing) -> Pairing:
-    """Rows that no fresh file names stay out; those that a mark names have nothing after them."""
-    live = _marks(pairing.after) == 0
+def _without_deleted(pairing: Pairing) -> Pairing:
+    """Rows that no fresh file names stay out; those that a delete names have nothing after them."""
+    live = _deleted(pairing.after) == 0
     named = pairing.before_paired
     paired = named.copy()
     paired[np.flatnonzero(named)] = live[pairing.after_paired]
@@ -268,7 +301,7 @@ def _beyond(kinds: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> Mask:
 # As it is told
 
 
-def _marks(rows: pa.Table) -> Mask:
+def _deleted(rows: pa.Table) -> Mask:
     found: Mask = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") != 0
     return found
 
@@ -284,29 +317,33 @@ def _with_commit(rows: pa.Table, snapshot_id: int | None) -> pa.Table:
 
 
 def _deletes(source: _Source, rows: pa.Table) -> pa.Table:
-    return _told(source, rows, np.full(rows.num_rows, DELETE), np.ones(rows.num_rows, np.bool_))
+    return _told(source, rows, DELETE, np.ones(rows.num_rows, np.bool_))
 
 
 def _rows(source: _Source, rows: pa.Table, word: str) -> pa.Table:
-    return _told(source, rows, np.full(rows.num_rows, word), np.zeros(rows.num_rows, np.bool_))
+    return _told(source, rows, word, np.zeros(rows.num_rows, np.bool_))
 
 
-def _told(source: _Source, rows: pa.Table, words: npt.NDArray[np.str_], bare: Mask) -> pa.Table:
-    """The changes that match, as they are given. Those that are bare have the columns of a delete."""
+def _told(source: _Source, rows: pa.Table, word: str, bare: Mask) -> pa.Table:
+    """The changes that match, as they are given. Those that are bare are deletes, and have the columns of one."""
     target = source.target
     if source.split.snapshot_id is not None and target.view is ChangeView.ALL:
         rows = _with_commit(rows, source.split.snapshot_id)
+    words = _WORDS.take(array_of_numbers(np.where(bare, 0, _WORDS.index(word).as_py()).astype(np.int8)))
+    mask = _matching(target, rows, bare)
+    if bare.any():
+        rows = _bared(target, rows, bare)
+    columns = [words if name == target.told_in else rows.column(name) for name in target.output_schema.names]
+    return chosen(pa.table(columns, target.output_schema.names), mask).cast(target.output_schema)
+
+
+def _matching(target: ChangeTarget, rows: pa.Table, bare: Mask) -> Mask:
     mask = np.ones(rows.num_rows, np.bool_)
     for predicate, those in ((target.predicate, ~bare), (target.delete_predicate, bare)):
         if predicate is not None and those.any():
             matching = matching_rows(predicate, rows).to_numpy(zero_copy_only=False)
             mask &= matching | ~those
-    told = array_of_bytes([word.encode() for word in words.tolist()], pa.string())
-    if bare.any():
-        rows = _bared(target, rows, bare)
-    rows = rows.drop_columns([name for name in (OP_COLUMN,) if name in rows.column_names])
-    rows = rows.append_column(target.told_in, told).select(target.output_schema.names)
-    return chosen(rows, mask).cast(target.output_schema)
+    return mask
 
 
 def _bared(target: ChangeTarget, rows: pa.Table, bare: Mask) -> pa.Table:

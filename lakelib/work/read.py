@@ -106,7 +106,7 @@ def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[
 
 
 def read_newest_in_order(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The newest row of each key, marks too, all with `_op`, sorted by key: a run. Of the predicate that part counts
+    """The newest row of each key, deletes too, all with `_op`, sorted by key: a run. Of the predicate that part counts
     which looks at the key and the partition alone."""
     fixed_ids = {column.id for column in target.primary_key + target.partition_by}
     plan = _ReadPlan(replace(target, predicate=key_part(target.predicate, fixed_ids)), (split,), in_order=True)
@@ -128,7 +128,7 @@ def _with_op(rows: pa.Table) -> pa.Table:
 
 
 def _with_deletes(target: ReadTarget, rows: pa.Table) -> pa.Table:
-    plain = rows.select([column.name for column in target.columns]).cast(target.output_schema)
+    plain = _as_asked(rows.select([column.name for column in target.columns]), target.output_schema)
     if OP_COLUMN not in rows.column_names:
         return plain
     return plain.append_column(OP_COLUMN, rows.column(OP_COLUMN))
@@ -392,8 +392,9 @@ def _read_row_group(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.
     mask = plan.early_mask(asked)
     if not mask.any():
         return None
-    rows = _side_by_side(asked, _read_late(source, plan, row_group))
-    return rows if mask.all() else rows.filter(array_of_mask(mask))
+    chosen = None if mask.all() else array_of_mask(mask)
+    late = _read_late(source, plan, row_group, chosen)
+    return _side_by_side(asked if chosen is None else asked.filter(chosen), late)
 
 
 def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> bool:
@@ -417,12 +418,15 @@ def _may_hold(source: _FileSource, row_group: int, sought: Sequence[tuple[Column
     return True
 
 
-def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.Table:
-    """The columns that every row of the result needs, `_op` where the file has it, and `_commit` if it is wanted."""
+def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int, chosen: pa.Array | None = None) -> pa.Table:
+    """The columns that every row of the result needs, `_op` where the file has it, and `_commit` if it is wanted: of
+    the rows that are chosen, if some are."""
     stored_names = [*source.late.file_columns, *source.coded]
     hidden = _hidden_names(plan, source.file.delete_count > 0, stored_names)
     aligned_names, coded_names = [*source.late.file_columns, *hidden], source.coded.values()
     read = source.reader.read_row_groups([row_group], [*aligned_names, *coded_names])
+    if chosen is not None:
+        read = read.filter(chosen)
     rows = source.late.apply(read.select(aligned_names))
     if source.coded:
         rows = _side_by_side(rows, read.select(list(coded_names)).rename_columns(list(source.coded)))
@@ -468,7 +472,11 @@ def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.T
     if mask is not None:
         rows = rows.filter(array_of_mask(mask))
     if rows.num_rows:
-        yield rows.cast(plan.target.output_schema)
+        yield _as_asked(rows, plan.target.output_schema)
+
+
+def _as_asked(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return rows if rows.schema.equals(schema) else rows.cast(schema)
 
 
 def _output_field(column: Column) -> pa.Field:

@@ -1,4 +1,4 @@
-"""Storage. Finds in which lines of a text file its rows are: a row may be several lines long, and a line empty.
+"""Work. Finds in which lines of a text file its rows are: a row may be several lines long, and a line empty.
 
 Only for what is told of rows that are wrong: the file is read anew, as far as the last of them.
 """

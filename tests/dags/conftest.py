@@ -1,13 +1,15 @@
 """Fixtures of the DAG tests: Airflow in processes of its own, a lake, and a landing folder."""
 
-import ctypes
 import json
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,16 +18,42 @@ import pytest
 
 import lakelib
 from lakelib import Lake
+from tests.conftest import MORTAL
 
 PROJECT = Path(__file__).resolve().parents[2]
-_LAB = Path(__file__).with_name("lab.py")
+_LONGEST_ANSWER = 20
+"""Of the process that starts labs."""
+
+
+class LabProcess:
+    """The process of a lab, which is no child of this one."""
+
+    def __init__(self, pid: int) -> None:
+        self._file = os.pidfd_open(pid)
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def wait(self) -> None:
+        select.select([self._file], [], [])
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _send(self, what: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._file, what)
 
 
 @dataclass
 class Lab:
     """A process with Airflow in it; `lab("go", dag_id=…)` calls the function of that name in lab.py."""
 
-    process: subprocess.Popen[str]
+    process: LabProcess
+    requests: TextIO
     answers: TextIO
     log_file: Path
 
@@ -34,9 +62,7 @@ class Lab:
         return self.finish()
 
     def begin(self, do: str, **arguments: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
-        self.process.stdin.flush()
+        self.requests.write(json.dumps({"do": do, **arguments}) + "\n")
 
     def finish(self) -> Any:
         line = self.answers.readline()
@@ -47,6 +73,13 @@ class Lab:
 
     def log(self) -> str:
         return self.log_file.read_text()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.close()
+        self.requests.close()
+        self.answers.close()
 
     def run(self, dag_id: str, answer: dict[str, str] | None = None, **start: Any) -> dict[str, Any]:
         """A run from its start to its end."""
@@ -66,12 +99,51 @@ class Place:
         return self.folder / "landing"
 
 
+LabStarter = Callable[[Mapping[str, str], Path], Lab]
+
+
 @pytest.fixture(scope="session")
-def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabStarter]:
+    """Starts labs that have an environment and a log."""
+    home = tmp_path_factory.mktemp("starter")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, (home / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*MORTAL, sys.executable, "-m", "tests.dags.lab_starter", str(theirs.fileno())],
+            env=airflow_environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        yield lambda environment, log_file: _start_lab(ours, environment, log_file)
+    process.wait()
+
+
+def _start_lab(starter: socket.socket, environment: Mapping[str, str], log_file: Path) -> Lab:
+    requests, requesting = os.pipe()
+    answers, answering = os.pipe()
+    log = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    socket.send_fds(starter, [json.dumps(dict(environment)).encode()], [requests, log, answering])
+    for file in (requests, log, answering):
+        os.close(file)
+    pid = int(starter.recv(_LONGEST_ANSWER))
+    return Lab(
+        process=LabProcess(pid),
+        requests=os.fdopen(requesting, "w", buffering=1),
+        answers=os.fdopen(answers),
+        log_file=log_file,
+    )
+
+
+@pytest.fixture(scope="session")
+def airflow_database(start_lab: LabStarter, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database of Airflow's, to be copied."""
     home = tmp_path_factory.mktemp("airflow")
-    command = [sys.executable, "-m", "airflow", "db", "migrate"]
-    subprocess.run(command, env=airflow_environment(home), check=True, capture_output=True)
+    lab = start_lab(airflow_environment(home), home / "log")
+    lab("migrate")
+    lab.end()
     return home / "airflow.db"
 
 
@@ -97,33 +169,17 @@ def lake(place: Place) -> Iterator[Lake]:
 
 
 @pytest.fixture(scope="module")
-def open_lab(place: Place) -> Iterator[Callable[..., Lab]]:
+def open_lab(place: Place, start_lab: LabStarter) -> Iterator[Callable[..., Lab]]:
     """Starts processes with Airflow in them, on the module's place; further settings may be given."""
     opened: list[Lab] = []
 
     def start(**environment: str) -> Lab:
-        log_file = place.folder / f"lab-{len(opened)}.log"
-        reading, writing = os.pipe()
-        with log_file.open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, str(_LAB), str(writing)],
-                env={**place.environment, **environment},
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                text=True,
-                pass_fds=[writing],
-                preexec_fn=_die_with_parent,
-            )
-        os.close(writing)
-        opened.append(Lab(process=process, answers=os.fdopen(reading), log_file=log_file))
+        opened.append(start_lab({**place.environment, **environment}, place.folder / f"lab-{len(opened)}.log"))
         return opened[-1]
 
     yield start
     for lab in opened:
-        lab.process.kill()
-        lab.process.communicate()
-        lab.answers.close()
+        lab.end()
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +188,6 @@ def lab(open_lab: Callable[..., Lab]) -> Lab:
     lab = open_lab()
     lab("parse")
     return lab
-
-
-def _die_with_parent() -> None:
-    """In the child: end, and end the job of the task at hand, when the test process ends, however it ends."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def airflow_environment(home: Path) -> dict[str, str]:

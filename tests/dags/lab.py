@@ -1,15 +1,14 @@
 """A process with Airflow in it, for tests: it runs DAG runs task by task, as `DAG.test()` does.
 
-Airflow reads its settings when it is imported, and changes the process that imports it; so it never enters the tests'
-process. Requests and answers are lines of JSON: `{"do": "go", …}` calls the function `go` below. Answers go to the file
-descriptor that is the argument; what tasks log goes to stdout and stderr.
+Airflow changes the process that imports it; so it never enters the tests' process, and lab_starter.py makes these.
+Requests and answers are lines of JSON: `{"do": "go", …}` calls the function `go` below. Requests come from stdin,
+answers go to a file descriptor, what tasks log goes to stdout and stderr.
 
 Beyond `DAG.test()` it starts runs that have a partition key, answers review tasks, clears tasks, makes backfills, and
 does the scheduler's part when asset events wake other DAGs.
 """
 
 import asyncio
-import gc
 import json
 import os
 import sys
@@ -44,6 +43,7 @@ from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.definitions.dag import _run_task
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.timetables.base import TimeRestriction
+from airflow.utils import db
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from fastapi.testclient import TestClient
@@ -52,12 +52,16 @@ from sqlalchemy import delete, select, update
 from lake_dags import detached
 
 _BUNDLE = "dags-folder"
-_DAGS_FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 _ACTIVE = (DagRunState.QUEUED, DagRunState.RUNNING)
 _ENDED = (TaskInstanceState.SUCCESS, TaskInstanceState.FAILED)
-_TESTS = os.getppid()
 _parsed = {}
 _triggerer = {"runs": True, "knows lakelib": True}
+
+
+def migrate() -> None:
+    """Makes Airflow's database."""
+    db.upgradedb()
+    settings.dispose_orm()
 
 
 def parse(tables: str | None = None) -> dict:
@@ -73,6 +77,15 @@ def parse(tables: str | None = None) -> dict:
     if tables is not None:
         _read_files()
     return {"dags": sorted(bag.dags), "errors": bag.import_errors}
+
+
+def read(tables: str, dag_id: str) -> dict:
+    """What a task reads that is one of this DAG: specs of tables, and the DAGs that are made."""
+    from lake_dags.catalogue import make_dags, read_for
+
+    with _tables(tables):
+        found = read_for(dag_id)
+        return {"specs": found and [spec.table for spec in found.specs], "dags": list(make_dags("", dag_id).dags)}
 
 
 def graph(dag_id: str) -> dict:
@@ -109,8 +122,9 @@ def start(dag_id: str, conf: dict | None = None, partition_key: str | None = Non
 def go(dag_id: str, run_id: str, answer: dict | None = None, until: str | None = None) -> dict:
     """Runs what can run. Returns when the run has ended, or the task `until`, or the run waits for a person and there
     is no answer."""
+    starter = os.getppid()
     _read_files()
-    while os.getppid() == _TESTS:
+    while os.getppid() == starter:
         with _session() as session:
             run = _load_run(dag_id, run_id, session)
             tasks = run.get_task_instances(session=session)
@@ -253,7 +267,7 @@ def put(module: str, name: str, value: object) -> None:
 
 def get(path: str, user: str | None = None, role: str = "viewer") -> list:
     """What the API server answers to a person of that role, or to nobody in particular: status, type, text, headers."""
-    with TestClient(create_app()) as client:
+    with TestClient(app()) as client:
         token = user and get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=user, role=role))
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         told = client.get(path, headers=headers)
@@ -262,15 +276,15 @@ def get(path: str, user: str | None = None, role: str = "viewer") -> list:
 
 def visit(path: str, user: str, role: str = "admin", form: dict | None = None, headers: dict | None = None) -> list:
     """As a browser of a person who has logged in: a page, or what a form of it leads to. Status, text, headers."""
-    app = _app()  # with it there is an auth manager
+    server = app()  # with it there is an auth manager
     token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=user, role=role))
-    client = TestClient(app, follow_redirects=False, raise_server_exceptions=False, cookies={"_token": token})
+    client = TestClient(server, follow_redirects=False, raise_server_exceptions=False, cookies={"_token": token})
     told = client.get(path, headers=headers) if form is None else client.post(path, data=form, headers=headers)
     return [told.status_code, told.text, dict(told.headers)]
 
 
 @cache
-def _app():
+def app():
     return create_app()
 
 
@@ -294,7 +308,8 @@ def give_up_waiting() -> None:
 
 def _read_files() -> BundleDagBag:
     """Done for each run: the tasks of a run leave its params in their DAG, which in Airflow ends with their process."""
-    bag = BundleDagBag(dag_folder=str(_DAGS_FOLDER), bundle_path=_DAGS_FOLDER, bundle_name=_BUNDLE)
+    folder = settings.DAGS_FOLDER
+    bag = BundleDagBag(dag_folder=folder, bundle_path=Path(folder), bundle_name=_BUNDLE)
     _parsed.clear()
     _parsed.update(bag.dags)
     return bag
@@ -392,8 +407,6 @@ def _session():
 
 
 def main(answers_to: int) -> None:
-    gc.collect()
-    gc.freeze()  # what Airflow has imported stays
     detached.POLL_SECONDS = 0.05  # jobs of tests are short
     with os.fdopen(answers_to, "w", buffering=1) as answers:
         for line in sys.stdin:
@@ -403,7 +416,3 @@ def main(answers_to: int) -> None:
             except Exception:
                 told = {"error": traceback.format_exc()}
             answers.write(json.dumps(told, default=str) + "\n")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -81,8 +81,8 @@ def values_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return "nan"
+    if isinstance(value, float):
+        return repr(value)
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -1,6 +1,7 @@
 """The lake does what a dict would: random work on several tables, each read compared with `lake_model`."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -399,6 +401,55 @@ class LakeMachine(RuleBasedStateMachine):
         self._step("read_opened")
 
     @rule(data=st.data())
+    def changes(self, data: st.DataObject) -> None:
+        """Between two snapshots that are kept the changes are the difference of what they hold."""
+        number, model = self._pick(data)
+        if model.kept_ids:
+            until = data.draw(st.sampled_from(model.kept_ids))
+            after = data.draw(st.sampled_from([0, *(each for each in model.kept_ids if each <= until)]))
+            columns = [*model.snapshots[until].schema, COMMIT]
+            old, new = (self._counted(number, each, columns) for each in (after, until))
+            self._check_latest(data, number, after, until, old, new)
+            self._check_net(data, number, after, until, old, new)
+        self._step("changes")
+
+    def _counted(self, number: int, snapshot: int, columns: Sequence[Col]) -> Counter[tuple[Any, ...]]:
+        model = self.models[number]
+        entries = model.live(model.snapshots[snapshot]) if snapshot else []
+        return Counter(shown(entries, columns, None))
+
+    def _check_latest(
+        self, data: st.DataObject, number: int, after: int, until: int, old: Counter[Any], new: Counter[Any]
+    ) -> None:
+        read = self._engine(data).read(self.tables[number].changes(after=after, until=until))  # type: ignore[arg-type]
+        written, deleted = (_told(read, "_op", word) for word in ("upsert", "delete"))
+        assert written == new - old
+        if not self.tables[number].primary_key:
+            assert _without_commits(deleted) == _without_commits(old - new)
+            return
+        names = {*self.tables[number].primary_key, *self.tables[number].partition_by}
+        places = [place for place, name in enumerate(read.column_names) if name in names]
+        gone = {tuple(row[place] for place in places) for row in deleted}
+        left = {tuple(row[place] for place in places) for row in new}
+        assert not gone & left
+        assert gone >= {tuple(row[place] for place in places) for row in old} - left
+
+    def _check_net(
+        self, data: st.DataObject, number: int, after: int, until: int, old: Counter[Any], new: Counter[Any]
+    ) -> None:
+        old, new = (_without_commits(rows) for rows in (old, new))
+        for changes, before, afterwards in (
+            (self.tables[number].changes(after=after, until=until, view="net"), old, new),
+            (self.tables[number].diff(until, after), new, old),
+        ):
+            if changes.until_id == 0 or len(changes.schema) != len(next(iter(old | new), ())) + 2:
+                continue  # in the columns of another schema
+            read = self._engine(data).read(changes)  # type: ignore[arg-type]
+            gone = _told(read, "_change", "delete") + _told(read, "_change", "update_before")
+            came = _told(read, "_change", "insert") + _told(read, "_change", "update_after")
+            assert (_without_commits(gone), _without_commits(came)) == (before - afterwards, afterwards - before)
+
+    @rule(data=st.data())
     def list_partitions(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
         names = [_by_id(model.schema, each).name for each in model.partition_by]
@@ -636,6 +687,19 @@ def _rows_read(table: pa.Table) -> list[tuple[Any, ...]]:
         for values in zip(*(column.to_pylist() for column in table.columns), strict=True)
     ]
     return shown(entries, columns, None)
+
+
+def _told(table: pa.Table, column: str, word: str) -> Counter[tuple[Any, ...]]:
+    """The rows of which that is told."""
+    chosen = table.filter(pc.equal(table.column(column), word)).drop_columns([column])
+    return Counter(_rows_read(chosen))
+
+
+def _without_commits(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    counted: Counter[tuple[Any, ...]] = Counter()
+    for row, count in rows.items():
+        counted[row[:-1]] += count
+    return counted
 
 
 # What is drawn

@@ -3,6 +3,7 @@
 -- include: functions/consumers_v1.sql
 -- include: functions/discard_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/events_v1.sql
 -- include: functions/holds_past_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/maintaining_v1.sql

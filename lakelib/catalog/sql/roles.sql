@@ -57,13 +57,13 @@ revoke all on all functions in schema lake from public;
 grant usage on schema lake to {reader};
 grant select on all tables in schema lake to {reader};
 grant execute on function
-    lake.has_right_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
+    lake.has_right_v1, lake.listen_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
     lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1,
     lake.find_rollback_v1, lake.rolled_back_v1
     to {reader};
 grant execute on function
     lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.release_turn_v1,
-    lake.bind_warehouse_v1
+    lake.bind_warehouse_v1, lake.tell_v1
     to {writer}, {maintainer};
 grant execute on function
     lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1,

@@ -272,6 +272,14 @@ create table lake.consumer (
     check ((advanced_at is null) = (advanced_by is null))
 );
 
+-- Who listens on the channel `lake_commit`, to a table or to all, and until when to believe it: publishers tell nobody else.
+-- Not logged: what a crash of the server loses is said again.
+create unlogged table lake.listener (
+    id uuid primary key,
+    table_id bigint,
+    until timestamptz not null
+);
+
 -- Files that nothing names any more, to be deleted once `not_before` has passed. What is named does not get in.
 create table lake.deletion_queue (
     id bigint generated always as identity primary key,

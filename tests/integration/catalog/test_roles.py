@@ -74,6 +74,7 @@ Prepare = Callable[[Place], Callable[[], object]]
 """What the maker does before; gives what the role does."""
 
 OPERATIONS: dict[str, Prepare] = {
+    "lake.watch": lambda p: lambda: list(p.lake.watch(p.made.name, after=0, timeout=0)),
     "lake.consumers": lambda p: p.lake.consumers,
     "table.consumers": lambda p: p.table.consumers,
     "table.consumer": lambda p: lambda: p.table.consumer("billing"),

@@ -5,7 +5,7 @@
 -- which it waits in line, for turn_ms, if others are to be alone before; epoch, at which the client has seen the lake.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
--- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing,
+-- whether files of done marks are left to delete; and whether somebody listens, who is to be told of it. All others change nothing: identity_differs, commit_missing,
 -- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
 -- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
 -- partitions a commit's predicate may be TRUE.
@@ -68,7 +68,9 @@ begin
             answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
         delete from lake.waiting w where w.table_id = any(own_tables) and w.turn = own_turn;
-        return jsonb_build_object('outcome', 'published', 'commits', answers);
+        return jsonb_build_object('outcome', 'published', 'commits', answers, 'is_heard', exists (
+            select from lake.listener l
+            where l.until > clock_timestamp() and (l.table_id is null or l.table_id = any(own_tables))));
     exception
         when sqlstate 'LK001' then
             get stacked diagnostics answer = pg_exception_detail;
