@@ -233,9 +233,10 @@ class Table:
         )
         return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
 
-    def history(self) -> Listing[Snapshot]:
-        """All snapshots, newest first."""
-        return inspect.list_history(self._runtime, self._now())
+    def history(self, exact: bool = False) -> Listing[Snapshot]:
+        """All snapshots, newest first. `summary` says of each how many rows it inserted, updated and deleted, where
+        that is known for nothing; with `exact` the changes of the others are read. None is what cannot be told."""
+        return inspect.list_history(self._runtime, self._now(), exact=checked_flag("exact", exact))
 
     def commits(
         self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS

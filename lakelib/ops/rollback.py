@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from lakelib.catalog import files, rollbacks, snapshots, tables
 from lakelib.errors import ExpiredError, InvalidInputError, LostFileError, NotFoundError
 from lakelib.model.commit import Conflict, Reason
+from lakelib.model.effect import UNKNOWN
 from lakelib.model.rollback import MovedFile, RollbackPlan
 from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
@@ -136,7 +137,7 @@ def _propose(table: TableInfo, target: int, request: WriteRequest) -> Proposal:
         partition_column_ids=table.partition_ids,
         restores=target,
         idempotency_key=request.idempotency_key,
-        summary={"rows_in": 0, "restores": target},
+        summary={"rows_in": 0, "restores": target, **UNKNOWN.as_summary()},
         properties=request.properties,
     )
 

@@ -47,7 +47,7 @@ begin
         perform lake.check_past_v1(change || jsonb_build_object('table_id', own.table_id));
         perform lake.enter_dependencies_v1(change || jsonb_build_object('kind', own.kind), true);
         update lake.commit c
-        set summary = c.summary || lake.summarise_v1(own.id), amendment = c.amendment + 1,
+        set summary = c.summary || lake.summarise_v1(own.id) || lake.not_counted_v1(), amendment = c.amendment + 1,
             base_snapshot_id = coalesce((change ->> 'base_snapshot_id')::bigint, c.base_snapshot_id)
         where c.id = own.id;
     exception
@@ -86,6 +86,12 @@ begin
         raise invalid_parameter_value using message = 'a rollback brings back what a snapshot held, and nothing else';
     end if;
 end $$;
+
+-- What a commit does to rows is counted when it is made: not by whom it is changed.
+create or replace function lake.not_counted_v1() returns jsonb
+language sql immutable as $$
+    select '{"rows_inserted": null, "rows_updated": null, "rows_deleted": null}'::jsonb;
+$$;
 
 -- What a commit does, counted anew.
 create or replace function lake.summarise_v1(own_id uuid) returns jsonb

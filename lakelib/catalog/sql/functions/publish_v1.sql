@@ -442,7 +442,7 @@ begin
     perform from lake.data_file f where f.id = any(file_ids) order by f.id for no key update;
     update lake.commit c
     set base_snapshot_id = t.head_id,
-        summary = c.summary || jsonb_build_object('files_removed', cardinality(file_ids))
+        summary = c.summary || jsonb_build_object('files_removed', cardinality(file_ids)) || lake.not_counted_v1()
     from lake."table" t where c.id = own_id and t.id = c.table_id;
 end $$;
 

@@ -26,9 +26,29 @@ begin
     select coalesce(array_agg(r.file_id), '{}') into file_ids from removed r;
     update lake.commit c
     set summary = c.summary || lake.summarise_v1(own_id) || jsonb_build_object(
-            'partitions', (select count(*) from lake.touched_v1(own_id)))
+            'partitions', (select count(*) from lake.touched_v1(own_id))) || lake.count_rollback_v1(own_id)
     where c.id = own_id;
     return file_ids;
+end $$;
+
+-- How many rows it brings and takes, where that is known for nothing: no file, or in a table whose rows are not merged only
+-- files that come, or only files that go.
+create or replace function lake.count_rollback_v1(own_id uuid) returns jsonb
+language plpgsql as $$
+declare
+    come bigint;
+    gone bigint;
+begin
+    select sum(f.row_count) into come from lake.data_file f where f.commit_id = own_id;
+    select sum(f.row_count) into gone
+    from lake.commit_removal r join lake.data_file f on f.id = r.file_id where r.commit_id = own_id;
+    if come is null and gone is null
+       or (come is null or gone is null) and exists (
+           select from lake.commit c join lake."table" t on t.id = c.table_id
+           where c.id = own_id and t.bucket_mode = 'none') then
+        return jsonb_build_object('rows_inserted', coalesce(come, 0), 'rows_updated', 0, 'rows_deleted', coalesce(gone, 0));
+    end if;
+    return lake.not_counted_v1();
 end $$;
 
 -- What it takes to get from what a table holds now to what it held in a snapshot: the files that come back, and those
