@@ -42,7 +42,6 @@ from lakelib.ops import (
     read,
     report,
     rollback,
-    status,
     tags,
     touched,
     write,
@@ -248,6 +247,8 @@ class Table:
     def status(self, specs: str | PathLike[str] | None = None) -> TableDetail:
         """How the table is doing, partition by partition: what is missing, late or stale, or waits for a person, and
         why. `specs` is a folder of tables' specs, which say what is due; without one nothing is."""
+        from lakelib.ops import status  # specs take long to load
+
         return status.look_at_table(self._runtime, self._now().full_name, status.read_right_specs(specs))
 
     def files(self, at: int | str | datetime | None = None) -> inspect.FileListing:

@@ -141,6 +141,21 @@ class SharedTable:
             self._expiring = self._turns.choose(self._new, self._old)
         return seen(plain(self._expiring.expire(dry_run=dry_run, **options)))
 
+    def changes(self, **options: Any) -> Any:
+        """Of what both have written; the older one does not know them."""
+        return self._new.changes(**options)
+
+    def diff(self, before: int, after: int) -> Any:
+        return self._new.diff(before, after)
+
+    @property
+    def primary_key(self) -> list[str]:
+        return self._new.primary_key
+
+    @property
+    def partition_by(self) -> list[str]:
+        return self._new.partition_by
+
     def __getattr__(self, method: str) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
             found = getattr(self._turns.choose(self._new, self._old), method)(*args, **options)
