@@ -31,7 +31,7 @@ STEPS: list[tuple[Callable[[Table], Any], Counts, Counts, Counts]] = [
     (lambda t: t.append(rows()), (0, 0, 0), (0, 0, 0), (0, 0, 0)),
     (lambda t: t.delete("v <= 2"), (0, 0, 2), (0, 0, 2), (0, 0, 2)),
     (lambda t: t.delete("v > 100"), (0, 0, 0), (0, 0, 0), (0, 0, 0)),
-    (lambda t: t.compact(full=True).snapshots[0], (0, 0, 0), (0, 0, 0), (0, 0, 0)),
+    (lambda t: next(iter(t.compact(full=True).snapshots), None), (0, 0, 0), (0, 0, 0), (0, 0, 0)),
     (lambda t: t.delete(f"dt = '{TUE}'"), (0, 0, 1), (0, 0, 1), (0, 0, 1)),
     (lambda t: t.evolve(add=[("n", "int")]), (0, 0, 0), (0, 0, 0), (0, 0, 0)),
     (lambda t: t.overwrite(rows()), (0, 0, 1), (0, 0, 1), (0, 0, 1)),
@@ -43,8 +43,10 @@ def test_what_is_known_for_nothing_is_said_at_once_and_all_else_is_counted(new_t
     table = new_table(SCHEMA, primary_key=["id"] if has_key else [], partition_by=["dt"])
     wanted: list[Counts] = []
     for work, keyed, plain, exact in STEPS:
-        assert counts(work(table)) == (keyed if has_key else plain)
-        wanted.append(exact)
+        snapshot = work(table)
+        if snapshot is not None:  # where there was something to compact
+            assert counts(snapshot) == (keyed if has_key else plain)
+            wanted.append(exact)
     assert [counts(snapshot) for snapshot in table.history(exact=True)] == wanted[::-1]
 
 
