@@ -19,7 +19,8 @@ from lakelib.lake import Lake
 from lakelib.model.predicate import Constant
 from lakelib.model.table import TableInfo
 from lakelib.ops.create import find_table
-from lakelib.ops.read import ScanPlan, ScanRequest, hold_for_spark, plan_scan
+from lakelib.ops.hold import hold_for_spark
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.options import FORMAT, parse_read
