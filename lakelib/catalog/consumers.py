@@ -17,13 +17,14 @@ def find_consumer(catalog: Catalog, table_id: int, name: str) -> ConsumerInfo | 
 
 def find_standing(
     catalog: Catalog, table_id: int, name: str, own_table_id: int, view: str
-) -> tuple[int | None, ReadRange | None]:
-    """Where the consumer of a run stands, and what the newest commit of its own table has read by that view, both as of
-    one moment; None for what is not there."""
+) -> tuple[int | None, ReadRange | None, bool]:
+    """Where the consumer of a run stands, and what the newest commit of its own table has read by that view, None for
+    what is not there; and whether that table was rolled back since. All as of one moment."""
     row = catalog.one("find_standing", {"table_id": table_id, "name": name, "own_table_id": own_table_id})
     assert row is not None
     last = () if row["said"] is None else ranges_of({CHANGES: row["said"]})
-    return row["position"], next((each for each in last if each.view == view), None)
+    read = next((each for each in last if each.view == view), None)
+    return row["position"], read, row["is_rolled_back"]
 
 
 def make_consumer(

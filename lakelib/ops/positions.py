@@ -31,7 +31,9 @@ class Standing:
     position: int | None
     """None if there is no such consumer."""
     last: ReadRange | None
-    """What the newest commit that is published was made from; None before the first."""
+    """What the newest commit that is published was made of; None before the first."""
+    is_rolled_back: bool
+    """Whether the table that is made has gone back since."""
 
     def reads_on(self, found: ReadRange) -> bool:
         """Whether what was made of a range may still be published: nobody has moved the position since."""
@@ -62,6 +64,8 @@ class Standing:
             why = f"the consumer {self.consumer!r} of {table} was removed"
         elif self.position < last.to_id:
             why = f"the consumer {self.consumer!r} of {table} was set back to snapshot {self.position}"
+        elif self.is_rolled_back:
+            why = "the table that is made of them was rolled back since"
         else:
             return
         raise InvalidInputError(
@@ -88,11 +92,11 @@ def look_at_position(runtime: Runtime, own: TableInfo, view: str, table: str, *,
     if input is None:
         return None
     name = consumer_name(own.full_name, view)
-    position, last = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
+    position, last, is_rolled_back = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
     if position is None and (last is None or full):
         open_consumer(runtime, input, name, None, None)
-        position, last = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
-    return Standing(view=view, consumer=name, input=input, position=position, last=last)
+        position, last, is_rolled_back = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
+    return Standing(view=view, consumer=name, input=input, position=position, last=last, is_rolled_back=is_rolled_back)
 
 
 def move_over(runtime: Runtime, ranges: Iterable[ReadRange]) -> None:

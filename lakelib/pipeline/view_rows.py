@@ -17,7 +17,7 @@ from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.ops import changes
 from lakelib.ops.changes import ChangesPlan, ChangesRequest
 from lakelib.ops.create import find_table
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, read_frame, stream_batches, view_after
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, read_frame, schema_at, stream_batches, view_after
 from lakelib.pipeline.partitions import PinnedRead
 from lakelib.plan.changes import told_columns
 from lakelib.plan.literals import all_of
@@ -38,7 +38,8 @@ class ViewRows:
     def columns(self) -> tuple[Column, ...]:
         """All that the view can have."""
         if isinstance(self.plan, ChangesPlan):
-            return (*self.plan.columns, *self._added)
+            schema = schema_at(self.lake.runtime, self.plan.table, self.plan.range.until_id)
+            return (*schema.columns, *self._added)
         return (*self.plan.schema.columns, *self._added)
 
     @property

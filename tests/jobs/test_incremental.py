@@ -384,7 +384,13 @@ def _set_back(shop: Shop) -> None:
     shop.orders.consumer(f"{shop.table}/orders").advance(0, backwards=True)
 
 
-@pytest.mark.parametrize("harm", [_drop, _remove, _set_back])
+def _roll_back(shop: Shop) -> None:
+    shop.upsert((4, DAY, 40))
+    shop.go()
+    shop.made.rollback(1)
+
+
+@pytest.mark.parametrize("harm", [_drop, _remove, _set_back, _roll_back])
 def test_a_position_that_is_not_that_of_the_rows_takes_a_run_from_scratch(
     shop: Shop, harm: Callable[[Shop], None]
 ) -> None:

@@ -46,8 +46,8 @@ STEPS = tuple(
 _SPECS = {
     # What each run adds is right only if it has read each change once.
     "followed.total": (
-        "SELECT sum(CASE WHEN _change = 'insert' OR _change = 'update_after' THEN amount ELSE 0 - amount END) AS amount"
-        " FROM orders",
+        "SELECT coalesce(sum(CASE WHEN _change = 'insert' OR _change = 'update_after' THEN amount ELSE 0 - amount END)"
+        ", 0) AS amount FROM orders",
         "columns: amount BIGINT\nwrite: {mode: append}\nreads: {orders: {table: followed.orders, changes: net}}\n",
     ),
     # What is gone, and what has moved to another day, shows.
@@ -171,7 +171,9 @@ class Following:
     def _finish(self, table: str, key: str) -> None:
         """What a scheduler does: the same jobs again, until they are through."""
         for _ in range(10):
-            commit = _run(ingest.main, [*self._ingest(table, key), *self._place()], self.folder)["commit"]
+            made = _run(ingest.main, [*self._ingest(table, key), *self._place()], self.folder)
+            assert "error" not in made, made
+            commit = made["commit"]
             if commit is None:
                 return
             done = _run(publish.main, [f"--commit={commit}", *self._place()], self.folder)
