@@ -31,7 +31,7 @@ from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, status, vacuum, watch
+from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, vacuum, watch
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -331,6 +331,8 @@ class Lake:
     def status(self, specs: str | os.PathLike[str] | None = None) -> LakeStatus:
         """How the tables are doing: what waits for a person, what is missing, late or stale. `specs` is a folder of
         tables' specs, which say what is due; without one nothing is. `Table.status` tells partition by partition."""
+        from lakelib.ops import status  # specs take long to load
+
         return status.look(self._runtime, status.read_right_specs(specs))
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:

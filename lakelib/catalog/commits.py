@@ -268,6 +268,7 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             "reads_whole_table": proposal.read_scope.whole_table,
             "reads_where": None if where is None else reads_where_to_json(where, proposal.partition_column_ids),
             "rows_from_base": proposal.read_scope.rows_from_base,
+            "restores": proposal.restores,
             "application": key.application if key else None,
             "version": key.version if key else None,
             "patience_ms": str(_LOCK_PATIENCE_MS),

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import TypeVar
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.files import DataFile, Partition
+from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.text import choose_from
 
 UPSERT, DELETE = "upsert", "delete"
@@ -73,5 +73,6 @@ class ChangeSplit:
         return tuple({file.id: file for file in (*self.fresh, *self.before, *self.after)}.values())
 
     @property
-    def size_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.files)
+    def whole(self) -> Split:
+        """All that is looked at."""
+        return Split(partition=self.partition, depth=self.depth, prefix=self.prefix, files=self.files)

@@ -25,19 +25,18 @@ from lakelib.ops.hold import FRAME_HOLD, Held, take
 from lakelib.ops.read import (
     choose_columns,
     file_query,
-    load_schemas,
     schema_at,
     tagged,
+    target_of,
 )
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, find_touched, first_told, needs_states
 from lakelib.plan.prune import key_part
-from lakelib.plan.where import asked_columns, bind_where
+from lakelib.plan.where import bind_where
 from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, change_target, read_changes
 from lakelib.work.parallel import collect_in_order, stream_as_ready
-from lakelib.work.read import ReadTarget
 
 Bound = None | SupportsIndex | str | datetime
 
@@ -92,16 +91,7 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
     )
     query = _query(table, schema, range_, predicate)
     splits = _splits(runtime, table, range_, query)
-    base = ReadTarget(
-        location=table.location,
-        schemas=load_schemas(runtime, table, schema, {file.schema_id for split in splits for file in split.files}),
-        columns=columns,
-        predicate=predicate,
-        asked_columns=asked_columns(schema, predicate),
-        primary_key=schema.select(table.primary_key_ids),
-        partition_by=schema.select(table.partition_ids),
-        sequence_by=schema.select(table.sequence_ids),
-    )
+    base = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ChangesPlan(
         table=table,
         range=range_,

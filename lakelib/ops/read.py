@@ -114,17 +114,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     left_out: tuple[DataFile, ...] = ()
     if view is ScanView.READ_OPTIMIZED and merges:
         splits, left_out = base_splits(splits)
-    schema_ids = {file.schema_id for split in splits for file in split.files}
-    target = ReadTarget(
-        location=table.location,
-        schemas=load_schemas(runtime, table, schema, schema_ids),
-        columns=columns,
-        predicate=predicate,
-        asked_columns=asked_columns(schema, predicate),
-        primary_key=schema.select(table.primary_key_ids),
-        partition_by=schema.select(table.partition_ids),
-        sequence_by=schema.select(table.sequence_ids),
-    )
+    target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ScanPlan(
         table=table,
         snapshot_id=snapshot_id,
@@ -137,6 +127,27 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         view=view,
         left_out=left_out,
         unmerged=change_target(target, schema, view=ChangeView.ALL, after_id=0) if view is ScanView.UNMERGED else None,
+    )
+
+
+def target_of(
+    runtime: Runtime,
+    table: TableInfo,
+    schema: TableSchema,
+    columns: tuple[Column, ...],
+    predicate: Predicate | None,
+    own_files: Iterable[DataFile],
+) -> ReadTarget:
+    """What reading takes, of files that may be of any version of the schema."""
+    return ReadTarget(
+        location=table.location,
+        schemas=load_schemas(runtime, table, schema, {file.schema_id for file in own_files}),
+        columns=columns,
+        predicate=predicate,
+        asked_columns=asked_columns(schema, predicate),
+        primary_key=schema.select(table.primary_key_ids),
+        partition_by=schema.select(table.partition_ids),
+        sequence_by=schema.select(table.sequence_ids),
     )
 
 

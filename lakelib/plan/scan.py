@@ -96,6 +96,14 @@ def needs_merge(split: Split) -> bool:
     return any(file.delete_count or (file.sequence, file.run) != (first.sequence, first.run) for file in split.files)
 
 
+def count_known_rows(files: Iterable[DataFile], partitions: dict[int, Partition], *, merges: bool) -> int | None:
+    """How many rows files have that are all of their partitions', if that is known without reading them."""
+    splits = arrange_splits(files, partitions, merges=merges)
+    if merges and any(_needs_care(split) for split in splits):
+        return None
+    return sum(file.row_count for split in splits for file in split.files)
+
+
 def base_splits(splits: Sequence[Split]) -> tuple[list[Split], tuple[DataFile, ...]]:
     """The splits with what compactions have written alone, or with their oldest run where none has; the files that are
     left out."""

@@ -129,6 +129,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "watch": ["watch", "shop.fields", "--after", "0", "--for", "0"],
         "delete": ["delete", orders, "--where", "order_id = 999"],
+        "rollback": ["rollback", "shop.fields", "--to", "1"],
         "append": ["append", *on_spark],
         "upsert": ["upsert", *on_spark],
         "overwrite": ["overwrite", *on_spark, "--yes"],

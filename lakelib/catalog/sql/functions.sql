@@ -12,6 +12,7 @@
 -- include: functions/reading_v1.sql
 -- include: functions/refuse_publish_v1.sql
 -- include: functions/rights_v1.sql
+-- include: functions/rollback_v1.sql
 -- include: functions/samples_v1.sql
 -- include: functions/stage_v1.sql
 -- include: functions/tags_v2.sql

@@ -23,6 +23,12 @@ DAY = timedelta(days=1)
 BACK = """
 drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
+drop trigger named_files_stay on lake.deletion_queue;
+drop function lake.skip_named_v1;
+alter table lake.commit drop column restores cascade;
+drop index lake.snapshot_rollback;
+alter table lake.data_file drop constraint data_file_table_id_path_commit_id_key;
+alter table lake.data_file add unique (table_id, path);
 delete from lake.migration where version >= 13;
 delete from lake.upgrade where version >= 13;
 update lake.upgrade set checksum = 'of version 12' where version = 0;
