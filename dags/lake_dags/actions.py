@@ -52,7 +52,8 @@ def mark_done(spec: TableSpec, partition: str, snapshot: int) -> list[str]:
 
 
 def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Callable[[], Container[int]]) -> list[str]:
-    """The keys of the partitions whose rows the snapshot has changed, in their order; the run's own always.
+    """The keys of the partitions whose rows the snapshot has changed, in their order; the run's own always, unless the
+    changes that it has read tell which it makes.
 
     One that an overwrite put in place of itself is left out if the snapshot that touched it before was announced: else
     nobody may have heard of the rows that are there.
@@ -63,8 +64,9 @@ def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Call
         touched = lake.table(spec.table).touched_partitions(at=snapshot)
     heard_of = announced() if any(each.is_same for each in touched) else ()
     changed = [each for each in touched if not (each.is_same and each.previous_snapshot in heard_of)]
-    keys = {partition, *(spec.key_of_row(each.values) for each in changed)}
-    return sorted(key for key in keys if key is not None)
+    touched_keys = {spec.key_of_row(each.values) for each in changed} - {None}
+    own = set() if spec.partition.from_changes and touched_keys else {partition}
+    return sorted(key for key in own | touched_keys if key is not None)
 
 
 def stale_keys(spec: TableSpec) -> set[str]:

@@ -38,6 +38,7 @@ from lake_dags.timetable import CalendarTimetable
 from lakelib.errors import InvalidInputError
 from lakelib.specs.folder_checks import dag_id_of
 from lakelib.specs.partition_keys import KEY_FORMATS, WHOLE
+from lakelib.specs.table_fields import Read
 from lakelib.specs.table_spec import TableSpec
 
 STAGED_FIELDS = ("table", "partition", "commit", "state", "outcome", "base_snapshot", "snapshot", "report", "failures")
@@ -47,7 +48,8 @@ _STAGE_PRIORITY = 2
 """What is staged is published before more is staged: whoever waits for the pool has the higher priority. Maintenance
 has the lowest."""
 _MAX_ACTIVE_RUNS = 16
-"""A run that waits for a person or a file must not keep the others from starting."""
+"""A run that waits for a person or a file must not keep the others from starting; but where each goes on from what the
+one before has published, there is one at a time."""
 
 _COARSER = {
     ("hour", "day"): StartOfDayMapper,
@@ -71,7 +73,7 @@ def make_ingest_dag(spec: TableSpec, specs: Mapping[str, TableSpec], doc: str) -
         schedule=_timetable(spec, specs),
         start_date=datetime(start.year, start.month, start.day, tz=_timezone(spec)) if start else None,
         catchup=bool(spec.schedule and spec.schedule.catchup),
-        max_active_runs=_MAX_ACTIVE_RUNS,
+        max_active_runs=1 if spec.follows_changes else _MAX_ACTIVE_RUNS,
         params=_params(spec),
         default_args={"retries": spec.retries.count, "retry_delay": spec.retries.delay, "owner": "lake"},
         tags={"lake", "ingest", spec.namespace[:_LONGEST_TAG]},
@@ -121,14 +123,15 @@ def _wire(spec: TableSpec) -> None:
 def stage_arguments(context: Context, spec: TableSpec) -> list[str]:
     """Of `lake ingest`. The tables that woke the run are read as they were then; others as they are."""
     _check_followed(context)
-    if is_made_already(context, spec.table):
+    is_full = bool(context["params"].get("full"))
+    if is_made_already(context, spec.table) and not is_full:
         raise AirflowSkipException("The transaction that has changed its inputs has made this partition, too.")
     try:
         partition = partition_of(context, spec)
     except (InvalidInputError, ValueError) as error:
         raise AirflowFailException(str(error)) from None
-    seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.reads.values()}
-    return ingest_arguments(spec, partition, idempotency_key(context), seen)
+    seen = {table: at for table, at in snapshots_of_events(context).items() if table in spec.read_tables}
+    return [*ingest_arguments(spec, partition, idempotency_key(context), seen), *(["--full"] if is_full else [])]
 
 
 def _check_followed(context: Context) -> None:
@@ -154,7 +157,7 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
     staged = staged_of(context)
     if staged["outcome"] == "empty":
         raise AirflowSkipException(
-            f"There are no rows of partition {staged['partition']}, and the spec says to skip that."
+            f"There is nothing to publish of partition {staged['partition']}: no rows, or nothing that has changed."
         )
     answer = approval_of(context, staged)
     approval = [f"--by={reviewer_of(answer)}", f"--reason={reason_of(answer)}"] if answer is not None else []
@@ -291,13 +294,21 @@ _FORMS: Mapping[str, dict[str, Any]] = {
 }
 
 
+_FULL = "Make the table from scratch: all is read, and what is made takes the place of all that is there."
+
+
 def _params(spec: TableSpec) -> dict[str, Param]:
     every = spec.partition.every
+    full = {"full": Param(False, type="boolean", title="Full", description_md=_FULL)} if spec.follows_changes else {}
     if every == "none":
-        return {}
+        return full
     description = f"The {every} to ingest. Runs that are scheduled, backfilled or woken by another table know theirs."
     kind = ["null", "string"]
-    return {"partition": Param(None, type=kind, title="Partition", description_md=description, **_FORMS[every])}
+    return {"partition": Param(None, type=kind, title="Partition", description_md=description, **_FORMS[every]), **full}
+
+
+def _described(read: Read) -> str:
+    return f"`{read.table}`" + (f" (what has changed: {read.changes})" if read.changes else "")
 
 
 def _describe(spec: TableSpec) -> str:
@@ -305,7 +316,7 @@ def _describe(spec: TableSpec) -> str:
     if spec.source is not None:
         lines.append(f"- Source: `{spec.source.path}` ({spec.source.format})")
     if spec.reads:
-        lines.append(f"- Reads: {', '.join(f'`{table}`' for table in spec.reads.values())}")
+        lines.append(f"- Reads: {', '.join(map(_described, spec.reads.values()))}")
     lines.append(f"- Gate: {f'`{spec.gate_path.name}`' if spec.gate_path else 'none'}")
     lines.append(f"- Waits for a person: {spec.review.timeout}; retries: {spec.retries.count}")
     return "\n".join(lines)

@@ -55,6 +55,7 @@ from lakelib.model.commit import (
     TableMissing,
 )
 from lakelib.model.consumer import Advance
+from lakelib.model.reading import ReadRange, ranges_of
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
 from lakelib.model.table import Approval, Attempt, CommitState, IdempotencyKey, Proposal, ReadScope, Snapshot, TableInfo
@@ -458,6 +459,13 @@ def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, parti
     parameters = _work(table, key) | {"partition": partition}
     row = catalog.one("find_appended", parameters)
     return None if row is None else int(row["snapshot_id"])
+
+
+def find_ranges(catalog: Catalog, commit_ids: Sequence[UUID]) -> dict[UUID, tuple[ReadRange, ...]]:
+    """The changes of tables that the commits were made of, by those that are not published, in their order."""
+    rows = catalog.all("find_ranges", {"commit_ids": list(commit_ids)}) if commit_ids else ()
+    found = {row["id"]: ranges_of(row["properties"]) for row in rows}
+    return {commit_id: found[commit_id] for commit_id in commit_ids if commit_id in found}
 
 
 def find_newest_copy(catalog: Catalog, table_id: int) -> tuple[int, str] | None:

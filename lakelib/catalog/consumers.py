@@ -6,12 +6,25 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
 from lakelib.model.consumer import ConsumerInfo, ConsumerStatus, Lag
+from lakelib.model.reading import CHANGES, ReadRange, ranges_of
 
 
 def find_consumer(catalog: Catalog, table_id: int, name: str) -> ConsumerInfo | None:
     """The consumer as it is now; None if there is none of that name, or the table was dropped."""
     row = catalog.one("find_consumer", {"table_id": table_id, "name": name})
     return None if row is None else _info(row)
+
+
+def find_standing(
+    catalog: Catalog, table_id: int, name: str, own_table_id: int, view: str
+) -> tuple[int | None, ReadRange | None, bool]:
+    """Where the consumer of a run stands, and what the newest commit of its own table has read by that view, None for
+    what is not there; and whether that table was rolled back since. All as of one moment."""
+    row = catalog.one("find_standing", {"table_id": table_id, "name": name, "own_table_id": own_table_id})
+    assert row is not None
+    last = () if row["said"] is None else ranges_of({CHANGES: row["said"]})
+    read = next((each for each in last if each.view == view), None)
+    return row["position"], read, row["is_rolled_back"]
 
 
 def make_consumer(

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -47,6 +47,8 @@ class Holdings:
     """When snapshots of such runs were committed."""
     reads: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """By table that runs have read: by the snapshot that came of it the one that was read."""
+    followed: Mapping[str, int] = field(default_factory=dict)
+    """By table whose changes runs follow: the snapshot up to which they have come. Each makes all that was touched."""
     gate: str | None = None
     outcome: str | None = None
     """Of the newest verdict on what was published."""
@@ -100,12 +102,16 @@ def load_holdings(catalog: Catalog, asked: Sequence[Asked]) -> dict[int, Holding
             runs = {row["table_id"]: row for row in cursor.execute(query("list_runs_of_tables"), parameters)}
             verdicts = {row["table_id"]: row for row in cursor.execute(query("list_last_verdicts"), parameters)}
             reads: dict[int, dict[str, dict[int, int]]] = defaultdict(dict)
+            followed: dict[int, dict[str, int]] = defaultdict(dict)
             for row in cursor.execute(query("list_reads_of_tables"), parameters):
                 reads[row["table_id"]][row["input"]] = dict(zip(row["snapshots"], row["seen"], strict=True))
+                if row["followed"] is not None:
+                    followed[row["table_id"]][row["input"]] = row["followed"]
         found = {}
         for each in asked:
             by_table = (sums.get(each.info.id), runs.get(each.info.id), verdicts.get(each.info.id))
-            found[each.info.id] = _holdings(each, *by_table, reads[each.info.id])
+            holdings = _holdings(each, *by_table, reads[each.info.id])
+            found[each.info.id] = replace(holdings, followed=followed[each.info.id])
         return found
 
     return catalog.run(work, only_reads=True) if asked else {}

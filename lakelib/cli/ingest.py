@@ -52,6 +52,14 @@ def ingest(
             show_default=False,
         ),
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="For a table whose spec follows changes: all is read, what is made takes the place of all that is"
+            " there, and the next run goes on from there.",
+        ),
+    ] = False,
     properties: Properties = None,
     report: Report = None,
     new_lake: NewLake = False,
@@ -69,6 +77,7 @@ def ingest(
         properties=read_pairs(properties or (), "--property"),
         report=check_folder("--report", report),
         surroundings=around,
+        full=full,
     )
 
     def work() -> "Outcome":

@@ -20,6 +20,7 @@ from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.engine import check_without_spark, engine_instead, query_of
 from lakelib.ops.gates import check_requirable
 from lakelib.ops.judge import check_suite
+from lakelib.plan.changes import told_columns
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import translate_query
 from lakelib.rows.align import merge_source_columns, plan_alignment
@@ -235,7 +236,9 @@ def try_spec(
     given = source
     if spec.transform_path is not None:
         views = {} if source is None else {SOURCE_VIEW: source}
-        views |= {view: find_columns(table) for view, table in spec.reads.items()}
+        for view, read in spec.reads.items():
+            told = told_columns(spec.changes_seen(view))
+            views[view] = pa.schema([*find_columns(read.table), *plain_schema(told)])
         given = _compile(spec, partition, views, compiling)
     assert given is not None, "a spec has a source or a transform"
     _check_columns(spec, columns, given)

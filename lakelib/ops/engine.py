@@ -7,6 +7,7 @@ from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError, OnlySparkError
 from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.changes import told_columns
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import check_query, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW
@@ -109,9 +110,10 @@ def _known_views(runtime: Runtime, spec: TableSpec) -> Mapping[str, Sequence[tup
         if spec.source.columns is None:
             return None
         views[SOURCE_VIEW] = [(column.name, column.type) for column in declare_schema(spec.source.columns)]
-    for view, table in spec.reads.items():
-        found = tables.find_table(runtime.catalog, *table.split(".", 1))
+    for view, read in spec.reads.items():
+        found = tables.find_table(runtime.catalog, *read.table.split(".", 1))
         if found is None:
             return None
-        views[view] = [(column.name, column.type) for column in found.schema.columns]
+        columns = (*found.schema.columns, *told_columns(spec.changes_seen(view)))
+        views[view] = [(column.name, column.type) for column in columns]
     return views

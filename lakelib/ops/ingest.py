@@ -12,13 +12,16 @@ from lakelib.catalog import commits, tables
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import Attempt, CommitKind, IdempotencyKey, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Work, stage_work
-from lakelib.ops.overwrite import StaticTarget, parse_target, stage_overwrite
+from lakelib.ops.overwrite import AnyOf, StaticTarget, parse_target, stage_overwrite
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import propose, write_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.specs.table_spec import TableSpec
 from lakelib.work.engines import open_source
+
+FULL = "made_from_scratch"
+"""The property of a commit that was made from scratch, where others are made of changes."""
 
 
 def find_attempt(runtime: Runtime, table: TableInfo, key: IdempotencyKey) -> Attempt | None:
@@ -33,7 +36,9 @@ def is_overtaken(runtime: Runtime, found: Attempt) -> bool:
     return commits.is_overtaken(runtime.catalog, found.commit_id)
 
 
-def check_same_work(table: TableInfo, spec: TableSpec, partition: str, key: IdempotencyKey, found: Attempt) -> None:
+def check_same_work(
+    table: TableInfo, spec: TableSpec, partition: str, key: IdempotencyKey, found: Attempt, *, full: bool = False
+) -> None:
     """Raises InvalidInputError unless what was found under the key is this work: of the same partition and, in the same
     version, made in the same way. Nothing would be loaded, and nobody would know."""
     stands_for = found.properties.get("partition")
@@ -41,6 +46,8 @@ def check_same_work(table: TableInfo, spec: TableSpec, partition: str, key: Idem
         what = "a write that is no ingest" if stands_for is None else f"partition {stands_for}, not for {partition}"
     elif found.version == key.version and found.properties.get("spec_hash") != spec.hash:
         what = f"partition {partition} as the spec had it made before it was changed ({spec.path})"
+    elif found.version == key.version and (FULL in found.properties) is not full:
+        what = f"partition {partition} as it was made {'of changes' if full else 'from scratch'}"
     else:
         return
     raise _key_reused(table, key.application, found.version, found.commit_id, what)
@@ -74,7 +81,7 @@ def check_not_appended(
 ) -> None:
     """Raises InvalidInputError where an earlier version of the work has appended the partition's rows already: they
     would be there twice."""
-    if spec.write.mode != "append":
+    if spec.write.mode != "append" or spec.follows_changes:  # what was read of changes is not read again
         return
     snapshot_id = commits.find_appended(runtime.catalog, table, key, partition)
     if snapshot_id is not None:
@@ -101,24 +108,35 @@ def check_not_older(runtime: Runtime, table: TableInfo, spec: TableSpec, partiti
 
 
 def stage_partition(
-    runtime: Runtime, ref: TableRef, spec: TableSpec, key: str, rows: Any, request: WriteRequest
+    runtime: Runtime,
+    ref: TableRef,
+    spec: TableSpec,
+    key: str,
+    rows: Any,
+    request: WriteRequest,
+    replaced: str | Mapping[str, Any] | AnyOf | None = None,
 ) -> UUID:
-    """The rows of the partition as a staged commit, in the way that the spec says.
+    """The rows of the partition as a staged commit, in the way that the spec says; with what is `replaced` as an
+    overwrite of that, whatever it says.
 
     Rows that lack the key's column get the partition's value. Raises InvalidInputError for a row of another partition
     where the spec or an overwrite of the partition refuses it, before anything is staged.
     """
     table = tables.load_table(runtime.catalog, ref)
     check_not_older(runtime, table, spec, key)
+    if replaced is not None:
+        return stage_overwrite(runtime, ref, open_source(rows), replaced, request)
     target = _target(table, spec.partition_value(key))
-    if spec.write.mode == "append" and request.idempotency_key is not None:
+    if spec.write.mode == "append" and spec.follows_changes and request.idempotency_key is not None:
+        commits.overtake_appends(runtime.catalog, table, request.idempotency_key, key)
+    elif spec.write.mode == "append" and request.idempotency_key is not None:
         commits.overtake_appends(runtime.catalog, table, request.idempotency_key, key)
         check_not_appended(runtime, table, spec, key, request.idempotency_key)
     source = open_source(rows).with_constants(target.constants)
     if spec.write.mode == "overwrite":
         return stage_overwrite(runtime, ref, source, _replaced(spec, key), request)
     kind = CommitKind.UPSERT if spec.write.mode == "upsert" else CommitKind.APPEND
-    inside = InsideCheck(partition_by=table.partition_by, values=target.values) if spec.partition.strict else None
+    inside = InsideCheck(partition_by=table.partition_by, values=target.allowed) if spec.partition.strict else None
 
     def prepare(now: TableInfo) -> Proposal:
         written = write_rows(runtime, now, source, request, file_kind=kind.value, inside=inside)

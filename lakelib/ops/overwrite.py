@@ -23,7 +23,7 @@ from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose, write_rows
-from lakelib.plan.partitions import all_equal, in_any_partition
+from lakelib.plan.partitions import all_equal, in_any_partition, one_of
 from lakelib.plan.scan import count_known_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
@@ -31,6 +31,14 @@ from lakelib.rows.values import raw_value
 from lakelib.work.sources import RowSource
 
 _IN_ITS_TARGET = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf:
+    """The partitions that have one of these values in one column; None is NULL."""
+
+    column: str
+    values: tuple[Any, ...]
 
 
 def overwrite(
@@ -41,17 +49,24 @@ def overwrite(
 
 
 def stage_overwrite(
-    runtime: Runtime, ref: TableRef, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime,
+    ref: TableRef,
+    source: RowSource,
+    partitions: str | Mapping[str, Any] | AnyOf,
+    request: WriteRequest,
 ) -> UUID:
     """The replacement as a staged commit."""
     return stage_work(runtime, ref, request, _work(runtime, source, partitions, request))
 
 
-def _work(runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest) -> Work:
+def _work(
+    runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any] | AnyOf, request: WriteRequest
+) -> Work:
     def prepare(table: TableInfo) -> Proposal:
         if partitions == "dynamic":
             return _prepare_dynamic(runtime, table, source, request)
-        return _prepare_static(runtime, table, source, parse_target(table, partitions), request)
+        target = _parse_choice(table, partitions) if isinstance(partitions, AnyOf) else parse_target(table, partitions)
+        return _prepare_static(runtime, table, source, target, request)
 
     return Work(prepare=prepare, redo=_redo(source.rereadable), replaces=True)
 
@@ -75,12 +90,44 @@ class StaticTarget:
     values: Mapping[Column, Raw | None]
 
     @property
+    def allowed(self) -> Mapping[Column, tuple[Raw | None, ...]]:
+        """What rows in it may have."""
+        return {column: (raw,) for column, raw in self.values.items()}
+
+    @property
     def predicate(self) -> Predicate | None:
         return all_equal(self.values) if self.values else None
 
     @property
     def constants(self) -> dict[str, pa.Scalar]:
         return {column.name: arrow_values(column.type, [raw])[0] for column, raw in self.values.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenTarget:
+    """The partitions that have one of these values in one column."""
+
+    column: Column
+    values: tuple[Raw | None, ...]
+
+    @property
+    def allowed(self) -> Mapping[Column, tuple[Raw | None, ...]]:
+        return {self.column: self.values}
+
+    @property
+    def predicate(self) -> Predicate:
+        return one_of(self.column, self.values)
+
+    @property
+    def constants(self) -> dict[str, pa.Scalar]:
+        """None: which of them a row is of, it has to say."""
+        return {}
+
+
+def _parse_choice(table: TableInfo, choice: AnyOf) -> ChosenTarget:
+    raws = [parse_target(table, {choice.column: value}).values for value in choice.values]
+    (column,) = {column for each in raws for column in each}
+    return ChosenTarget(column=column, values=tuple(raw for each in raws for raw in each.values()))
 
 
 def parse_target(table: TableInfo, partitions: str | Mapping[str, Any]) -> StaticTarget:
@@ -121,7 +168,11 @@ def _parse_value(column: Column, value: Any) -> Raw:
 
 
 def _prepare_static(
-    runtime: Runtime, table: TableInfo, source: RowSource, target: StaticTarget, request: WriteRequest
+    runtime: Runtime,
+    table: TableInfo,
+    source: RowSource,
+    target: StaticTarget | ChosenTarget,
+    request: WriteRequest,
 ) -> Proposal:
     written = write_rows(
         runtime,
@@ -129,11 +180,11 @@ def _prepare_static(
         source.with_constants(target.constants),
         request,
         file_kind=CommitKind.OVERWRITE.value,
-        inside=InsideCheck(partition_by=table.partition_by, values=target.values),
+        inside=InsideCheck(partition_by=table.partition_by, values=target.allowed),
     )
     found = _find_files(runtime, table, target.predicate)
     scope = ReadScope(
-        whole_table=not target.values,
+        whole_table=not target.allowed,
         partition_ids=tuple(found.partitions),
         where=target.predicate,
         own_partitions=True,

@@ -4,16 +4,28 @@ Step by step: publish; where rows have changed that a verdict rests on, or anoth
 again, if it is known how, and publish once more. It is safe to repeat.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.roles import require_right
-from lakelib.errors import DecidedError, InvalidInputError
-from lakelib.model.commit import About, Conflict, Done, Published, PublishOutcome, Refusal, Rejected, Stale
+from lakelib.errors import ConflictError, DecidedError, InvalidInputError, LakeError
+from lakelib.model.commit import (
+    About,
+    Conflict,
+    Done,
+    NotAdvanced,
+    Published,
+    PublishOutcome,
+    Refusal,
+    Rejected,
+    Stale,
+    Standstill,
+)
 from lakelib.model.consumer import Advance
+from lakelib.model.reading import ReadRange
 from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
@@ -25,6 +37,9 @@ from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn
 
+_INGEST_AGAIN = (
+    "Ingest again, and publish what that stages: it reads what is left. Under the same key this commit ends."
+)
 JudgingsOf = Callable[[UUID], Sequence[Judging]]
 """How a commit is judged, once for each gate; nothing where that is not known."""
 
@@ -43,9 +58,9 @@ def publish(
     reason: str | None = None,
     advances: Sequence[Advance] = (),
 ) -> list[Snapshot]:
-    """All commits become snapshots in one instant, and consumers move on, or none of it happens. Raises ConflictError
-    naming what stood in the way, RejectedError for a commit that only a person may publish: `by` says who, `reason`
-    why.
+    """All commits become snapshots in one instant, and consumers move on, or none of it happens: those of `advances`,
+    and those whose changes runs have made commits of, from where they were read. Raises ConflictError naming what stood
+    in the way, RejectedError for a commit that only a person may publish: `by` says who, `reason` why.
 
     Where rows have changed that a verdict rests on, or the table requires another suite of the gate by now, the commits
     are judged again, each on top of those before it, if it is known how they are judged; else the stale verdict is a
@@ -54,6 +69,8 @@ def publish(
     approval = parse_approval(by, reason)
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
+    read = commits.find_ranges(runtime.catalog, commit_ids)
+    advances = (*advances, *_plan_advances(read))
     if advances:
         require_right(runtime.catalog, Right.WRITE)
     names = [*map(str, commit_ids), *(f"consumer {each.name!r}" for each in advances)]
@@ -70,10 +87,44 @@ def publish(
                     _judge_again(runtime, commit_ids, judgings_of)
                     turn.patience.pause()
                     return Overtaken()
+                case NotAdvanced() as outcome:
+                    raise _not_advanced(outcome, read)
                 case outcome:
                     raise error_of(outcome)
 
         return do_again(attempt)
+
+
+def _plan_advances(read: Mapping[UUID, Sequence[ReadRange]]) -> tuple[Advance, ...]:
+    """How consumers move with commits that runs have made of what these had read. Raises ConflictError for commits that
+    were made of the same changes."""
+    moved: dict[tuple[int, str], UUID] = {}
+    for commit_id, ranges in read.items():
+        for each in ranges:
+            other = moved.setdefault((each.table_id, each.consumer), commit_id)
+            if other != commit_id:
+                raise ConflictError(
+                    f"Commits {other} and {commit_id} were both made of the changes of {each.table} after snapshot"
+                    f" {each.from_id}: published together these would count twice.",
+                    kind=Standstill.MOVED.value,
+                    remedy=_INGEST_AGAIN,
+                )
+    return tuple(each.advance(commit_id) for commit_id, ranges in read.items() for each in ranges)
+
+
+def _not_advanced(outcome: NotAdvanced, read: Mapping[UUID, Sequence[ReadRange]]) -> LakeError:
+    """What to say where a run has made what cannot be published."""
+    for commit_id, ranges in read.items():
+        for each in ranges:
+            if (each.consumer, outcome.why) == (outcome.consumer, Standstill.MOVED):
+                return ConflictError(
+                    f"Commit {commit_id} was made of the changes of {each.table} after snapshot {each.from_id} until"
+                    f" {each.to_id}. Another run has published since what they make: the consumer {each.consumer!r}"
+                    f" stands at {outcome.position}. Nothing was changed.",
+                    kind=outcome.why.value,
+                    remedy=_INGEST_AGAIN,
+                )
+    return error_of(outcome)
 
 
 def parse_approval(by: str | None, reason: str | None) -> Approval | None:

@@ -136,7 +136,7 @@ def _table_status(seen: Look, name: str, held: Mapping[int, tuple[HeldBack, ...]
 
 
 def _read_by(seen: Look, name: str) -> tuple[str, ...]:
-    return tuple(seen.specs[name].reads.values()) if name in seen.specs else ()
+    return seen.specs[name].read_tables if name in seen.specs else ()
 
 
 def _rules(seen: Look, only: str | None = None) -> dict[int, tuple[int | None, timedelta | None]]:

@@ -3,7 +3,7 @@ be there by the spec, and those that have fallen behind what they were made from
 
 A partition is behind where the newest run about it has read another table at a snapshot after which that has changed in
 what belongs to the partition. A run's commit says which partition it is about, how its table is cut by time, and which
-snapshots it has read (`partition`, `partition_by`, `reads.…`).
+snapshots it has read (`partition`, `partition_by`, `reads.…`), or whose changes it goes on from (`changes`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,9 +68,19 @@ def _behind(seen: Look, name: str) -> dict[str, Behind]:
     holdings, keying = seen.holdings_of(name), seen.keyings.get(name)
     if keying is None:
         return {}
-    reads = {table: at for table, at in holdings.reads.items() if table != name and _has_moved(seen, table, at)}
+    reads = {
+        table: _carried_on(at, holdings.followed.get(table, 0))
+        for table, at in holdings.reads.items()
+        if table != name and _has_moved(seen, table, at)
+    }
     inputs = {table: _changes_for(seen, name, table) for table in reads}
-    return due.find_behind(seen.runs_of(name), reads, inputs)
+    there = due.keys_changed(keying, holdings.changed, seen.runs_of(name)) if holdings.followed else {}
+    return due.find_behind(seen.runs_of(name), reads, inputs) | due.find_not_followed(there, holdings.followed, inputs)
+
+
+def _carried_on(seen_by: Mapping[int, int], followed: int) -> Mapping[int, int]:
+    """What runs have seen, whichever partition they were about: where they follow changes, each makes all of these."""
+    return {snapshot_id: max(seen, followed) for snapshot_id, seen in seen_by.items()}
 
 
 def _has_moved(seen: Look, table: str, seen_by: Mapping[int, int]) -> bool:
@@ -140,12 +150,12 @@ def _not_followed(seen: Look, name: str, table: str, patience: timedelta) -> Ite
     keying = seen.keyings.get(name)
     if table not in seen.heads or keying is None:
         return
-    runs, holdings = seen.runs_of(name), seen.holdings[table]
+    runs, moments = seen.runs_of(name), seen.holdings[table].moments
     changes = _changes_for(seen, name, table)
     first = min(runs) if runs else max(changes, default=WHOLE)
     for key, snapshot_id in changes.items():
-        if key >= first and key not in runs:
-            moment = holdings.moments.get(snapshot_id) or seen.heads[table].committed_at or seen.at
+        if key >= first and key not in runs and snapshot_id > seen.holdings_of(name).followed.get(table, 0):
+            moment = moments.get(snapshot_id) or seen.heads[table].committed_at or seen.at
             why = f"{table} has it since {_shown(moment)}, and nothing was made of it"
             yield key, Stand(standing=due.lateness(moment, patience, seen.at), why=why)
 

@@ -84,6 +84,8 @@ class IngestArguments:
     properties: Mapping[str, str]
     report: Path | None
     surroundings: Surroundings
+    full: bool = False
+    """Whether a table that follows changes is made from scratch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

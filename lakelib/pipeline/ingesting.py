@@ -19,10 +19,13 @@ from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import CatalogRefusedError, DecidedError, EmptySourceError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
 from lakelib.model import verdict as judged
+from lakelib.model.reading import CHANGES, ranges_as_text
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
+from lakelib.ops.decide import end_staged
 from lakelib.ops.engine import Engine, choose_engine, engine_instead
 from lakelib.ops.ingest import (
+    FULL,
     check_not_appended,
     check_not_older,
     check_same_work,
@@ -31,14 +34,22 @@ from lakelib.ops.ingest import (
     stage_partition,
 )
 from lakelib.ops.judge import Judging, check_suite, judge, require_passed
+from lakelib.ops.positions import Standing, move_over
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.status_look import PARTITION_BY, partition_by_text
 from lakelib.pipeline.arguments import IngestArguments, Surroundings
+from lakelib.pipeline.incremental import (
+    Reach,
+    find_reach,
+    find_reach_of_backfill,
+    look_at_positions,
+    may_be_published,
+)
 from lakelib.pipeline.local_rows import opened_locally
 from lakelib.pipeline.outcome import Outcome, note
-from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, Transaction, pin_reads
+from lakelib.pipeline.partitions import Making, PartitionRows, Transaction, pin_reads
 from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec, load_spec
@@ -51,6 +62,7 @@ OpenSpark = Callable[[], AbstractContextManager["SparkSession"]]
 READS_STAGED = "reads_staged."
 """Begins the property that says from which commits of its own transaction a commit was made, by table."""
 _MOST_FILES_NAMED = 10
+_UNCHANGED = "nothing has changed since the run before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +156,8 @@ class Work:
     table: TableInfo
     transaction: Transaction | None = None
     """What is published together with the commit, if anything is."""
+    standings: tuple[Standing, ...] = ()
+    """From where changes are followed."""
 
     @property
     def beneath(self) -> tuple[UUID, ...]:
@@ -178,15 +192,48 @@ def ingest_partition(
     lake: Lake, job: IngestArguments, spec: TableSpec, spark: OpenSpark, transaction: Transaction | None = None
 ) -> "Ingested | NothingToCommit":
     """As `ingest`, with the spec of the job, and a Spark that is opened if it is needed; as a part of a transaction."""
+    if job.full:
+        _check_rebuilt(spec)
     provided = _provided(lake, spec)
-    work = Work(job=job, spec=spec, suite=provided.suite, table=provided.table, transaction=transaction)
-    found = find_attempt(lake.runtime, work.table, work.key)
-    if found is not None:
-        check_same_work(work.table, spec, job.partition, work.key, found)
-        found = None if is_overtaken(lake.runtime, found) or _is_made_from_others(lake, work, found) else found
+    standings = look_at_positions(lake, spec, provided.table, full=job.full) if transaction is None else ()
+    work = Work(
+        job=job,
+        spec=spec,
+        suite=provided.suite,
+        table=provided.table,
+        transaction=transaction,
+        standings=standings,
+    )
+    found = _found(lake, work)
+    if found is not None and _is_left_behind(work, found):
+        end_staged(lake.runtime, found.commit_id, "others have published what the same changes have made")
+        found = _found(lake, work)
     if found is not None and _is_settled(lake, work, found):
         return _told(lake, work, found.commit_id, adopted=True, engine=None)
     return _carried_out(lake, work, found, spark)
+
+
+def _check_rebuilt(spec: TableSpec) -> None:
+    if not spec.follows_changes:
+        raise InvalidInputError(
+            f"{spec.path}: {spec.table} follows no changes: each of its runs reads all there is.",
+            kind="not_incremental",
+            remedy="Leave --full out.",
+        )
+
+
+def _found(lake: Lake, work: Work) -> Attempt | None:
+    """What has become of the work so far, if that is still of use."""
+    found = find_attempt(lake.runtime, work.table, work.key)
+    if found is None:
+        return None
+    check_same_work(work.table, work.spec, work.job.partition, work.key, found, full=work.job.full)
+    return None if is_overtaken(lake.runtime, found) or _is_made_from_others(lake, work, found) else found
+
+
+def _is_left_behind(work: Work, found: Attempt) -> bool:
+    """Whether what was staged waits in vain: others have published what the changes have made that it was made of."""
+    return found.state is CommitState.STAGED and not may_be_published(work.standings, found)
 
 
 def _is_made_from_others(lake: Lake, work: Work, found: Attempt) -> bool:
@@ -229,17 +276,30 @@ def _carried_out(lake: Lake, work: Work, found: Attempt | None, spark: OpenSpark
         return _without_rows(work, None, is_transformed=False)
     if found is None:
         _check_gate(work)
-    reads = pin_reads(lake, work.spec, work.job.at, work.transaction) if found is None else ()
+    reach = _reach(lake, work) if found is None else Reach()
+    if reach.is_unchanged:
+        move_over(lake.runtime, reach.ranges)
+        return NothingToCommit(table=work.spec.table, partition=work.job.partition, why=_UNCHANGED, engine=None)
     engine = choose_engine(work.spec, _size_bytes(found, arrival), makes_rows=found is None)
     if engine.is_local:
         _say(work, engine)
         try:
-            return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads))
+            return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reach=reach))
         except OnlySparkError as reason:
             engine = engine_instead(work.spec, reason)
     _say(work, engine)
     with spark() as session:
-        return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reads=reads, session=session))
+        return _done_by(lake, work, Doing(engine=engine, found=found, arrival=arrival, reach=reach, session=session))
+
+
+def _reach(lake: Lake, work: Work) -> Reach:
+    """What is read."""
+    reads = pin_reads(lake, work.spec, work.job.at, work.transaction)
+    if not work.spec.follows_changes:
+        return Reach(reads=reads)
+    if work.transaction is not None:
+        return find_reach_of_backfill(lake, work.spec, work.table, work.job.partition, reads)
+    return find_reach(lake, work.spec, work.table, reads, work.standings, full=work.job.full)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +309,7 @@ class Doing:
     engine: Engine
     found: Attempt | None
     arrival: Arrival | None
-    reads: tuple[PinnedRead, ...]
+    reach: Reach
     session: "SparkSession | None" = None
     """None for this process."""
 
@@ -327,9 +387,12 @@ def _stage(lake: Lake, work: Work, doing: Doing) -> UUID | NothingToCommit:
         has_to_have = spec.when_empty(is_transformed=opened.is_transformed) != "publish"
         request = replace(request, refuse_empty=has_to_have)
         try:
-            return stage_partition(lake.runtime, work.table.ref, spec, key, opened.rows, request)
+            replaced = doing.reach.replaces
+            return stage_partition(lake.runtime, work.table.ref, spec, key, opened.rows, request, replaced)
         except EmptySourceError:
-            return _without_rows(work, doing.engine, is_transformed=opened.is_transformed)
+            nothing = _without_rows(work, doing.engine, is_transformed=opened.is_transformed)
+            move_over(lake.runtime, doing.reach.ranges)
+            return nothing
 
 
 def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> AbstractContextManager[PartitionRows]:
@@ -339,7 +402,7 @@ def _opened(lake: Lake, work: Work, doing: Doing, request: WriteRequest) -> Abst
         spec=work.spec,
         key=work.job.partition,
         arrival=doing.arrival,
-        reads=doing.reads,
+        reads=doing.reach.reads,
         write=request,
     )
     if making.has_no_rows:
@@ -360,8 +423,10 @@ def _request(work: Work, doing: Doing) -> WriteRequest:
         PARTITION_BY: partition_by_text(work.spec),
         "engine": f"{doing.engine.name}: {doing.engine.why}",
         **({} if doing.arrival is None else {"source": doing.arrival.path, "source_files": _named(doing.arrival)}),
-        **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reads},
-        **{f"{READS_STAGED}{read.table}": read.staged_text for read in doing.reads if read.staged},
+        **{f"reads.{read.table}": str(read.snapshot_id) for read in doing.reach.reads},
+        **{f"{READS_STAGED}{read.table}": read.staged_text for read in doing.reach.reads if read.staged},
+        **({CHANGES: ranges_as_text(doing.reach.ranges)} if doing.reach.ranges else {}),
+        **({FULL: "true"} if work.job.full else {}),
     }
     request = parse_request(
         idempotency_key=work.job.key,
@@ -369,7 +434,7 @@ def _request(work: Work, doing: Doing) -> WriteRequest:
         merge_schema=work.spec.write.merge_schema,
         explicit_cast=work.spec.write.explicit_cast,
     )
-    own = [read.snapshot_id for read in doing.reads if read.table_id == work.table.id]
+    own = [read.snapshot_id for read in doing.reach.reads if read.table_id == work.table.id]
     return replace(request, made_from=min(own, default=None))
 
 

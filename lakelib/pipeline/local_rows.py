@@ -13,9 +13,9 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import check_size, query_of
 from lakelib.ops.overwrite import parse_target
-from lakelib.ops.read import ScanPlan, stream_batches
 from lakelib.ops.request import WriteRequest, target_columns
-from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead, plan_read
+from lakelib.pipeline.partitions import Making, PartitionRows, PinnedRead
+from lakelib.pipeline.view_rows import ViewRows
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.local_query import LocalQuery, translate_query
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
@@ -76,8 +76,8 @@ def _queried(
     rows: FileRows | None,
     reads: Sequence[PinnedRead],
 ) -> QueryRows:
-    tables = {read.view: plan_read(lake, read) for read in reads}
-    views = [_View(name=view, columns=plan.schema.columns) for view, plan in tables.items()]
+    tables = {read.view: ViewRows(lake, read) for read in reads}
+    views = [_View(name=view, columns=found.columns) for view, found in tables.items()]
     if rows is not None:
         views.append(_View(name=SOURCE_VIEW, columns=uniform_columns(rows.schema)))
     known = {view.name: [(column.name, column.type) for column in view.columns] for view in views}
@@ -86,23 +86,18 @@ def _queried(
     for view in used:
         database.load(view.name, view.those_of(query), ())
     database.rows(query)  # binds it, before a row is read
-    plans = {
-        read.view: plan_read(lake, read, [column.name for column in view.those_of(query)], query.where.get(read.view))
-        for read in reads
+    looked = {
+        view.name: tables[view.name].narrowed(view.those_of(query), query.where.get(view.name))
         for view in used
-        if view.name == read.view
+        if view.name in tables
     }
     source_bytes = sum(file.size_bytes for file in rows.files) if rows is not None else 0
-    check_size(spec, source_bytes + sum(_size_bytes(plan) for plan in plans.values()))
+    check_size(spec, source_bytes + sum(found.size_bytes for found in looked.values()))
     for view in used:
         chosen = view.those_of(query)
-        if view.name in plans:
-            database.load(view.name, chosen, stream_batches(lake.runtime, plans[view.name]))
+        if view.name in looked:
+            database.load(view.name, chosen, looked[view.name].batches())
         elif rows is not None:
             names = [column.name for column in chosen]
             database.load(view.name, chosen, (batch.select(names) for batch in rows.batches()))
     return database.rows(query)
-
-
-def _size_bytes(plan: ScanPlan) -> int:
-    return sum({file.id: file.size_bytes for split in plan.splits for file in split.files}.values())

@@ -10,11 +10,11 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.engine import query_of
 from lakelib.ops.overwrite import parse_target
-from lakelib.ops.read import read_frame
 from lakelib.ops.request import WriteRequest
 from lakelib.pipeline.arguments import Files
-from lakelib.pipeline.partitions import Making, PartitionRows, plan_read
+from lakelib.pipeline.partitions import Making, PartitionRows
 from lakelib.pipeline.sources import open_rows_of_files
+from lakelib.pipeline.view_rows import ViewRows
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.work.spark.files import FileSource
 from lakelib.work.spark.frames import FrameSource, open_frame
@@ -37,7 +37,7 @@ def opened_partition(session: Any, making: Making) -> Iterator[PartitionRows]:
         if rows is not None:
             _frame_of(rows, table, spec.partition_value(making.key)).createOrReplaceTempView(SOURCE_VIEW)
         for read in making.reads:
-            read_frame(lake.runtime, plan_read(lake, read), session).createOrReplaceTempView(read.view)
+            ViewRows(lake, read).frame(session).createOrReplaceTempView(read.view)
         with _taken_literally(session):
             frame = session.sql(query_of(spec), args={"partition": making.key})
             yield PartitionRows(rows=open_frame(frame, getattr(rows, "settle", None)), is_transformed=True)

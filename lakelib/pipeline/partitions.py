@@ -1,16 +1,18 @@
 """What the rows of one partition are made from, whichever engine makes them: tables at snapshots."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from lakelib import InvalidInputError, Lake
+from lakelib.model.predicate import Predicate
+from lakelib.model.reading import ReadRange
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, resolve_snapshot, view_after
+from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.request import WriteRequest
 from lakelib.rows.types import plain_schema
 from lakelib.specs.table_spec import TableSpec
@@ -31,6 +33,14 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """Which rows of a table are seen."""
+
+    predicate: Predicate | None = None
+    """None for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedRead:
     """A table that the transform reads, at one snapshot, and as staged commits would leave it."""
 
@@ -41,6 +51,12 @@ class PinnedRead:
     """0 for a table without snapshots."""
     staged: tuple[UUID, ...] = ()
     """Commits of the same transaction that are taken for published."""
+    asked: str | None = None
+    """The view of changes that its spec asks for; None for rows as they are."""
+    range: ReadRange | None = None
+    """How far its changes are followed; None where that is not from any position."""
+    limit: Limit | None = None
+    """Rows as they are, and just some of them, though changes are followed; None for what the spec asks for."""
 
     @property
     def staged_text(self) -> str:
@@ -86,28 +102,30 @@ def pin_reads(
     commits would leave them. Raises NotFoundError for a table or snapshot that is not there, InvalidInputError for a
     snapshot of a table that is not read."""
     awaited = spec.schedule.after or () if spec.schedule else ()
-    unread = next((table for table in at if table not in (*spec.reads.values(), *awaited)), None)
+    unread = next((table for table in at if table not in (*spec.read_tables, *awaited)), None)
     if unread is not None:
         raise InvalidInputError(
             f"--at names {unread}, which {spec.table} does not read.",
             kind="unread_table",
-            remedy=f"Its spec, {spec.path}, reads: {', '.join(spec.reads.values()) or 'no table'}.",
+            remedy=f"Its spec, {spec.path}, reads: {', '.join(spec.read_tables) or 'no table'}.",
         )
     staged = {} if transaction is None else transaction.staged
-    return tuple(_pin(lake, view, table, at.get(table), staged.get(table, ())) for view, table in spec.reads.items())
+    heads = {table: _head(lake, table, at.get(table)) for table in spec.read_tables}
+    return tuple(
+        PinnedRead(
+            view=view,
+            table=read.table,
+            table_id=heads[read.table][0],
+            snapshot_id=heads[read.table][1],
+            staged=staged.get(read.table, ()),
+            asked=read.changes,
+        )
+        for view, read in spec.reads.items()
+    )
 
 
-def _pin(lake: Lake, view: str, name: str, at: str | None, staged: tuple[UUID, ...]) -> PinnedRead:
+def _head(lake: Lake, name: str, at: str | None) -> tuple[int, int]:
+    """The table, and the snapshot at which all its views show it."""
     info = find_table(lake.runtime, name)
     snapshot = resolve_snapshot(lake.runtime, info, at)
-    snapshot_id = 0 if snapshot is None else snapshot.id
-    return PinnedRead(view=view, table=name, table_id=info.id, snapshot_id=snapshot_id, staged=staged)
-
-
-def plan_read(lake: Lake, read: PinnedRead, columns: Sequence[str] | None = None, where: str | None = None) -> ScanPlan:
-    info = find_table(lake.runtime, read.table)
-    request = ScanRequest(columns=None if columns is None else tuple(columns), where=where)
-    if read.staged:
-        pinned = replace(info, head_id=read.snapshot_id)
-        return plan_scan(lake.runtime, pinned, replace(request, staged=view_after(read.staged)))
-    return plan_scan(lake.runtime, info, replace(request, at=read.snapshot_id or None))
+    return info.id, 0 if snapshot is None else snapshot.id

@@ -4,10 +4,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lakelib.model.changes import ChangeSplit, ChangeView, Way
+from lakelib.model.changes import CHANGE_COLUMN, ChangeSplit, ChangeView, Way
 from lakelib.model.files import DataFile, Partition, Split
+from lakelib.model.schema import OP_COLUMN, Column
 from lakelib.model.table import Step
 from lakelib.plan.scan import arrange_splits
+from lakelib.plan.where import COMMIT
+
+
+def told_columns(view: str | None) -> tuple[Column, ...]:
+    """What a view of changes has beside the table's columns; nothing for rows as they are."""
+    if view is None:
+        return ()
+    name = CHANGE_COLUMN if view == ChangeView.NET.value else OP_COLUMN
+    return (COMMIT, Column(id=-2, name=name, type="string", nullable=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ it, several of its partitions belong to one of that. Where it is cut coarser, or
 as it was when a partition was made is as it was meant, and it makes nothing stale.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -120,6 +120,19 @@ def find_behind(
             if seen is not None and changes.get(key, 0) > seen:
                 found.setdefault(key, Behind(input=table, seen=seen, changed=changes[key]))
     return found
+
+
+def find_not_followed(
+    there: Collection[str], followed: Mapping[str, int], inputs: Mapping[str, Mapping[str, int]]
+) -> dict[str, Behind]:
+    """The partitions that have fallen behind inputs whose changes are followed, up to a snapshot each: whichever
+    partition its runs were about."""
+    return {
+        key: Behind(input=table, seen=seen, changed=changed)
+        for table, seen in followed.items()
+        for key, changed in inputs.get(table, {}).items()
+        if changed > seen and key in there
+    }
 
 
 # What is due

@@ -13,34 +13,39 @@ from lakelib.model.schema import Column
 from lakelib.rows.arrange import partition_keys
 from lakelib.rows.values import python_value
 
+_MOST_SHOWN = 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsideCheck:
-    """Rows must have these values in these partition columns; None is NULL."""
+    """Rows must have one of these values in each of these partition columns; None is NULL."""
 
     partition_by: tuple[Column, ...]
-    values: Mapping[Column, Raw | None]
+    values: Mapping[Column, tuple[Raw | None, ...]]
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Raises InvalidInputError for a batch of aligned rows one of which has another value."""
         if not self.values or not batch.num_rows:
             return
         wanted = {
-            self.partition_by.index(column): None if raw is None else sortable.encode(column.type, raw)
-            for column, raw in self.values.items()
+            self.partition_by.index(column): {
+                None if raw is None else sortable.encode(column.type, raw) for raw in raws
+            }
+            for column, raws in self.values.items()
         }
         for key in partition_keys(batch, self.partition_by):
-            for position, encoded in wanted.items():
-                if key[position] != encoded:
+            for position, allowed in wanted.items():
+                if key[position] not in allowed:
                     raise self._outside(key, position)
 
     def _outside(self, key: PartitionKey, position: int) -> InvalidInputError:
         column, encoded = self.partition_by[position], key[position]
         found = None if encoded is None else python_value(column.type, sortable.decode(column.type, encoded))
-        wanted = self.values[column]
-        shown = None if wanted is None else python_value(column.type, wanted)
+        wanted = [None if raw is None else python_value(column.type, raw) for raw in self.values[column]]
+        shown = ", ".join(map(str, wanted[:_MOST_SHOWN])) + (", …" if len(wanted) > _MOST_SHOWN else "")
+        which = "the partition being overwritten is" if len(wanted) == 1 else "the partitions being overwritten are"
         return InvalidInputError(
-            f"A row has {column.name} = {found!s}, but the partition being overwritten is {column.name} = {shown!s}.",
+            f"A row has {column.name} = {found!s}, but {which} {column.name} = {shown}.",
             kind="row_outside_partition",
             remedy='Leave such rows out, or overwrite with partitions="dynamic".',
         )

@@ -36,7 +36,7 @@ def in_order(specs: Sequence["TableSpec"]) -> tuple["TableSpec", ...]:
 
 def inputs_of(spec: "TableSpec") -> tuple[str, ...]:
     """The other tables that it comes after, or reads."""
-    named = dict.fromkeys((*followed_by(spec), *spec.reads.values()))
+    named = dict.fromkeys((*followed_by(spec), *spec.read_tables))
     return tuple(table for table in named if table != spec.table)
 
 
@@ -58,14 +58,16 @@ def find_followers(specs: Sequence["TableSpec"], tables: Collection[str]) -> tup
 
 def is_made_with_inputs(spec: "TableSpec", tables: Collection[str]) -> bool:
     """Whether changes of the tables can be carried on in their own transaction: the rows come from a query over tables
-    alone, the changed ones among them, and take the place of those that were made before."""
+    alone, the changed ones among them, and take the place of those that were made before. What goes on from the
+    changes of its inputs goes on once these are published."""
     whole = spec.partition.every == "none"
     return (
         spec.source is None
-        and spec.table not in spec.reads.values()
+        and spec.table not in spec.read_tables
         and spec.write.mode != "append"
+        and (spec.partition.from_changes or not spec.follows_changes)
         and (whole or spec.write.mode != "overwrite" or spec.write.partitions != "all")
-        and {*followed_by(spec)} & {*tables} <= {*spec.reads.values()}
+        and {*followed_by(spec)} & {*tables} <= {*spec.read_tables}
     )
 
 
@@ -107,7 +109,7 @@ def _coarser(spec: "TableSpec", upstream: "TableSpec | None", key: str) -> str:
 
 def check_together(spec: "TableSpec", keys: Sequence[str]) -> None:
     """Raises InvalidInputError for a table of which no transaction can hold several partitions."""
-    if len(keys) > 1 and spec.table in spec.reads.values():
+    if len(keys) > 1 and spec.table in spec.read_tables:
         raise InvalidInputError(
             f"{spec.table} reads itself: each of its partitions is made from what the one before has published.",
             kind="reads_itself",

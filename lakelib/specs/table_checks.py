@@ -1,6 +1,7 @@
 """Pure, but for looking whether files are there. What must hold between the fields of a table's spec."""
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ _KEY_TYPES: Mapping[Step, tuple[str, ...]] = {
     "month": ("date", "string"),
 }
 
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_ONE_PARTITION = re.compile(r":partition\b", re.IGNORECASE)
 _ONE_TICK: Mapping[Step, str] = {"day": "0 2 * * *", "hour": "10 * * * *", "month": "0 3 1 * *"}
 
 
@@ -140,6 +143,52 @@ def _rows(spec: "TableSpec") -> Iterator[Problem]:
         )
 
 
+def _changes(spec: "TableSpec") -> Iterator[Problem]:
+    """A table cannot follow what it does itself."""
+    for view, read in spec.reads.items():
+        if read.changes is not None and read.table == spec.table:
+            yield Problem(
+                place=("reads", view, "changes"),
+                found=f"{read.changes} of the table itself",
+                expected="changes of other tables; its own it makes by every run",
+            )
+
+
+def _from_changes(spec: "TableSpec") -> Iterator[Problem]:
+    if not spec.partition.from_changes:
+        return
+    place = ("partition", "from_changes")
+    if not spec.follows_changes:
+        expected = "a table in reads whose changes are followed: {table: shop.orders, changes: latest}"
+        yield Problem(place=place, found="true", expected=expected)
+    if spec.write.when_empty == "skip":
+        expected = "publish or fail: partitions that have no rows any more become empty"
+        yield Problem(place=("write", "when_empty"), found="skip beside partition.from_changes", expected=expected)
+    if spec.source is not None:
+        yield Problem(place=place, found="true beside a source", expected="rows that come from tables alone")
+    if spec.partition.every == "none":
+        yield Problem(place=place, found="true for the one key all", expected="a column, and every: day, hour or month")
+    elif spec.write.mode != "overwrite" or spec.write.partitions != "key":
+        found = spec.write.mode + (f" of partitions: {spec.write.partitions}" if spec.write.mode == "overwrite" else "")
+        yield Problem(
+            place=place,
+            found=f"true beside write.mode {found}",
+            expected="write: {mode: overwrite}, by partitions: key",
+        )
+
+
+def _asks_for_one(spec: "TableSpec") -> Iterator[Problem]:
+    """The rows of all partitions that are made anew come from one query."""
+    if not spec.partition.from_changes or spec.transform_path is None or not os.path.isfile(spec.transform_path):
+        return
+    if _ONE_PARTITION.search(_COMMENT.sub(" ", spec.transform_path.read_text(encoding="utf-8", errors="replace"))):
+        yield Problem(
+            place=("transform",),
+            found=":partition in its query",
+            expected="a query that gives the rows of all partitions that it sees, for from_changes may make several",
+        )
+
+
 def _files(spec: "TableSpec") -> Iterator[Problem]:
     for field in ("transform", "gate"):
         path: Path | None = getattr(spec, f"{field}_path")
@@ -255,6 +304,13 @@ def find_warnings(spec: "TableSpec") -> Iterator[Problem]:
             found=f"{tag.name!r} without an end: each run's snapshot is kept for ever, and expiry frees nothing",
             expected="keep, such as 90d, or keep_last beside name, or keep: forever",
         )
+    replaces = spec.write.mode == "overwrite" and not spec.partition.from_changes
+    if replaces and spec.reads and all(read.changes is not None for read in spec.reads.values()):
+        yield Problem(
+            place=("write", "mode"),
+            found="overwrite, by rows that are made of changes alone: what has not changed goes",
+            expected="upsert or append, or partition.from_changes, which makes partitions from all their rows",
+        )
 
 
 def _spark_place(spec: "TableSpec") -> Iterator[Problem]:
@@ -283,6 +339,9 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["TableSpec"], Iterator[Problem]]
     (("partition", "write"), _strict),
     (("options",), _options),
     (("source", "transform", "reads", "write"), _rows),
+    (("table", "reads"), _changes),
+    (("source", "reads", "write", "partition"), _from_changes),
+    (("transform", "partition"), _asks_for_one),
     (("transform", "gate"), _files),
     (("table", "schedule"), _schedule),
     (("schedule", "partition"), _ticks),

@@ -122,10 +122,44 @@ Duration = Annotated[
     WithJsonSchema({"type": "string", "pattern": durations.PATTERN, "examples": ["30s", "6h", "7d"]}),
 ]
 SomeDuration = Annotated[Duration, AfterValidator(_longer_than_nothing)]
+_TABLE_EXPECTED = 'a table as namespace.name, such as "shop.orders"'
+_named_table = _matching(TABLE_PATTERN, _TABLE_EXPECTED)
 TableName = Annotated[
     str,
-    AfterValidator(_matching(TABLE_PATTERN, 'a table as namespace.name, such as "shop.orders"')),
+    AfterValidator(_named_table),
     Field(json_schema_extra={"pattern": TABLE_PATTERN}),
+]
+ChangesView = Literal["latest", "net", "all"]
+
+
+class Read(Part):
+    """A table that the transform sees. In YAML its name alone will do."""
+
+    table: TableName = Field(description="The table as namespace.name, such as shop.orders.")
+    changes: ChangesView | None = Field(
+        default=None,
+        description="The transform sees only what has changed since the run before: latest is each key as it is now,"
+        " net what differs, with the rows as they were before, all every row and delete of each commit. null: the whole"
+        " table.",
+    )
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"table": _named_table(value)}
+    if isinstance(value, Mapping | Read):
+        return value
+    raise ValueError(f"{_TABLE_EXPECTED}, or {{table: shop.orders, changes: latest}}")
+
+
+def _read_text(read: Read) -> Any:
+    return read.table if read.changes is None else {"table": read.table, "changes": read.changes}
+
+
+GivenRead = Annotated[
+    Read,
+    BeforeValidator(_read, json_schema_input_type=TableName | Read),
+    PlainSerializer(_read_text),
 ]
 ViewName = Annotated[
     str, AfterValidator(_matching(_VIEW_PATTERN, "a name of letters, digits and _")), AfterValidator(_view)
@@ -246,6 +280,11 @@ class Partition(Part):
     strict: bool = Field(
         default=False,
         description="Rows of other partitions than the run's are an error. An overwrite by key always is strict.",
+    )
+    from_changes: bool = Field(
+        default=False,
+        description="A run makes those partitions anew that the changes of what it reads have touched, from all rows of"
+        " these, found by the column of the same name. Else the one of its key.",
     )
 
 

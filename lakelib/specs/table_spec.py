@@ -32,8 +32,10 @@ from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_checks import find_problems, find_warnings
 from lakelib.specs.table_fields import (
     Buckets,
+    ChangesView,
     Ddl,
     Engine,
+    GivenRead,
     Local,
     Maintenance,
     Names,
@@ -108,8 +110,9 @@ class TableSpec(Part):
         description="A file with one query in Spark SQL over the view `source` and those of reads; relative to the"
         " spec.",
     )
-    reads: dict[ViewName, TableName] = Field(
-        default={}, description="Tables of the lake that the transform sees, as name of the view: table."
+    reads: dict[ViewName, GivenRead] = Field(
+        default={},
+        description="Tables of the lake that the transform sees, as name of the view: table, or {table, changes}.",
     )
     write: Write = Field(default=Write(), description="How the rows are written.")
     partition: Partition = Field(default=Partition(), description="What part of the table a run is about.")
@@ -140,7 +143,8 @@ class TableSpec(Part):
         self._path = context
         query = self.transform_path
         text = query.read_bytes() if query is not None and os.path.isfile(query) else b""
-        said = self.model_dump_json(exclude=_MAKES_NO_ROWS)
+        unsaid = {} if self.partition.from_changes else {"partition": {"from_changes": True}}  # as if it were not known
+        said = self.model_dump_json(exclude={**_MAKES_NO_ROWS, **unsaid})
         self._hash = hashlib.sha256(said.encode() + b"\0" + text).hexdigest()
 
     @property
@@ -165,6 +169,21 @@ class TableSpec(Part):
     @property
     def named_columns(self) -> tuple[NamedColumn, ...]:
         return parse_columns(self.columns)
+
+    @property
+    def read_tables(self) -> tuple[str, ...]:
+        """The tables that the transform sees, each once."""
+        return tuple(dict.fromkeys(read.table for read in self.reads.values()))
+
+    @property
+    def follows_changes(self) -> bool:
+        """Whether its runs go on from where the run before has stopped reading."""
+        return any(read.changes is not None for read in self.reads.values())
+
+    def changes_seen(self, view: str) -> ChangesView | None:
+        """Which changes a view of the transform shows; None for rows as they are, of which from_changes makes whole
+        partitions."""
+        return None if self.partition.from_changes else self.reads[view].changes
 
     @property
     def transform_path(self) -> Path | None:

@@ -13,6 +13,7 @@ from .conftest import Lab, Place
 
 _STAND_INS = Path(__file__).with_name("stand_ins")
 DAYS, AFTER, WHOLE, KEPT = "ingest__a__days", "ingest__a__after", "ingest__a__whole", "ingest__a__kept"
+FOLLOWS = "ingest__a__follows"
 SERVER = {
     "conn_type": "spark",
     "host": "sc://server",
@@ -417,3 +418,18 @@ def test_where_a_server_does_the_work_jobs_are_clients_and_only_they_know_its_to
     assert shop.lab.run(DAYS, partition_key="2026-11-20")["state"] == "success"
     (submitted,) = shop.calls("ingest")
     assert (submitted["started_by"], submitted["server"]["remote"]) == ("spark-submit", None)
+
+
+def test_a_table_that_follows_changes_is_made_from_scratch_where_its_form_says_so(shop: Shop) -> None:
+    assert shop.lab("form", dag_id=FOLLOWS)["full"]["type"] == "boolean"
+    assert "full" not in shop.lab("form", dag_id=DAYS)
+    shop.answer()
+    assert shop.lab.run(FOLLOWS)["state"] == "success"
+    assert shop.lab.run(FOLLOWS, conf={"full": True})["state"] == "success"
+    assert ["--full" in call["arguments"] for call in shop.calls("ingest")] == [False, True]
+
+
+def test_a_run_for_which_nothing_has_changed_publishes_nothing_and_tells_nobody(shop: Shop) -> None:
+    shop.answer(all=["empty"])
+    ran = shop.lab.run(FOLLOWS)
+    assert (ran["state"], ran["tasks"]["publish"], ran["tasks"]["announce"]) == ("success", "skipped", "skipped")

@@ -1,7 +1,7 @@
 """Lets writers, compaction, readers, expiry and vacuum work on one lake at once, and says whether anything broke.
 
-`python -m tests.soak [--seconds 180] [--crowd 32]`. Everything lives in a temporary folder. The exit code is 0 if there
-was no error, no row was lost or came back, no snapshot changed, and no file is missing or left over.
+`python -m tests.soak [--seconds 180] [--crowd 32] [--following 20]`. Everything lives in a temporary folder. The exit
+code is 0 if there was no error, no row was lost or came back, no snapshot changed, and no file is missing or left over.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 import lakelib
 from lakelib import Lake
 from tests.integration.faults.processes import Outcome, Worker
-from tests.soak import crowd, workers
+from tests.soak import crowd, following, workers
 from tests.soak.workers import LOG, ORDERS, Ledger, Place, Report
 
 _WRITERS = 3
@@ -35,6 +35,8 @@ _NOW = timedelta(0)
 
 def main() -> int:
     arguments = _parse_arguments()
+    if arguments.following:
+        return _report(following.run(arguments.following, arguments.seed))
     if arguments.crowd:
         return _report(crowd.run(arguments.crowd, arguments.seconds, arguments.seed))
     folder = Path(tempfile.mkdtemp(prefix="lakelib-soak-", dir="/tmp"))
@@ -211,6 +213,13 @@ def _parse_arguments() -> argparse.Namespace:
         default=0,
         metavar="WRITERS",
         help="so many writers of all kinds on a few tables, as threads and then as processes, in place of all else",
+    )
+    parser.add_argument(
+        "--following",
+        type=int,
+        default=0,
+        metavar="ROUNDS",
+        help="so many times somebody is killed who follows a table's changes, in place of all else",
     )
     parser.add_argument(
         "--seed", type=int, default=random.randrange(1000), help="of what they choose; not of their timing"

@@ -628,3 +628,71 @@ def test_ddl_may_have_comments_quotes_and_nested_types(folder: Path) -> None:
         ("at", "timestamp"),
         ("month", "string"),
     ]
+
+
+# Changes
+
+_FOLLOWS = {"reads": "{orders: {table: shop.all, changes: latest}}", "transform": "orders.sql", "source": None}
+_FROM_CHANGES = {**_FOLLOWS, "write": "{mode: overwrite}", "partition": "{column: dt, every: day, from_changes: true}"}
+
+
+def test_a_read_is_a_table_or_its_changes(folder: Path) -> None:
+    reads = "{a: shop.a, b: {table: shop.b}, c: {table: shop.c, changes: net}}"
+    spec = parse_spec(_changed(SMALL, **{**_FOLLOWS, "reads": reads}), folder / "orders.yaml")
+    assert [(read.table, read.changes) for read in spec.reads.values()] == [
+        ("shop.a", None),
+        ("shop.b", None),
+        ("shop.c", "net"),
+    ]
+    assert (spec.read_tables, spec.follows_changes) == (("shop.a", "shop.b", "shop.c"), True)
+
+
+def test_how_a_table_is_named_that_is_read_as_a_whole_makes_no_other_rows(folder: Path) -> None:
+    named, mapped, followed = (
+        parse_spec(_changed(SMALL, **{**_FOLLOWS, "reads": reads}), folder / "orders.yaml").hash
+        for reads in ("{a: shop.a}", "{a: {table: shop.a}}", "{a: {table: shop.a, changes: all}}")
+    )
+    assert named == mapped != followed
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"reads": "{orders: {table: shop.all, changes: newest}}"}, "reads.orders.changes: found 'newest'; expected"),
+        ({"reads": "{orders: 7}"}, "reads.orders: found 7; expected a table as namespace.name, such as"),
+        ({"reads": "{orders: {tabel: shop.all}}"}, "reads.orders.tabel: found a field that is not known"),
+        ({"reads": "{orders: {table: shop.orders, changes: net}}"}, "reads.orders.changes: found net of the table"),
+    ],
+)
+def test_a_read_that_is_none_is_said(folder: Path, fields: dict[str, str], said: str) -> None:
+    assert any(said in each for each in _problems(folder, _changed(SMALL, **{**_FOLLOWS, **fields})))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"reads": "{orders: shop.all}"}, "partition.from_changes: found true; expected a table in reads"),
+        ({"source": '{path: "/in/{partition}/*"}'}, "partition.from_changes: found true beside a source"),
+        ({"write": "{mode: upsert}"}, "partition.from_changes: found true beside write.mode upsert; expected"),
+        ({"write": "{mode: overwrite, partitions: dynamic}"}, "beside write.mode overwrite of partitions: dynamic"),
+        ({"write": "{mode: overwrite, when_empty: skip}"}, "write.when_empty: found skip beside"),
+        ({"partition": "{from_changes: true}"}, "partition.from_changes: found true for the one key all"),
+    ],
+)
+def test_partitions_come_from_changes_where_they_can(folder: Path, fields: dict[str, str], said: str) -> None:
+    assert any(said in each for each in _problems(folder, _changed(SMALL, **{**_FROM_CHANGES, **fields})))
+
+
+def test_a_query_that_asks_for_one_partition_does_not_make_several(folder: Path) -> None:
+    query = folder / "orders.sql"
+    query.write_text("SELECT * FROM orders -- not :partition")
+    assert parse_spec(_changed(SMALL, **_FROM_CHANGES), folder / "orders.yaml").partition.from_changes
+    query.write_text("SELECT * FROM orders WHERE dt = DATE(:partition)")
+    (said,) = _problems(folder, _changed(SMALL, **_FROM_CHANGES))
+    assert "transform: found :partition in its query" in said
+
+
+def test_an_overwrite_by_changes_alone_is_warned_about(folder: Path) -> None:
+    spec = parse_spec(_changed(SMALL, **{**_FOLLOWS, "write": "{mode: overwrite}"}), folder / "orders.yaml")
+    (warning,) = spec.warnings
+    assert "what has not changed goes" in warning

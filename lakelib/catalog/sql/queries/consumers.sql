@@ -33,3 +33,15 @@ cross join lateral (
     where s.expired_at is null and s.superseded_at > clock_timestamp() - c.keep_for) held
 where (%(table_id)s::bigint is null or c.table_id = %(table_id)s) and (%(name)s::text is null or c.name = %(name)s)
 order by 1, c.name;
+
+-- Where a consumer stands, and what the newest snapshot of another table that was made of changes says of these and
+-- whether it was rolled back since, all as of one moment: what moves the one makes the other.
+-- name: find_standing
+select c.position, last.said, exists (
+    select from lake.snapshot s
+    where s.table_id = %(own_table_id)s and s.id > last.id and s.kind = 'rollback') as is_rolled_back
+from (select) as one
+left join lake.consumer c on c.table_id = %(table_id)s and c.name = %(name)s
+left join lateral (
+    select s.id, s.properties ->> 'changes' as said from lake.snapshot s
+    where s.table_id = %(own_table_id)s and s.properties ? 'changes' order by s.id desc limit 1) last on true;

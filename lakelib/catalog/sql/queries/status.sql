@@ -73,10 +73,13 @@ from lake.snapshot s where s.table_id = any(%(table_ids)s) and s.properties ? 'p
 group by s.table_id;
 
 -- At which snapshots of other tables these runs have read them. What was made on top of staged commits, which became
--- visible in the same instant, has seen them: up to what others have published in between.
+-- visible in the same instant, has seen them: up to what others have published in between. Where runs follow the changes of a
+-- table, how far these have come.
 -- name: list_reads_of_tables
 select s.table_id, substr(r.key, 7) as input, array_agg(s.id) as snapshots,
-       array_agg(coalesce(own.seen, r.value::bigint)) as seen
+       array_agg(coalesce(own.seen, r.value::bigint)) as seen,
+       max(r.value::bigint) filter (
+           where strpos(s.properties ->> 'changes', '"table": "' || substr(r.key, 7) || '"') > 0) as followed
 from lake.snapshot s cross join lateral jsonb_each_text(s.properties) as r
 left join lateral (
     select max(i.id) as seen
