@@ -35,19 +35,27 @@ def read_frame(
     schema = spark_schema_of(target.output_schema)
     if not splits:
         return session.createDataFrame([], schema)
-    slots = parallelism(session)
-    parts = _cut_parts(storage, target, splits, slots)
-    sizes = [part.size_bytes for part in parts]
-    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
+    dealt = deal_changes(storage, target, splits, parallelism(session))
     files = [file for split in splits for file in split.files]
     long_rows = are_long(file.size_bytes // max(1, file.row_count) for file in files)
     size_bytes = row_bytes(target.output_schema) * sum(file.row_count for file in files)
     numbers = sized_numbers(session, len(dealt), size_bytes, long_rows=long_rows)
-    task = numbered_task(lambda number: _changes_of(storage, target, [parts[place] for place in dealt[number]]))
+    task = numbered_task(lambda number: changes_of(storage, target, dealt[number]))
     return numbers.mapInArrow(task, schema)
 
 
-def _changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[ChangePart]) -> Iterator[pa.RecordBatch]:
+def deal_changes(
+    storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int
+) -> list[list[ChangePart]]:
+    """The splits, cut where they are large, dealt to tasks that are about equally heavy."""
+    parts = _cut_parts(storage, target, splits, slots)
+    sizes = [part.size_bytes for part in parts]
+    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
+    return [[parts[place] for place in places] for places in dealt]
+
+
+def changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[ChangePart]) -> Iterator[pa.RecordBatch]:
+    """The changes in the parts."""
     for part in parts:
         for rows in read_changes(storage, target.within(part.within), part.split):
             yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
