@@ -36,7 +36,7 @@ def parse_position(found: Mapping[str, Any]) -> StreamPosition | None:
     return StreamPosition(**found) if "table_id" in found else None
 
 
-BEGINNING: dict[str, Any] = {"table": "lake"}
+BEGINNING: dict[str, Any] = {"read": "nothing"}
 """Before anything was read; where that is in the history is decided by the first batch."""
 
 

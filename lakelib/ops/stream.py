@@ -69,7 +69,7 @@ def stream_schema(runtime: Runtime, table: TableInfo, request: StreamRequest) ->
 def check_start(runtime: Runtime, table: TableInfo, request: StreamRequest) -> None:
     """Raises a LakeError for a beginning that is not there."""
     if request.starting_after is not None:
-        resolve_bound(runtime, table, request.starting_after, "startingAfter")
+        resolve_bound(runtime, table, request.starting_after, "starting_after")
 
 
 def next_position(
@@ -144,7 +144,7 @@ def _begin(
     )
     if request.starting_after is None:
         return _begin_with_rows(runtime, table, request, position, is_limited) if head_id else None
-    since = resolve_bound(runtime, table, request.starting_after, "startingAfter")
+    since = resolve_bound(runtime, table, request.starting_after, "starting_after")
     last_id = _last_of_batch(runtime, table, request, since, head_id, is_limited)
     if last_id <= since:
         return None

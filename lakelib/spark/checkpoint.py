@@ -52,16 +52,25 @@ class BatchMark:
         )
 
 
+def batch_key(frame: Any, checkpoint: str, batch_id: int) -> tuple[str, int]:
+    """The idempotency key of a batch that `foreachBatch` was given: the id of the query whose checkpoint that is, which
+    stays what it is whoever starts the query again, and the batch's number."""
+    return _query_id(frame.sparkSession, checkpoint), batch_id
+
+
 def read_mark(session: Any, location: str, batch_id: int) -> BatchMark:
     """Of the batch that is being run."""
-    query_id = json.loads(_read(session, location, "metadata"))["id"]
     offsets = [_plain(line) for line in _read(session, location, f"offsets/{batch_id}").splitlines()[_HEAD_LINES:]]
     return BatchMark(
-        query_id=query_id,
+        query_id=_query_id(session, location),
         batch_id=batch_id,
         offsets=hashlib.sha256(json.dumps([text for text, _ in offsets]).encode()).hexdigest(),
         is_exact=all(is_ours for _, is_ours in offsets),
     )
+
+
+def _query_id(session: Any, location: str) -> str:
+    return str(json.loads(_read(session, location, "metadata"))["id"])
 
 
 def _plain(line: str) -> tuple[str, bool]:

@@ -4,6 +4,7 @@ others what its tasks read, and tells it what is done.
 A position names snapshots, never files (`lakelib.ops.stream`), and stands in the query's checkpoint.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -30,6 +31,8 @@ from lakelib.work.spark.told import told_in_text
 from lakelib.work.spark.types import spark_schema_of
 
 _NO_LIMIT = 2**31 - 1
+_IDLE_SECONDS = 0.1
+"""Where there is nothing new Spark asks again at once: a hundred times a second."""
 
 
 def stream_type(lake: Lake, options: Mapping[str, str]) -> StructType:
@@ -85,7 +88,10 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found = next_position(
                 self._open().runtime, table, request, parse_position(start), until=self._until, is_limited=is_limited
             )
-        return start if found is None else found.as_dict()
+        end = start if found is None else found.as_dict()
+        if end == start and self._until is None:
+            time.sleep(_IDLE_SECONDS)
+        return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         last = parse_position(end)
