@@ -217,7 +217,7 @@ def _within_limits(request: StreamRequest, ahead: Sequence[Ahead]) -> int:
     taken, rows, last_id = 0, 0, ahead[0].id
     for one in ahead:
         taken += not one.is_silent
-        rows += one.row_count if not one.is_silent else 0
+        rows += 0 if one.is_silent else max(1, one.row_count)  # what it took away is not known
         is_beyond = (request.most_snapshots is not None and taken > request.most_snapshots) or (
             request.most_rows is not None and rows > request.most_rows
         )

@@ -173,7 +173,7 @@ def test_rows_that_do_not_fit_are_told_at_once(
         with pytest.raises(LakeError) as caught:
             writer.toTable(target, format="lake")
         found.append(caught.value.kind)
-    assert found == ["missing_column", "reserved_name", "missing_column", "type_mismatch", "no_primary_key"]
+    assert found == ["missing_column", "reserved_name", "missing_column", "wrong_type", "no_primary_key"]
     assert not (tmp_path / "none").exists()
 
 
