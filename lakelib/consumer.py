@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from lakelib.changes import Changes
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.consumer import Advance, ConsumerInfo, Lag
 from lakelib.model.flags import checked_flag
 from lakelib.model.html import html_table
 from lakelib.model.predicate import Predicate
-from lakelib.ops import consumers
+from lakelib.ops import changes, consumers
 from lakelib.ops.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -61,15 +62,22 @@ class Consumer:
         limit: int | None = None,
         columns: Sequence[str] | None = None,
         where: str | Predicate | None = None,
-    ) -> Any:
+    ) -> Changes:
         """The changes since the position, as `Table.changes` gives them: all, or those of so many commits. Moves
         nothing: `advance()` does, once what was made of them is safe, or `Transaction.advance` with that."""
-        position = self._now().position
-        until = consumers.choose_end(self._table.info, position, limit)
-        table: Any = self._table
-        changes = table.changes(after=position, until=until, view=view, columns=columns, where=where)
+        table, position = self._table.info, self._now().position
+        until = consumers.choose_end(table, position, limit)
+        named = columns if columns is None or isinstance(columns, str) else tuple(columns)
+        request = changes.ChangesRequest(
+            after=position,
+            until=until,
+            view=view,
+            columns=named,  # type: ignore[arg-type]
+            where=where,
+        )
+        found = Changes(self._runtime, changes.plan_changes(self._runtime, table, request))
         self._read = (position, until)
-        return changes
+        return found
 
     def advance(self, to: Any = None, *, backwards: bool = False) -> int:
         """Moves to a snapshot, or to the end of changes that were read; to the end of what was read last, unless told.
@@ -106,15 +114,15 @@ class Consumer:
         if to is None:
             assert self._read is not None
             return self._read
-        if hasattr(to, "after_id") and hasattr(to, "until_id"):
+        if isinstance(to, Changes):
             self._check_own(to)
             return to.after_id, to.until_id
         return (self._seen if self._read is None else self._read[0]), to
 
-    def _check_own(self, changes: Any) -> None:
-        if getattr(changes, "table_name", self._table.name) != self._table.name:
+    def _check_own(self, read: Changes) -> None:
+        if read.table_name != self._table.name:
             raise InvalidInputError(
-                f"Consumer {self.name!r} of {self._table.name} cannot move by {changes!r}.",
+                f"Consumer {self.name!r} of {self._table.name} cannot move by {read!r}.",
                 kind="invalid_position",
                 remedy="Give changes of its own table.",
             )

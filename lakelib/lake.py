@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,7 +31,7 @@ from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, status, vacuum
+from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, vacuum, watch
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -218,6 +218,23 @@ class Lake:
         """The consumers of all tables, by table and name, and how far behind each is."""
         return consumers.list_consumers(self._runtime)
 
+    def watch(
+        self,
+        table: str | Table,
+        *,
+        after: int | str | datetime | None = None,
+        timeout: timedelta | float | None = None,
+    ) -> Iterator[Snapshot]:
+        """The commits of a table as they come, each once, in their order, with those that have come after a snapshot
+        (an id, a "tag:…", a moment, a "consumer:…"; the present head, unless told; 0 is before the first).
+
+        Ends after the `timeout`, a timedelta or seconds; without one it goes on until its caller does not. Who
+        publishes wakes it, and it looks by itself every second: whoever goes on after the last one that he has seen
+        misses none.
+        """
+        handle = self.table(table) if isinstance(table, str) else table
+        return watch.watch(self._runtime, handle.info, after, timeout)
+
     def vacuum(
         self,
         dry_run: bool = False,
@@ -314,6 +331,8 @@ class Lake:
     def status(self, specs: str | os.PathLike[str] | None = None) -> LakeStatus:
         """How the tables are doing: what waits for a person, what is missing, late or stale. `specs` is a folder of
         tables' specs, which say what is due; without one nothing is. `Table.status` tells partition by partition."""
+        from lakelib.ops import status  # specs take long to load
+
         return status.look(self._runtime, status.read_right_specs(specs))
 
     def staged(self, commit_id: UUID | str) -> StagedCommit:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakelib.model.changes import ScanView
+from lakelib.model.consumer import Lag
 from lakelib.model.html import html_table
 from lakelib.ops import explain, read
 from lakelib.ops.runtime import Runtime
@@ -21,12 +23,23 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """Of the rows that the scan gives."""
-        return self._plan.target.output_schema
+        return self._plan.output_schema
 
     @property
     def snapshot_id(self) -> int | None:
         """The snapshot that is read; None for a table without one."""
         return self._plan.snapshot_id or None
+
+    @property
+    def view(self) -> str:
+        """ "merged", "read_optimized" or "unmerged"."""
+        return self._plan.view.value
+
+    @property
+    def lag(self) -> Lag:
+        """How far the view "read_optimized" is behind the snapshot: by what no compaction has taken in. Other
+        views are not behind."""
+        return read.find_lag(self._runtime, self._plan)
 
     def to_arrow(self) -> pa.Table:
         """All rows."""
@@ -78,4 +91,5 @@ class Scan:
         columns = one_line(", ".join(column.name for column in self._plan.target.columns))
         predicate = self._plan.predicate
         where = "" if predicate is None else f" where {one_line(describe_predicate(predicate))}"
-        return f"<Scan of {self._plan.table.full_name} at snapshot {self.snapshot_id}: {columns}{where}>"
+        view = "" if self._plan.view is ScanView.MERGED else f" ({self.view})"
+        return f"<Scan{view} of {self._plan.table.full_name} at snapshot {self.snapshot_id}: {columns}{where}>"

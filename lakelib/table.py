@@ -20,6 +20,7 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
 from lakelib.model.html import Listing
 from lakelib.model.predicate import Predicate
+from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
@@ -40,7 +41,7 @@ from lakelib.ops import (
     publish,
     read,
     report,
-    status,
+    rollback,
     tags,
     touched,
     write,
@@ -130,6 +131,17 @@ class Table:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
         return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
 
+    def rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> Snapshot:
+        """Gives the table the content of an older snapshot again, as a new one: of a snapshot id, a "tag:…" or a
+        moment. Nothing is destroyed, and no row is read or written: its files are named again, and those that came
+        since are taken out. The schema stays: columns that have come since are NULL. Whatever others commit meanwhile
+        is undone as well. Raises NotFoundError if the snapshot has expired."""
+        return rollback.rollback(self._runtime, self._ref, to, parse_request("to", **options))
+
+    def preview_rollback(self, to: int | str | datetime) -> RollbackPlan:
+        """What a rollback would change now: files, rows and partitions. Changes nothing."""
+        return rollback.preview_rollback(self._runtime, self._ref, to)
+
     # Staged writes
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
@@ -154,6 +166,10 @@ class Table:
         source, request = parse_write(data, **options)
         return self._staged(delete.stage_delete_keys(self._runtime, self._ref, source, request), request)
 
+    def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> "StagedCommit":
+        request = parse_request("to", **options)
+        return self._staged(rollback.stage_rollback(self._runtime, self._ref, to, request), request)
+
     def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
         """With a verdict, if a gate was asked for."""
         staged = StagedCommit(self._runtime, self._ref, commit_id)
@@ -168,9 +184,16 @@ class Table:
         columns: Sequence[str] | None = None,
         where: str | Predicate | None = None,
         at: int | str | datetime | None = None,
+        *,
+        view: str = "merged",
     ) -> Scan:
-        """Rows at the head, or at a snapshot id, a "tag:…" or a moment. `where` is a SQL predicate."""
-        request = read.ScanRequest(columns=_names(columns), where=where, at=at)
+        """Rows at the head, or at a snapshot id, a "tag:…" or a moment. `where` is a SQL predicate.
+
+        The view "merged" has each key once. "read_optimized" has it as the last compaction left it, and merges next to
+        nothing: `Scan.lag` tells what is missing. "unmerged" has all that the files hold, of a key the oldest first:
+        each row with its commit (`_commit`) and what it is (`_op`: "upsert" or "delete").
+        """
+        request = read.ScanRequest(columns=_names(columns), where=where, at=at, view=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
 
     def changes(
@@ -209,9 +232,10 @@ class Table:
         )
         return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
 
-    def history(self) -> Listing[Snapshot]:
-        """All snapshots, newest first."""
-        return inspect.list_history(self._runtime, self._now())
+    def history(self, exact: bool = False) -> Listing[Snapshot]:
+        """All snapshots, newest first. `summary` says of each how many rows it inserted, updated and deleted, where
+        that is known for nothing; with `exact` the changes of the others are read. None is what cannot be told."""
+        return inspect.list_history(self._runtime, self._now(), exact=checked_flag("exact", exact))
 
     def commits(
         self, states: str | Sequence[str] = inspect.WAITING, limit: int = inspect.DEFAULT_COMMITS
@@ -223,6 +247,8 @@ class Table:
     def status(self, specs: str | PathLike[str] | None = None) -> TableDetail:
         """How the table is doing, partition by partition: what is missing, late or stale, or waits for a person, and
         why. `specs` is a folder of tables' specs, which say what is due; without one nothing is."""
+        from lakelib.ops import status  # specs take long to load
+
         return status.look_at_table(self._runtime, self._now().full_name, status.read_right_specs(specs))
 
     def files(self, at: int | str | datetime | None = None) -> inspect.FileListing:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from lakelib.catalog import events
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import (
     attempt_from_row,
@@ -127,7 +128,7 @@ def commit(
             return PastExpired()
         case "unsettled":
             return publish(catalog, [proposal.commit_id], epoch=epoch, rebase=rebase, turn=turn)
-    return _publish_outcome(answer)
+    return _told(catalog, answer)
 
 
 def find_schema_changed(catalog: Catalog, commit_ids: Sequence[UUID]) -> int | None:
@@ -164,7 +165,7 @@ def publish(
         else:
             answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
         if answer["outcome"] != "unsettled":
-            return _publish_outcome(answer)
+            return _told(catalog, answer)
         _settle(settled, answer)
     return Busy(needs_turn=True)
 
@@ -267,6 +268,7 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             "reads_whole_table": proposal.read_scope.whole_table,
             "reads_where": None if where is None else reads_where_to_json(where, proposal.partition_column_ids),
             "rows_from_base": proposal.read_scope.rows_from_base,
+            "restores": proposal.restores,
             "application": key.application if key else None,
             "version": key.version if key else None,
             "patience_ms": str(_LOCK_PATIENCE_MS),
@@ -335,6 +337,14 @@ def _settle(settled: _Settled, answer: _Answer) -> None:
 
 
 # What it answers
+
+
+def _told(catalog: Catalog, answer: _Answer) -> PublishOutcome:
+    """What has come of it, once those have been told who listen."""
+    outcome = _publish_outcome(answer)
+    if isinstance(outcome, Done) and answer.get("is_heard"):
+        events.tell(catalog, outcome)
+    return outcome
 
 
 def _publish_outcome(answer: _Answer) -> PublishOutcome:

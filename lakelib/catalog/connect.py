@@ -52,6 +52,7 @@ _AFTERMATH_SECONDS = 1.0
 """Who comes so soon after a call that waited in vain belongs to it, as who tidies up, and is to look no longer than for
 a first contact."""
 _REVIVE_PAUSE_SECONDS = 0.2
+_HINT_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -131,6 +132,22 @@ class Catalog:
     def do(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> int:
         """As `one`: how many rows there were, or were changed."""
         return self._alone(statement, parameters, lambda cursor: cursor.rowcount)
+
+    def hint(self, statement: Statement, parameters: Mapping[str, Any]) -> None:
+        """Has one statement done that is of use only now, and is left undone where that fails."""
+        asked = query(statement) if isinstance(statement, str) else statement
+        with suppress(psycopg.Error, LakeError), self._session(time.monotonic() + _HINT_SECONDS) as session:
+            _set_autocommit(session, True)
+            session.execute(asked, parameters)
+
+    def open_apart(self, seconds: float) -> Session:
+        """A connection of its own, each of whose statements is a transaction, for who waits at it. The caller closes
+        it. Raises psycopg.OperationalError if there is none in time."""
+        self._check_open()
+        session = self._address.open(seconds)
+        _set_autocommit(session, True)
+        session.listen_for(seconds)
+        return session
 
     @contextmanager
     def stream(self, statement: Any, parameters: dict[str, Any], *, rows_at_once: int) -> Iterator[Iterator[DictRow]]:

@@ -14,6 +14,7 @@ _RIGHTS_OF_FUNCTIONS = {
         (
             "take_lease_v1",
             "take_range_v1",
+            "listen_v1",
             "renew_lease_v1",
             "release_lease_v1",
             "find_moment_v1",
@@ -32,6 +33,7 @@ _RIGHTS_OF_FUNCTIONS = {
             "amend_v1",
             "publish_v1",
             "publish_advancing_v1",
+            "tell_v1",
             "make_consumer_v1",
             "remove_consumer_v1",
             "retarget_v1",

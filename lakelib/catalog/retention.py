@@ -120,7 +120,7 @@ def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFile
     parameters = {"table_id": table_id, "grace": grace, "limit": _BATCH}
     catalog.do("forget_dependencies", parameters)
     queued = QueuedFiles()
-    while (batch := _batch(catalog, "queue_files_of_commits", parameters))["files"]:
+    while (batch := _batch(catalog, "queue_files_of_commits", parameters))["gone"]:
         queued = queued.plus(_counted(batch))
     place: dict[str, Any] = {"after_snapshot": 0, "after_id": 0}
     while place["after_snapshot"] is not None:
@@ -140,7 +140,8 @@ def measure_queue(
     measured = _counted(_batch(catalog, "measure_files_of_commits", parameters))
     with _streamed(catalog, parameters) as rows:
         for row in rows:
-            if not is_needed(row["added_snapshot"], row["removed_snapshot"]):
+            lives = zip(row["added_snapshots"], row["removed_snapshots"], strict=True)
+            if not any(is_needed(added, removed) for added, removed in lives):
                 measured = measured.plus(QueuedFiles(files=1, size_bytes=row["size_bytes"]))
     return measured
 

@@ -1,6 +1,6 @@
 """Snapshots: which one a reader means, and their history. One that has expired is not there any more."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
@@ -61,6 +61,14 @@ def find_loud_id(catalog: Catalog, table_id: int, last_id: int) -> int:
     """The newest snapshot up to that one which has changed rows; 0 if none has."""
     row = catalog.one("find_loud_snapshot", {"table_id": table_id, "last_id": last_id})
     return 0 if row is None else int(row["id"])
+
+
+def find_age(catalog: Catalog, table_id: int, snapshot_id: int) -> timedelta:
+    """How long ago it was committed, by the catalog's clock."""
+    row = catalog.one("find_age", {"table_id": table_id, "id": snapshot_id})
+    assert row is not None
+    age: timedelta = row["age"]
+    return age
 
 
 def find_oldest_snapshot(catalog: Catalog, table_id: int) -> Snapshot | None:

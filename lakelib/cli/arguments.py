@@ -116,12 +116,12 @@ ReallyIfAsked = Annotated[
 ]
 
 
-def read_at(text: str | None) -> int | str | datetime | None:
+def read_at(text: str | None, option: str = "--at") -> int | str | datetime | None:
     """What lakelib takes as `at`."""
     try:
         return None if text is None else parse_at(text)
     except InvalidInputError:
-        wrong_usage(f"--at {text!r} is no snapshot id, no tag:NAME and no moment such as 2026-11-18T10:30.")
+        wrong_usage(f"{option} {text!r} is no snapshot id, no tag:NAME and no moment such as 2026-11-18T10:30.")
 
 
 def read_columns(texts: Sequence[str] | None) -> list[str] | None:

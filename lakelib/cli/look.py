@@ -23,6 +23,8 @@ _MOST_FILES = 100
 _MOST_SNAPSHOTS = 30
 _SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
 
+_COUNTED = ("rows_inserted", "rows_updated", "rows_deleted")
+
 
 def add_to(app: typer.Typer) -> None:
     for name, work in (
@@ -131,10 +133,15 @@ def describe(session: Session, table: TableName) -> Answer:
 
 
 def history(
-    session: Session, table: TableName, limit: Annotated[int | None, _limit(_MOST_SNAPSHOTS, "snapshots")] = None
+    session: Session,
+    table: TableName,
+    limit: Annotated[int | None, _limit(_MOST_SNAPSHOTS, "snapshots")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count the rows of every snapshot: reads its changes where nobody has.")
+    ] = False,
 ) -> Answer:
     """Lists a table's snapshots, the newest first."""
-    found = session.table(table).history()
+    found = session.table(table).history(exact=exact)
     most = _most(session, limit, _MOST_SNAPSHOTS)
     shown = found[:most]
     columns = (
@@ -143,6 +150,7 @@ def history(
         Column("committed (UTC)"),
         Column("rows", right=True),
         Column("deletes", right=True, optional=1),
+        *(Column(name, right=True, optional=0 if exact else 1) for name in ("inserted", "updated", "deleted")),
         Column("files", right=True),
         Column("added", right=True),
         Column("properties", optional=2),
@@ -155,6 +163,7 @@ def history(
             readable_time(each.committed_at),
             readable_count(each.summary.get("rows_written", 0)),
             readable_count(each.summary.get("deletes_written") or None),
+            *(readable_count(each.summary.get(name)) for name in _COUNTED),
             _change(each.summary),
             readable_bytes(each.summary.get("bytes_added", 0)),
             readable_values(each.properties),
@@ -163,7 +172,7 @@ def history(
         for each in shown
     ]
     listing = Listing(columns, rows, f"{table} has no snapshot yet.")
-    return Answer([_snapshot(each) for each in shown], [listing, *_more(len(shown), len(found), "snapshots")])
+    return Answer([snapshot_facts(each) for each in shown], [listing, *_more(len(shown), len(found), "snapshots")])
 
 
 def partitions(session: Session, table: TableName, at: At = None) -> Answer:
@@ -293,7 +302,7 @@ def _release(requirement: "GateRequirement") -> str:
     return f"gate {described(requirement)} by {by}, {readable_time(requirement.released_at)} UTC: {reason}"
 
 
-def _snapshot(snapshot: "Snapshot") -> dict[str, Any]:
+def snapshot_facts(snapshot: "Snapshot") -> dict[str, Any]:
     return {
         "snapshot": snapshot.id,
         "kind": snapshot.kind,
@@ -301,6 +310,7 @@ def _snapshot(snapshot: "Snapshot") -> dict[str, Any]:
         "commit": snapshot.commit_id,
         "schema_id": snapshot.schema_id,
         **{name: snapshot.summary.get(name, 0) for name in _SUMMED},
+        **{name: snapshot.summary.get(name) for name in _COUNTED},
         "properties": snapshot.properties,
     }
 

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from lakelib.cli import (
     check,
+    consumers,
     decide,
     done,
     health,
@@ -20,6 +21,7 @@ from lakelib.cli import (
     migrate,
     read,
     roles,
+    rollback,
     rows,
     status,
     tags,
@@ -45,7 +47,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=_EPILOG,
 )
-for part in (status, look, read, write, ingest, rows, decide, done, maintain, health, migrate, tags, roles, check):
+for part in (
+    status,
+    look,
+    consumers,
+    read,
+    write,
+    rollback,
+    ingest,
+    rows,
+    decide,
+    done,
+    maintain,
+    health,
+    migrate,
+    tags,
+    roles,
+    check,
+):
     part.add_to(app)
 
 

@@ -1,9 +1,12 @@
-"""Frozen values: what has changed between two snapshots of a table, and how that is found out."""
+"""Frozen values: the views of rows and of changes, and how it is found out what has changed."""
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
-from lakelib.model.files import DataFile, Partition
+from lakelib.errors import InvalidInputError
+from lakelib.model.files import DataFile, Partition, Split
+from lakelib.model.text import choose_from
 
 UPSERT, DELETE = "upsert", "delete"
 """What `_op` says."""
@@ -13,6 +16,8 @@ INSERT, UPDATE_BEFORE, UPDATE_AFTER = "insert", "update_before", "update_after"
 
 CHANGE_COLUMN = "_change"
 
+View = TypeVar("View", bound=Enum)
+
 
 class ChangeView(Enum):
     ALL = "all"
@@ -21,6 +26,23 @@ class ChangeView(Enum):
     """One row a key, as it is in the end."""
     NET = "net"
     """What differs in the end, with the rows as they were before."""
+
+
+class ScanView(Enum):
+    MERGED = "merged"
+    """Each key once, as it is."""
+    READ_OPTIMIZED = "read_optimized"
+    """Each key as the last compaction left it, or the first write where none has: what came since is not there."""
+    UNMERGED = "unmerged"
+    """All that the files hold: a row is there in each of its versions, and a delete beside what it deletes."""
+
+
+def view_of(views: type[View], text: object) -> View:
+    """Raises InvalidInputError for what is none."""
+    names = [view.value for view in views]
+    if not isinstance(text, str) or text not in names:
+        raise InvalidInputError(f"view is {text!r}.", kind="invalid_view", remedy=choose_from("Views", text, names))
+    return views(text)
 
 
 class Way(Enum):
@@ -51,5 +73,6 @@ class ChangeSplit:
         return tuple({file.id: file for file in (*self.fresh, *self.before, *self.after)}.values())
 
     @property
-    def size_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.files)
+    def whole(self) -> Split:
+        """All that is looked at."""
+        return Split(partition=self.partition, depth=self.depth, prefix=self.prefix, files=self.files)

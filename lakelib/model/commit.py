@@ -97,6 +97,7 @@ class Reason(Enum):
     INPUT_GONE = "input_gone"
     ROWS_ADDED = "rows_added"
     ROWS_REMOVED = "rows_removed"
+    ROLLED_BACK = "rolled_back"
     VERSION_ORDER = "version_order"
 
 

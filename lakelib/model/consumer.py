@@ -24,7 +24,8 @@ class ConsumerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """What a consumer has not read yet. Compactions bring nothing, and do not count."""
+    """How far somebody is behind: by what a consumer has not read yet, or a view of a table does not show. Compactions
+    bring nothing, and do not count."""
 
     snapshots: int
     rows: int
@@ -36,6 +37,9 @@ class Lag:
         snapshots = f"{self.snapshots:,} snapshot{'' if self.snapshots == 1 else 's'}"
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
         return f"{snapshots}, {rows}, {timedelta(seconds=int(self.age.total_seconds()))}"
+
+
+NO_LAG = Lag(snapshots=0, rows=0, age=timedelta(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

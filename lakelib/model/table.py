@@ -27,6 +27,8 @@ class CommitKind(Enum):
     EVOLVE = "evolve"
     COMPACT = "compact"
     """The same rows in other files: no answer changes."""
+    ROLLBACK = "rollback"
+    """The files of an older snapshot."""
 
 
 class CommitState(Enum):
@@ -118,11 +120,16 @@ class Snapshot:
         return html_table(repr(self)[1:-1], ("what", "value"), facts.items(), len(facts))
 
     def __repr__(self) -> str:
-        rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
-        written = f"{rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
         moment = self.committed_at.isoformat(sep=" ", timespec="seconds")
         again = ", replayed" if self.replayed else ""
-        return f"<Snapshot {self.id}: {self.kind} of {written} at {moment}{again}>"
+        return f"<Snapshot {self.id}: {self.kind} {self._what} at {moment}{again}>"
+
+    @property
+    def _what(self) -> str:
+        if "restores" in self.summary:
+            return f"to {self.summary['restores']}"
+        rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
+        return f"of {rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +196,8 @@ class Proposal:
     removed_file_ids: tuple[int, ...] = ()
     read_scope: "ReadScope"
     partition_column_ids: tuple[int, ...] = ()
+    restores: int | None = None
+    """The snapshot whose files a rollback brings back: the catalog finds them."""
     idempotency_key: IdempotencyKey | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)

@@ -59,6 +59,8 @@ class OpenCommit:
     """When it came into this state."""
     holds_past: bool
     """Whether publishing compares it with what has come since its base."""
+    restores: int | None = None
+    """Of a rollback, the snapshot that it brings back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,8 @@ class Hold:
     """What keeps a snapshot from expiring; a commit that has read rows holds its base and all that came after it."""
 
     kind: str
-    """"tag", "lease", "consumer", "staged commit" or "rejected commit"."""
+    """"tag", "lease", "consumer", "staged commit", "rejected commit"; of what one of these is to bring back
+    "staged rollback" or "rejected rollback"."""
     name: str
     """The tag's, the reader's host and process, the consumer's, the commit's id."""
     snapshot_id: int

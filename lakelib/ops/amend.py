@@ -19,8 +19,9 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import OP_COLUMN
 from lakelib.model.table import Proposal, ReadScope, TableInfo, TableRef
 from lakelib.ops.delete_files import delete_columns, rewrite_without, write_deletes
+from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
-from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
 from lakelib.plan.scan import arrange_splits

@@ -16,35 +16,29 @@ import pyarrow as pa
 from lakelib.catalog import files, snapshots
 from lakelib.catalog.leases import Lease
 from lakelib.errors import ExpiredError, InvalidInputError, NotFoundError
-from lakelib.model.changes import CHANGE_COLUMN, ChangeSplit, ChangeView
+from lakelib.model.changes import ChangeSplit, ChangeView, view_of
 from lakelib.model.files import DataFile
 from lakelib.model.predicate import Predicate
-from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
+from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.model.text import choose_from
 from lakelib.ops.consumers import find_consumer
+from lakelib.ops.hold import FRAME_HOLD, Held, take
 from lakelib.ops.read import (
-    FRAME_HOLD,
-    Held,
-    asked_columns,
     choose_columns,
     file_query,
     load_schema,
-    load_schemas,
     schema_at,
     tagged,
-    take,
+    target_of,
 )
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, find_touched, first_told, needs_states
 from lakelib.plan.prune import key_part
-from lakelib.plan.where import COMMIT, bind_where
-from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.plan.where import bind_where
 from lakelib.work import engines
-from lakelib.work.changes import ChangeTarget, read_changes
+from lakelib.work.changes import ChangeTarget, change_target, read_changes
 from lakelib.work.parallel import collect_in_order, stream_as_ready
-from lakelib.work.read import ReadTarget
 
 Bound = None | SupportsIndex | str | datetime
 
@@ -69,7 +63,6 @@ class ChangesPlan:
     table: TableInfo
     range: Range
     predicate: Predicate | None
-    columns: tuple[Column, ...]
     query: files.FileQuery
     target: ChangeTarget
     splits: tuple[ChangeSplit, ...]
@@ -86,7 +79,7 @@ class ChangesPlan:
 def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> ChangesPlan:
     """Decides what to read. Raises InvalidInputError for bounds, a view, columns or a predicate that are wrong,
     NotFoundError for a snapshot that is not there, ExpiredError where the past does not tell it any more."""
-    view = parse_view(request.view)
+    view = view_of(ChangeView, request.view)
     first_id, last_id = _bounds(runtime, table, request)
     after_id, until_id = sorted((first_id, last_id))
     if request.schema_id is None:
@@ -105,15 +98,13 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
     )
     query = _query(table, schema, range_, predicate)
     splits = _splits(runtime, table, range_, query)
+    base = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ChangesPlan(
         table=table,
         range=range_,
         predicate=predicate,
-        columns=columns,
         query=query,
-        target=replace(
-            _target(runtime, table, schema, range_, columns, predicate, splits), backwards=first_id > last_id
-        ),
+        target=replace(change_target(base, schema, view=view, after_id=after_id), backwards=first_id > last_id),
         splits=tuple(splits),
         holds=_holds(range_, splits),
     )
@@ -136,6 +127,7 @@ def stream_batches(runtime: Runtime, plan: ChangesPlan) -> Iterator[pa.RecordBat
 
 def read_frame(runtime: Runtime, plan: ChangesPlan, session: Any) -> Any:
     """The changes as a Spark data frame, read when Spark is told to: the snapshots stay held for a day."""
+    engines.require_spark()
     hold_changes_for_spark(runtime, plan)
     return engines.read_change_frame(session, runtime.storage, plan.target, plan.splits)
 
@@ -156,16 +148,6 @@ def _reading(runtime: Runtime, plan: ChangesPlan) -> Any:
 
 
 # What is meant
-
-
-def parse_view(text: object) -> ChangeView:
-    """Raises InvalidInputError for what is none."""
-    names = [view.value for view in ChangeView]
-    if text not in names:
-        raise InvalidInputError(
-            f"view is {text!r}.", kind="invalid_view", remedy=choose_from("Views", str(text), names)
-        )
-    return ChangeView(text)
 
 
 def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tuple[int, int]:
@@ -288,59 +270,3 @@ def held(runtime: Runtime, plan: ChangesPlan) -> Iterator[None]:
             pin = _Pin(table=plan.table, snapshot_id=last_id, splits=plan.splits)
             stack.enter_context(Held(runtime, pin, first_id))
         yield
-
-
-# As it is told
-
-
-def _target(
-    runtime: Runtime,
-    table: TableInfo,
-    schema: TableSchema,
-    range_: Range,
-    columns: tuple[Column, ...],
-    predicate: Predicate | None,
-    splits: Sequence[ChangeSplit],
-) -> ChangeTarget:
-    keys, partition_by, sequence_by = (
-        schema.select(ids) for ids in (table.primary_key_ids, table.partition_ids, table.sequence_ids)
-    )
-    asked = asked_columns(schema, predicate)
-    wanted = {column.id: column for column in (*columns, *keys, *partition_by, *sequence_by, *asked)} | {
-        COMMIT.id: COMMIT
-    }
-    if not range_.has_key:  # rows are told apart by all that they have
-        wanted = {column.id: column for column in (*schema.columns, COMMIT)}
-    early = key_part(predicate, table.primary_key_ids + table.partition_ids) if range_.has_key else None
-    kept_ids = frozenset(column.id for column in (*keys, *partition_by, *sequence_by, COMMIT))
-    reading = ReadTarget(
-        location=table.location,
-        schemas=load_schemas(runtime, table, schema, {file.schema_id for split in splits for file in split.files}),
-        columns=tuple(wanted.values()),
-        predicate=early,
-        asked_columns=asked_columns(schema, early),
-        primary_key=keys,
-        partition_by=partition_by,
-        sequence_by=sequence_by,
-    )
-    return ChangeTarget(
-        view=range_.view,
-        after_id=range_.after_id,
-        reading=reading,
-        predicate=predicate,
-        delete_predicate=key_part(predicate, kept_ids) if range_.has_key else predicate,
-        kept_ids=kept_ids if range_.has_key else frozenset(wanted),
-        compared_names=tuple(
-            {column.name for column in (*(columns if range_.has_key else schema.columns), *asked)} - {COMMIT.name}
-        ),
-        output_schema=told_schema(columns, range_.view),
-    )
-
-
-def told_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
-    """Of changes: the columns, `_commit`, and what has become of the row."""
-    fields = [arrow_field(column).remove_metadata() for column in columns if column != COMMIT]
-    if view is not ChangeView.NET:
-        fields = [field.with_nullable(True) for field in fields]
-    told_in = CHANGE_COLUMN if view is ChangeView.NET else OP_COLUMN
-    return pa.schema([*fields, hidden_field(COMMIT_COLUMN), pa.field(told_in, pa.string(), nullable=False)])

@@ -17,6 +17,7 @@ from lakelib.catalog import commits, files, reclaiming, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
+from lakelib.model.effect import NOTHING
 from lakelib.model.files import NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
@@ -26,8 +27,8 @@ from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableIn
 from lakelib.model.upkeep import CompactionResult
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
-from lakelib.ops.read import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.ops.write import run_target
@@ -382,7 +383,7 @@ def _proposal(table: TableInfo, commit_id: UUID, rewritten: Sequence[_Rewritten]
         removed_file_ids=tuple(file.id for each in rewritten for file in each.unit.files),
         read_scope=NO_READ,
         partition_column_ids=table.partition_ids,
-        summary=_summary(rewritten),
+        summary={**_summary(rewritten), **NOTHING.as_summary()},
     )
 
 

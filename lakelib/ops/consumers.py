@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from lakelib.catalog import consumers, snapshots, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
+from lakelib.model.commit import NotAdvanced, Standstill
 from lakelib.model.consumer import Advance, ConsumerInfo, ConsumerStatus
 from lakelib.model.html import Listing
 from lakelib.model.roles import Right
@@ -18,6 +19,7 @@ from lakelib.ops.expire import check_length
 from lakelib.ops.labels import check_label
 from lakelib.ops.publish import publish
 from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX
 
@@ -40,7 +42,7 @@ def open_consumer(
     if known is not None and keep_for in (None, known.keep_for):
         return known
     require_right(runtime.catalog, Right.WRITE)
-    start = _resolve_start(runtime, table, after) if known is None else 0
+    start = resolve_after(runtime, table, after) if known is None else 0
     made = consumers.make_consumer(runtime.catalog, table.id, name, start=start, told=keep_for, usual=DEFAULT_KEEP_FOR)
     if made is not None:
         return made
@@ -101,13 +103,32 @@ def advance(runtime: Runtime, wanted: Advance) -> None:
     publish(runtime, [], advances=[wanted])
 
 
+def check_direction(status: ConsumerStatus, to_id: int, *, backwards: bool) -> None:
+    """Raises InvalidInputError where moving there would be to go back."""
+    if to_id >= status.position or backwards:
+        return
+    raise error_of(
+        NotAdvanced(
+            why=Standstill.BACKWARDS,
+            consumer=status.name,
+            table_name=status.table,
+            position=status.position,
+            from_id=status.position,
+            to_id=to_id,
+            head_id=status.head,
+        )
+    )
+
+
 def remove_consumer(runtime: Runtime, ref: TableRef, name: str) -> None:
     """It holds nothing any more. Raises NotFoundError if there is no such consumer."""
     if not consumers.remove_consumer(runtime.catalog, ref.id, name):
         raise consumers.consumer_missing(name, ref.full_name)
 
 
-def _resolve_start(runtime: Runtime, table: TableInfo, after: After) -> int:
+def resolve_after(runtime: Runtime, table: TableInfo, after: After) -> int:
+    """The snapshot after which somebody begins: None and 0 are before the first; "consumer:…" is another's position,
+    and all else is as for a read. Raises NotFoundError for one that is not there."""
     if after is None or (isinstance(after, int) and not isinstance(after, bool) and after == 0) or after == "0":
         return 0
     if isinstance(after, str) and after.startswith(CONSUMER_PREFIX):

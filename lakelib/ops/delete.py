@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakelib.catalog import files
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
+from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.files import PartitionKey
 from lakelib.model.predicate import And, In, Predicate, columns_of
 from lakelib.model.table import (
@@ -31,12 +32,13 @@ from lakelib.model.table import (
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
-from lakelib.ops.read import ScanRequest, plan_scan, stream_batches
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
+from lakelib.plan.scan import count_known_rows
 from lakelib.plan.where import bind_where
 from lakelib.rows.align import places_by_name
 from lakelib.rows.arrange import arrange_rows, partition_keys
@@ -48,7 +50,7 @@ from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
-_OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}
+_OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
 
 
 def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:
@@ -113,14 +115,20 @@ def _propose_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, requ
     )
     found = files.load_files(runtime.catalog, query)
     matching = matching_partitions(predicate, table.partition_by, found.partitions)
+    removed = [file for file in found.files if file.partition_id in matching]
     return propose(
         table,
         CommitKind.DELETE,
         request,
         WrittenRows(files=(), rows_in=0),
-        removed_file_ids=tuple(file.id for file in found.files if file.partition_id in matching),
+        removed_file_ids=tuple(file.id for file in removed),
         read_scope=_scope(runtime, table, predicate, matching),
+        effect=_deleted(count_known_rows(removed, found.partitions, merges=bool(table.primary_key_ids))),
     )
+
+
+def _deleted(rows: int | None) -> Effect:
+    return UNKNOWN if rows is None else Effect(inserted=0, updated=0, deleted=rows)
 
 
 def _propose_deletes(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
@@ -129,7 +137,7 @@ def _propose_deletes(runtime: Runtime, table: TableInfo, predicate: Predicate, r
     plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
     written = write_deletes(runtime, table, stream_batches(runtime, plan))
     scope = _scope(runtime, table, predicate, plan.partition_ids)
-    return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
+    return propose(table, CommitKind.DELETE, request, written, read_scope=scope, effect=_deleted(written.rows_in))
 
 
 def _propose_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
@@ -142,7 +150,14 @@ def _propose_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, r
         written,
         removed_file_ids=removed,
         read_scope=_scope(runtime, table, predicate, plan.partition_ids),
+        effect=_deleted(_count_rows(plan, removed) - written.rows_in),
     )
+
+
+def _count_rows(plan: ScanPlan, file_ids: Collection[int]) -> int:
+    """Of files that hold nothing but rows that count."""
+    counts = {file.id: file.row_count for split in plan.splits for file in split.files}
+    return sum(counts[file_id] for file_id in set(file_ids))
 
 
 def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> Proposal:
@@ -178,7 +193,7 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
     looked_at: set[PartitionKey] = set()
     written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
-    return propose(table, CommitKind.DELETE, request, written, read_scope=scope)
+    return propose(table, CommitKind.DELETE, request, written, read_scope=scope, effect=_deleted(written.rows_in))
 
 
 def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:

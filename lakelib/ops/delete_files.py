@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
-from lakelib.ops.read import Held, ScanPlan
+from lakelib.ops.hold import Held
+from lakelib.ops.read import ScanPlan
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, run_target
 from lakelib.rows.filter import matching_rows

@@ -6,6 +6,7 @@ from typing import Any
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError, RetryableError
+from lakelib.model.effect import NOTHING
 from lakelib.model.options import parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
@@ -38,7 +39,7 @@ def evolve(
     def prepare(table: TableInfo) -> Proposal:
         changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen)
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
-        return propose(table, CommitKind.EVOLVE, request, written)
+        return propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
 
     work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
     return commit_work(runtime, ref, request, work)

@@ -104,16 +104,19 @@ def preview(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: ti
 
 
 def _holds(past: retention.Past, commits: tuple[OpenCommit, ...]) -> tuple[Hold, ...]:
-    """A commit holds its base and what came after it, if publishing compares it with that."""
-    return past.holds + tuple(
-        Hold(
-            kind=f"{commit.state} commit",
-            name=str(commit.id),
-            snapshot_id=commit.base_snapshot_id,
-            since=commit.since.astimezone(UTC),
-        )
-        for commit in commits
-        if commit.holds_past
+    """A commit holds its base and what came after it, if publishing compares it with that; a rollback what it brings
+    back, too."""
+    bases = [_hold(commit, "commit", commit.base_snapshot_id) for commit in commits if commit.holds_past]
+    targets = [_hold(commit, "rollback", commit.restores) for commit in commits if commit.restores is not None]
+    return (*past.holds, *bases, *targets)
+
+
+def _hold(commit: OpenCommit, what: str, snapshot_id: int) -> Hold:
+    return Hold(
+        kind=f"{commit.state} {what}",
+        name=str(commit.id),
+        snapshot_id=snapshot_id,
+        since=commit.since.astimezone(UTC),
     )
 
 

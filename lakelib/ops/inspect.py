@@ -1,17 +1,21 @@
 """Use cases: what a table consists of."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from lakelib.catalog import commits, files, snapshots, tables
-from lakelib.errors import InvalidInputError
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.changes import CHANGE_COLUMN, ChangeView
 from lakelib.model.commit import CommitSummary
+from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.files import Contents, FileSummary, PartitionSummary
 from lakelib.model.html import Listing, html_table
 from lakelib.model.table import CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from
+from lakelib.ops import changes
 from lakelib.ops.create import check_part
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
@@ -79,8 +83,29 @@ def list_partitions(runtime: Runtime, table: TableInfo, at: At) -> Listing[Parti
     return Listing(found)
 
 
-def list_history(runtime: Runtime, table: TableInfo) -> Listing[Snapshot]:
-    return Listing(snapshots.list_snapshots(runtime.catalog, table.id))
+def list_history(runtime: Runtime, table: TableInfo, *, exact: bool = False) -> Listing[Snapshot]:
+    """With `exact` what each snapshot did to rows is counted where it was not: its changes are read."""
+    found = snapshots.list_snapshots(runtime.catalog, table.id)
+    return Listing([_counted(runtime, table, each) for each in found] if exact else found)
+
+
+def _counted(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> Snapshot:
+    """None where the past does not tell it any more."""
+    known = Effect.of(snapshot.summary)
+    effect = known if known.is_known else _count_changes(runtime, table, snapshot.id)
+    return replace(snapshot, summary={**snapshot.summary, **effect.as_summary()})
+
+
+def _count_changes(runtime: Runtime, table: TableInfo, snapshot_id: int) -> Effect:
+    request = changes.ChangesRequest(after=snapshot_id - 1, until=snapshot_id, view=ChangeView.NET.value)
+    try:
+        plan = changes.plan_changes(runtime, table, request)
+        told = Counter[str]()
+        for batch in changes.stream_batches(runtime, plan):
+            told.update(batch.column(CHANGE_COLUMN).to_pylist())
+    except NotFoundError:
+        return UNKNOWN
+    return Effect(inserted=told["insert"], updated=told["update_after"], deleted=told["delete"])
 
 
 def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:

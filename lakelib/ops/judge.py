@@ -22,8 +22,9 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, TableInfo
 from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
+from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
-from lakelib.ops.read import Held, ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
 from lakelib.plan.outcome import decide_outcome, describe_failures

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakelib.catalog import files
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
+from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
@@ -23,10 +24,13 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose, write_rows
 from lakelib.plan.partitions import all_equal, in_any_partition
+from lakelib.plan.scan import count_known_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
 from lakelib.work.sources import RowSource
+
+_IN_ITS_TARGET = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
 
 
 def overwrite(
@@ -57,7 +61,7 @@ def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     after_schema = schema_again(is_repeatable)
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        if set(conflict.reasons) <= {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE}:
+        if set(conflict.reasons) <= _IN_ITS_TARGET:
             return Redo.SAME
         return after_schema(conflict, proposal)
 
@@ -152,7 +156,13 @@ def _propose(
     table: TableInfo, request: WriteRequest, written: WrittenRows, found: files.FoundFiles, scope: ReadScope
 ) -> Proposal:
     removed = tuple(file.id for file in found.files)
-    return propose(table, CommitKind.OVERWRITE, request, written, removed_file_ids=removed, read_scope=scope)
+    effect = UNKNOWN
+    if not written.files:
+        gone = count_known_rows(found.files, found.partitions, merges=bool(table.primary_key_ids))
+        effect = UNKNOWN if gone is None else Effect(inserted=0, updated=0, deleted=gone)
+    return propose(
+        table, CommitKind.OVERWRITE, request, written, removed_file_ids=removed, read_scope=scope, effect=effect
+    )
 
 
 def _find_files(runtime: Runtime, table: TableInfo, predicate: Predicate | None) -> files.FoundFiles:

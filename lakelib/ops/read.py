@@ -5,37 +5,40 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Protocol, SupportsIndex
+from datetime import datetime
+from typing import Any, SupportsIndex
 from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import commits, files, leases, snapshots, tables
-from lakelib.errors import CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.changes import ChangeSplit, ChangeView, ScanView, Way, view_of
 from lakelib.model.commit import CommitInfo
-from lakelib.model.files import Split
+from lakelib.model.consumer import NO_LAG, Lag
+from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
+from lakelib.ops.hold import Held, hold_for_spark
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
-from lakelib.plan.scan import arrange_splits, gather_splits, needs_merge
-from lakelib.plan.where import COMMIT, bind_where
+from lakelib.plan.scan import arrange_splits, base_splits, gather_splits, needs_merge
+from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.work import engines
+from lakelib.work.changes import ChangeTarget, change_target, read_changes
 from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget, read_splits
 
 At = None | SupportsIndex | str | datetime
-FRAME_HOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class ScanRequest:
     """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
     schema_id: int | None = None
     """In the columns of this version of the schema; None: in those of the snapshot's own time."""
+    view: str = ScanView.MERGED.value
 
 
 EVERYTHING = ScanRequest()
@@ -85,11 +89,21 @@ class ScanPlan:
     splits: tuple[Split, ...]
     partition_ids: tuple[int, ...]
     """The partitions that may hold matching rows."""
+    view: ScanView = ScanView.MERGED
+    unmerged: ChangeTarget | None = None
+    """How rows are read of which none takes the place of another."""
+    left_out: tuple[DataFile, ...] = ()
+    """What the view does not show."""
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return self.target.output_schema if self.unmerged is None else self.unmerged.output_schema
 
 
 def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanPlan:
     """Decides what to read; the head is that of `table`. Raises InvalidInputError for wrong columns or a wrong
     predicate, NotFoundError for a snapshot that is not there."""
+    view = view_of(ScanView, request.view)
     snapshot_id, schema = _resolve(runtime, table, request)
     columns = choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
     predicate = bind_where(request.where, schema)
@@ -97,19 +111,12 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     found = files.load_files(runtime.catalog, query)
     merges = bool(table.primary_key_ids)
     splits = arrange_splits(found.files, found.partitions, merges=merges)
-    if query.with_bounds and predicate is not None:
+    if query.with_bounds and predicate is not None and view is not ScanView.UNMERGED:
         splits = [kept for split in splits if (kept := _hopeful(split, predicate)).files]
-    schema_ids = {file.schema_id for split in splits for file in split.files}
-    target = ReadTarget(
-        location=table.location,
-        schemas=load_schemas(runtime, table, schema, schema_ids),
-        columns=columns,
-        predicate=predicate,
-        asked_columns=asked_columns(schema, predicate),
-        primary_key=schema.select(table.primary_key_ids),
-        partition_by=schema.select(table.partition_ids),
-        sequence_by=schema.select(table.sequence_ids),
-    )
+    left_out: tuple[DataFile, ...] = ()
+    if view is ScanView.READ_OPTIMIZED and merges:
+        splits, left_out = base_splits(splits)
+    target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ScanPlan(
         table=table,
         snapshot_id=snapshot_id,
@@ -119,12 +126,48 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         target=target,
         splits=tuple(splits),
         partition_ids=tuple(found.partitions),
+        view=view,
+        left_out=left_out,
+        unmerged=change_target(target, schema, view=ChangeView.ALL, after_id=0) if view is ScanView.UNMERGED else None,
+    )
+
+
+def target_of(
+    runtime: Runtime,
+    table: TableInfo,
+    schema: TableSchema,
+    columns: tuple[Column, ...],
+    predicate: Predicate | None,
+    own_files: Iterable[DataFile],
+) -> ReadTarget:
+    """What reading takes, of files that may be of any version of the schema."""
+    return ReadTarget(
+        location=table.location,
+        schemas=load_schemas(runtime, table, schema, {file.schema_id for file in own_files}),
+        columns=columns,
+        predicate=predicate,
+        asked_columns=asked_columns(schema, predicate),
+        primary_key=schema.select(table.primary_key_ids),
+        partition_by=schema.select(table.partition_ids),
+        sequence_by=schema.select(table.sequence_ids),
+    )
+
+
+def find_lag(runtime: Runtime, plan: ScanPlan) -> Lag:
+    """How far the scan is behind its snapshot: by the files of which it shows nothing."""
+    sequences = {file.sequence for file in plan.left_out if file.sequence is not None}
+    if not sequences:
+        return NO_LAG
+    return Lag(
+        snapshots=len(sequences),
+        rows=sum(file.row_count for file in plan.left_out),
+        age=snapshots.find_age(runtime.catalog, plan.table.id, min(sequences)),
     )
 
 
 def read_table(runtime: Runtime, plan: ScanPlan) -> pa.Table:
     """All rows of the scan."""
-    schema = plan.target.output_schema
+    schema = plan.output_schema
     with Held(runtime, plan), _shown(plan, "Reading") as shown:
         parts = collect_in_order(*_reading(runtime, plan, shown), runtime.read_threads)
     return pa.concat_tables([pa.Table.from_batches([], schema), *parts])
@@ -136,7 +179,7 @@ def read_some(runtime: Runtime, plan: ScanPlan, most: int) -> pa.Table:
         raise InvalidInputError(
             f"{most!r} is no number of rows.", kind="invalid_limit", remedy="Give a whole number from 0."
         )
-    found, missing = [pa.Table.from_batches([], plan.target.output_schema)], most
+    found, missing = [pa.Table.from_batches([], plan.output_schema)], most
     with Held(runtime, plan):
         gathered, read_one = _reading(runtime, plan)
         parts = (part for splits in gathered for part in read_one(splits))
@@ -157,16 +200,9 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
     engines.require_spark()
     hold_for_spark(runtime, plan)
+    if plan.unmerged is not None:
+        return engines.read_change_frame(session, runtime.storage, plan.unmerged, _file_by_file(plan.splits))
     return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
-
-
-def hold_for_spark(runtime: Runtime, plan: ScanPlan) -> list[leases.Lease]:
-    """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
-    more."""
-    if plan.snapshot_id and plan.splits:
-        return [leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)]
-    snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
-    return []
 
 
 def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
@@ -195,10 +231,23 @@ def _reading(
     threads_each = max(1, runtime.read_threads // max(1, len(gathered)))
 
     def read(splits: Sequence[Split]) -> Iterator[pa.Table]:
-        yield from read_splits(runtime.storage, plan.target, splits, threads_each)
+        if plan.unmerged is None:
+            yield from read_splits(runtime.storage, plan.target, splits, threads_each)
+        else:
+            for own in _file_by_file(splits):
+                yield from read_changes(runtime.storage, plan.unmerged, own)
         shown.advance(sum(split.size_bytes for split in splits))
 
     return gathered, read
+
+
+def _file_by_file(splits: Iterable[Split]) -> list[ChangeSplit]:
+    """Each file's rows by themselves, oldest first."""
+    return [
+        ChangeSplit(way=Way.FRESH, partition=split.partition, depth=split.depth, prefix=split.prefix, fresh=(file,))
+        for split in splits
+        for file in split.files
+    ]
 
 
 def _shown(plan: ScanPlan, doing: str) -> AbstractContextManager[Bar]:
@@ -216,59 +265,6 @@ def _hopeful(split: Split, predicate: Predicate) -> Split:
 def _holds_whole_files(split: Split) -> bool:
     """Whether all rows of its files are the split's: those of a shallower file are shared with its neighbours."""
     return all(file.depth >= split.depth for file in split.files)
-
-
-class Pinned(Protocol):
-    """What a snapshot is held for: the splits, if there are any, to be read of it."""
-
-    @property
-    def table(self) -> TableInfo: ...
-    @property
-    def snapshot_id(self) -> int: ...
-    @property
-    def splits(self) -> Sequence[Split]: ...
-
-
-class Held:
-    """A lease on the plan's snapshot for as long as its rows are being read, however long that takes.
-
-    Raises NotFoundError if the snapshot has expired since the plan was made: files may be missing in it. Raises
-    RetryableError at the end if the lease was lost meanwhile, as in a process that was stopped for a while.
-    """
-
-    def __init__(self, runtime: Runtime, plan: Pinned, first_id: int | None = None) -> None:
-        """With `first_id` on all snapshots from that one to the plan's."""
-        self._runtime = runtime
-        self._first_id = first_id
-        self._plan = plan
-        self._lease: leases.Lease | None = None
-
-    def __enter__(self) -> None:
-        if self._plan.snapshot_id and self._plan.splits:
-            self._lease = take(self._runtime, self._plan.table, self._first_id, self._plan.snapshot_id)
-            self._runtime.leases.keep(self._lease)
-        else:  # that there is nothing to read may be due to an expiry
-            snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._lease is None:
-            return
-        if isinstance(error, CorruptionError):  # a file that is gone because the lease was lost is no corruption
-            self._runtime.leases.renew(self._lease)
-        lost = self._runtime.leases.let_go(self._lease)
-        with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
-            self._lease.release()
-        if lost is not None and (error is None or isinstance(error, CorruptionError)):
-            raise lost
-
-
-def take(
-    runtime: Runtime, table: TableInfo, first_id: int | None, last_id: int, duration: timedelta | None = None
-) -> leases.Lease:
-    """A lease on a snapshot, or on all from the first on."""
-    if first_id is None:
-        return leases.take_lease(runtime.catalog, table, last_id, duration=duration)
-    return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
 
 
 def resolve_snapshot(runtime: Runtime, table: TableInfo, at: At) -> Snapshot | None:
@@ -418,12 +414,6 @@ def choose_columns(schema: TableSchema, names: Sequence[str] | None) -> tuple[Co
             raise InvalidInputError(f"Column {name!r} is named twice.", kind="invalid_columns", remedy="Name it once.")
         chosen.append(column)
     return tuple(chosen)
-
-
-def asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
-    """The columns that a predicate looks at."""
-    ids = frozenset() if predicate is None else columns_of(predicate)
-    return tuple(column for column in (*schema.columns, COMMIT) if column.id in ids)
 
 
 def file_query(

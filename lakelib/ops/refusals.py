@@ -96,6 +96,7 @@ _WHY = {
     Reason.INPUT_GONE: "files that it replaces were removed since snapshot {base}",
     Reason.ROWS_ADDED: "rows were added where it read since snapshot {base}",
     Reason.ROWS_REMOVED: "rows were removed where it read since snapshot {base}",
+    Reason.ROLLED_BACK: "a rollback has put other rows where it read since snapshot {base}",
     Reason.VERSION_ORDER: "version {version} of {application!r} comes after version {other_version} in one"
     " transaction; add the commits of an application in rising order",
 }

@@ -21,11 +21,12 @@ from lakelib.model.files import Split
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.stream import Ahead, StreamPosition
 from lakelib.model.table import TableInfo
-from lakelib.ops.changes import Bound, ChangesPlan, ChangesRequest, plan_changes, resolve_bound, told_schema
+from lakelib.ops.changes import Bound, ChangesPlan, ChangesRequest, plan_changes, resolve_bound
 from lakelib.ops.consumers import advance, open_consumer, plan_advance
-from lakelib.ops.read import ScanPlan, ScanRequest, asked_columns, choose_columns, load_schema, plan_scan
+from lakelib.ops.read import ScanPlan, ScanRequest, choose_columns, load_schema, plan_scan
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.where import bind_where
+from lakelib.plan.where import asked_columns, bind_where
+from lakelib.work.changes import told_schema
 
 _MOST_AHEAD = 100_000
 """A batch has no more snapshots, whatever its limit."""

@@ -58,7 +58,7 @@ def list_touched(runtime: Runtime, table: TableInfo, at: At) -> list[TouchedPart
 
 def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_id: int) -> bool:
     """What cannot be read any more is not the same."""
-    if snapshot.kind != CommitKind.OVERWRITE.value:
+    if snapshot.kind not in (CommitKind.OVERWRITE.value, CommitKind.ROLLBACK.value):
         return False
     after = ScanRequest(at=snapshot.id, partition_ids=(partition_id,))
     try:

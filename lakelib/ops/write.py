@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakelib.catalog import tables
 from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
+from lakelib.model.effect import NOTHING, UNKNOWN, Effect
 from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
@@ -45,9 +46,18 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         if kind is CommitKind.UPSERT:
             check_keyed(table)
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
-        return propose(table, kind, request, written)
+        return propose(table, kind, request, written, effect=_effect(table, written))
 
     return Work(prepare=prepare, redo=schema_again(source.rereadable), is_small=_is_small(source, request))
+
+
+def _effect(table: TableInfo, written: "WrittenRows") -> Effect:
+    """Rows that may take the place of others are not counted without looking."""
+    if not written.files:
+        return NOTHING
+    if table.primary_key_ids:
+        return UNKNOWN
+    return Effect(inserted=sum(file.row_count for file in written.files), updated=0, deleted=0)
 
 
 def _is_small(source: RowSource, request: WriteRequest) -> bool:
@@ -169,6 +179,7 @@ def propose(
     *,
     removed_file_ids: tuple[int, ...] = (),
     read_scope: ReadScope = NO_READ,
+    effect: Effect = UNKNOWN,
 ) -> Proposal:
     """What the files are for."""
     return Proposal(
@@ -184,7 +195,7 @@ def propose(
         read_scope=replace(read_scope, rows_from_base=request.made_from is not None),
         partition_column_ids=table.partition_ids,
         idempotency_key=request.idempotency_key,
-        summary=summarise(written.files, written.rows_in, len(removed_file_ids)),
+        summary={**summarise(written.files, written.rows_in, len(removed_file_ids)), **effect.as_summary()},
         properties=request.properties,
     )
 

@@ -1,7 +1,8 @@
 """Pure. Decides which files are read together: the splits of a scan."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from lakelib.model.files import DataFile, Partition, Split
 
@@ -93,6 +94,33 @@ def needs_merge(split: Split) -> bool:
     """Whether rows of the split can be superseded or deleted by others of it. Files of one run share no key."""
     first = split.files[0]
     return any(file.delete_count or (file.sequence, file.run) != (first.sequence, first.run) for file in split.files)
+
+
+def count_known_rows(files: Iterable[DataFile], partitions: dict[int, Partition], *, merges: bool) -> int | None:
+    """How many rows files have that are all of their partitions', if that is known without reading them."""
+    splits = arrange_splits(files, partitions, merges=merges)
+    if merges and any(_needs_care(split) for split in splits):
+        return None
+    return sum(file.row_count for split in splits for file in split.files)
+
+
+def base_splits(splits: Sequence[Split]) -> tuple[list[Split], tuple[DataFile, ...]]:
+    """The splits with what compactions have written alone, or with their oldest run where none has; the files that are
+    left out."""
+    kept = [replace(split, files=_base(split.files)) for split in splits]
+    left_out = {
+        file.id: file
+        for split, base in zip(splits, kept, strict=True)
+        for file in split.files
+        if file not in base.files
+    }
+    return kept, tuple(left_out.values())
+
+
+def _base(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    compacted = tuple(file for file in files if file.level > 0)
+    first = files[0]
+    return compacted or tuple(file for file in files if (file.sequence, file.run) == (first.sequence, first.run))
 
 
 def _bucket_splits(partition: Partition, files: list[DataFile]) -> Iterator[Split]:

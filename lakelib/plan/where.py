@@ -29,7 +29,7 @@ from lakelib.plan.sqltext import SUPPORTED, parse_condition, quoted, shortened
 from lakelib.rows.types import arrow_type, type_text
 from lakelib.rows.values import parse_number, parse_timestamp, python_value, raw_value
 
-__all__ = ["COMMIT", "bind_where", "describe_predicate", "parse_where"]
+__all__ = ["COMMIT", "asked_columns", "bind_where", "describe_predicate", "parse_where"]
 
 COMMIT = Column(id=-1, name=COMMIT_COLUMN, type="bigint")
 """The hidden column `_commit`, as predicates know it. It is NULL in rows that are staged."""
@@ -83,6 +83,12 @@ def bind_where(where: str | Predicate | None, schema: TableSchema) -> Predicate 
             remedy=f"The columns are {', '.join(schema.names)}.",
         )
     return where
+
+
+def asked_columns(schema: TableSchema, predicate: Predicate | None) -> tuple[Column, ...]:
+    """The columns that a predicate looks at."""
+    ids = frozenset() if predicate is None else columns_of(predicate)
+    return tuple(column for column in (*schema.columns, COMMIT) if column.id in ids)
 
 
 def parse_where(text: str, schema: TableSchema) -> Predicate:

@@ -1,4 +1,5 @@
-"""Pure. Which rows of two tables, side by side, have the same values: NULL is like NULL, NaN like NaN."""
+"""Pure. Which rows of two tables, side by side, have the same values: NULL is like NULL, NaN like NaN, and -0.0 is not
+like 0.0."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.rows.buffers import whole_array
-from lakelib.rows.digest import row_digests
+from lakelib.rows.digest import float_bits, row_digests
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,9 +25,9 @@ def _alike_values(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_nested(left.type):
         same: Mask = row_digests([left]) == row_digests([right])
         return same
-    equal = pc.fill_null(pc.equal(left, right), False)
     if pa.types.is_floating(left.type):
-        equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(left), pc.is_nan(right)), False))
+        left, right = float_bits(left), float_bits(right)
+    equal = pc.fill_null(pc.equal(left, right), False)
     if left.null_count and right.null_count:
         equal = pc.or_(equal, pc.and_(left.is_null(), right.is_null()))
     found: Mask = equal.to_numpy(zero_copy_only=False)

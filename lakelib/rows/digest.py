@@ -1,7 +1,7 @@
 """Pure. Digests of whole rows: rows that are alike have one digest, others two.
 
 128 bits a row, so that two rows of a table which differ are never taken for one in practice. NULL is a value of its
-own, a NaN is like any other NaN, and -0.0 is 0.0. Lists and maps are alike if they hold the same in the same order.
+own, a NaN is like any other NaN, and -0.0 is not 0.0. Lists and maps are alike if they hold the same in the same order.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def _hashed(array: pa.Array, seed: int) -> Hashes:
     elif pa.types.is_map(kind) or pa.types.is_list(kind):
         hashes = _hashed_lists(array, seed)
     else:
-        hashes = key_hashes([_comparable(array)], seed=seed)
+        hashes = key_hashes([float_bits(array) if pa.types.is_floating(kind) else array], seed=seed)
     valid = valid_rows(array)
     return hashes if valid is None else np.where(valid, hashes, _NULL)
 
@@ -86,10 +86,10 @@ def _items(array: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
 
 
-def _comparable(array: pa.Array) -> pa.Array:
-    """Floats as integers of their bits, so that those that are alike have the same."""
-    if not pa.types.is_floating(array.type):
-        return array
-    wide = pc.add(array.cast(pa.float64()), 0.0)
-    numbers = np.where(np.isnan(values := fixed_values(wide, "<f8")), np.nan, values)
-    return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(numbers)])
+def float_bits(array: pa.Array) -> pa.Array:
+    """Floats as integers of their bits: of every NaN the same."""
+    wide = array.cast(pa.float64())
+    values = fixed_values(wide, "<f8")
+    numbers = np.where(np.isnan(values), np.nan, values)
+    bits = pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(numbers)])
+    return bits if not array.null_count else pc.if_else(array.is_valid(), bits, pa.scalar(None, pa.int64()))

@@ -11,7 +11,7 @@ from lakelib.model.files import Split
 from lakelib.storage.filesystem import Storage
 from lakelib.work.changes import ChangeTarget
 from lakelib.work.read import ReadTarget
-from lakelib.work.spark.changes import ChangePart, changes_of, deal_changes
+from lakelib.work.spark.changes import Part, changes_of, deal_changes
 from lakelib.work.spark.read import deal_parts
 from lakelib.work.spark.tasks import ReadPart, read_parts
 
@@ -58,7 +58,7 @@ class RowsPartition(LakePartition):
 
 
 class ChangesPartition(LakePartition):
-    def __init__(self, storage: Storage, target: ChangeTarget, parts: Sequence[ChangePart]) -> None:
+    def __init__(self, storage: Storage, target: ChangeTarget, parts: Sequence[Part]) -> None:
         super().__init__()
         self.storage = storage
         self.target = target

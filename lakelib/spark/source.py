@@ -27,7 +27,8 @@ from lakelib.model.predicate import Constant
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import ChangesRequest, hold_changes_for_spark, plan_changes
 from lakelib.ops.create import find_table
-from lakelib.ops.read import ScanRequest, hold_for_spark, plan_scan
+from lakelib.ops.hold import hold_for_spark
+from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.lakes import opened

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.ops.changes import parse_view
+from lakelib.model.changes import ChangeView, view_of
 from lakelib.ops.stream import StreamRequest
 from lakelib.spark.options import check_known, is_lake, split_names, table_missing, told
 from lakelib.specs.durations import parse_duration
@@ -61,7 +61,7 @@ def parse_stream(options: Mapping[str, str], schema_id: int) -> StreamRequest:
         raise wrong_option("schemaChanges", changes, f"Give one of {', '.join(_CHANGES)}.")
     return StreamRequest(
         schema_id=schema_id,
-        view=parse_view(options.get("view", "all")),
+        view=view_of(ChangeView, options.get("view", "all")),
         columns=None if columns is None else split_names("columns", columns),
         where=options.get("where"),
         starting_after=options.get("startingafter"),

@@ -21,7 +21,7 @@ from lakelib.model.stream import BEGINNING, parse_position
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import ChangesPlan, hold_changes_for_spark
 from lakelib.ops.create import find_table
-from lakelib.ops.read import hold_for_spark
+from lakelib.ops.hold import hold_for_spark
 from lakelib.ops.stream import StreamRequest, keep_unread, next_position, plan_batch, stream_schema
 from lakelib.settings import Settings
 from lakelib.spark.lakes import opened

@@ -5,7 +5,7 @@ each is the answer, unless the table's own order of versions has a say. Where fi
 against each other. Rows without a key are counted: as many of a kind as there are more of afterwards were added.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,14 +26,16 @@ from lakelib.model.changes import (
 )
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
-from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
+from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
+from lakelib.plan.prune import key_part
+from lakelib.plan.where import COMMIT, asked_columns
 from lakelib.rows.alike import are_alike
 from lakelib.rows.buffers import array_of_bytes, array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.digest import Digests, row_digests
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.pairs import Pairing, chosen, pair_runs
-from lakelib.rows.types import hidden_field
+from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, read_newest_in_order, read_split
 
@@ -73,6 +75,38 @@ class ChangeTarget:
     def within(self, predicate: Predicate | None) -> "ChangeTarget":
         """The same changes as far as their keys match."""
         return replace(self, reading=self.reading.within(predicate))
+
+
+def change_target(base: ReadTarget, schema: TableSchema, *, view: ChangeView, after_id: int) -> ChangeTarget:
+    """For the columns and the predicate of a reader of rows."""
+    has_key = bool(base.primary_key)
+    kept = (*base.primary_key, *base.partition_by, *base.sequence_by, COMMIT)
+    kept_ids = frozenset(column.id for column in kept)
+    compared = (*base.columns, *base.asked_columns) if has_key else schema.columns  # without a key a row is all it has
+    wanted = {column.id: column for column in (*compared, *kept)}
+    early = key_part(base.predicate, [column.id for column in base.primary_key + base.partition_by])
+    early = early if has_key else None
+    return ChangeTarget(
+        view=view,
+        after_id=after_id,
+        reading=replace(
+            base, columns=tuple(wanted.values()), predicate=early, asked_columns=asked_columns(schema, early)
+        ),
+        predicate=base.predicate,
+        delete_predicate=key_part(base.predicate, kept_ids) if has_key else base.predicate,
+        kept_ids=kept_ids if has_key else frozenset(wanted),
+        compared_names=tuple(dict.fromkeys(column.name for column in compared if column != COMMIT)),
+        output_schema=told_schema(base.columns, view),
+    )
+
+
+def told_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
+    """Of changes: the columns, `_commit`, and what has become of the row."""
+    fields = [arrow_field(column).remove_metadata() for column in columns if column != COMMIT]
+    if view is not ChangeView.NET:
+        fields = [field.with_nullable(True) for field in fields]
+    told_in = CHANGE_COLUMN if view is ChangeView.NET else OP_COLUMN
+    return pa.schema([*fields, hidden_field(COMMIT_COLUMN), pa.field(told_in, pa.string(), nullable=False)])
 
 
 def read_changes(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> Rows:

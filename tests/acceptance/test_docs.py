@@ -15,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 from typer.main import get_command
@@ -96,7 +97,7 @@ def _chosen(*languages: str) -> list[Block]:
 
 
 def test_there_is_no_block_of_an_unknown_kind() -> None:
-    known = {"python", "bash", "yaml", "text", "", "indented"}
+    known = {"python", "bash", "sql", "yaml", "text", "", "indented"}
     assert [str(block) for block in BLOCKS if block.language not in known] == []
     stale = [begin for begin in NOT_TRIED if not any(block.text.startswith(begin) for block in BLOCKS)]
     assert stale == [], "these are tried, or gone"
@@ -133,6 +134,12 @@ def _with_history(folder: Path) -> dict[str, Any]:
     return names
 
 
+def _with_invoices(folder: Path) -> dict[str, Any]:
+    names = _with_history(folder)
+    invoices = names["lake"].create_table("shop.invoices", "order_id BIGINT, amount DOUBLE", primary_key=["order_id"])
+    return names | {"invoices": invoices}
+
+
 def _with_suite(folder: Path) -> dict[str, Any]:
     check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
     (folder / "orders.yaml").write_text(f"name: orders\nexpectations: [{check}]\n")
@@ -143,6 +150,7 @@ SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "README.md": _with_suite,
     "docs/changes.md": _with_history,
     "docs/concepts.md": _with_lake,
+    "docs/consumers.md": _with_invoices,
     "docs/gates.md": _with_lake,
     "docs/notebook.md": _named(),
 }
@@ -162,7 +170,7 @@ def test_what_a_page_shows_runs(page: str, tmp_path: Path, monkeypatch: pytest.M
     names = SURROUNDINGS[page](tmp_path)
     told = ""
     try:
-        for block in _chosen("python", "bash", "text"):
+        for block in _chosen("python", "bash", "sql", "text"):
             if block.page != page:
                 continue
             match block.language:
@@ -170,6 +178,8 @@ def test_what_a_page_shows_runs(page: str, tmp_path: Path, monkeypatch: pytest.M
                     told = _run(block, names)
                 case "bash":
                     told = _run_shell(block)
+                case "sql":
+                    _run_sql(block, names["lake"])
                 case _:
                     assert told == block.text, block
     finally:
@@ -184,6 +194,12 @@ def _run(block: Block, names: dict[str, Any]) -> str:
     with redirect_stdout(out):
         exec(compile(code, block.page, "exec"), names)
     return out.getvalue()
+
+
+def _run_sql(block: Block, lake: Lake) -> None:
+    """On the catalog."""
+    with psycopg.connect(lake.runtime.catalog.url, autocommit=True) as db:
+        db.execute(block.text.encode())
 
 
 def _run_shell(block: Block) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from tests.bench.cold import measure_cold
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
+from tests.bench.consumers import measure_consumers
 from tests.bench.data import KEY_TYPES
 from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
@@ -35,6 +36,7 @@ _ON_ORDERS: dict[str, Callable[[Orders], Iterator[Line]]] = {
 }
 _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
+    "consumers": measure_consumers,
     "writers": measure_writers,
     "plan": measure_many_files,
     "cold": measure_cold,

@@ -97,7 +97,7 @@ def test_the_examples_run(run: Run, names: Mapping[str, str], spark: SparkSessio
 
 
 def test_every_command_has_an_example(run: Run) -> None:
-    for group in ([], ["tag"], ["gate"]):
+    for group in ([], ["tag"], ["gate"], ["consumer"]):
         told = run(*group, "--help").out
         for name in re.findall(r"^│ ([a-z][a-z-]+) ", told, re.MULTILINE):
             words = " ".join(["lake", *group, name])
@@ -127,7 +127,9 @@ def test_the_fields_in_json_are_those_that_are_named(
         "changes --explain": ["changes", orders, "--explain"],
         "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
+        "watch": ["watch", "shop.fields", "--after", "0", "--for", "0"],
         "delete": ["delete", orders, "--where", "order_id = 999"],
+        "rollback": ["rollback", "shop.fields", "--to", "1"],
         "append": ["append", *on_spark],
         "upsert": ["upsert", *on_spark],
         "overwrite": ["overwrite", *on_spark, "--yes"],
@@ -164,6 +166,10 @@ def test_the_fields_in_json_are_those_that_are_named(
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],
         "tag delete": ["tag", "delete", orders, "fields"],
+        "consumer create": ["consumer", "create", orders, "fields"],
+        "consumer advance": ["consumer", "advance", orders, "fields"],
+        "consumers": ["consumers"],
+        "consumer remove": ["consumer", "remove", orders, "fields"],
         "expire": ["expire", orders],
         "vacuum": ["vacuum"],
         "adopt": ["adopt", "--by", "ann", "--reason", "x"],

@@ -32,9 +32,11 @@ class File:
     added: int
     """The snapshot that brought the newest of its rows."""
     since: int
-    """The snapshot that brought the file."""
+    """The snapshot that brought the file, or brought it back."""
     rows: tuple[Entry, ...] = ()
     """Only in append tables."""
+    origin: int | None = None
+    """The number that it had first, if a rollback has brought it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ class Proposal:
     read_pred: Pred | None = None
     """It read the partitions where this may be TRUE."""
     read_partitions: frozenset[PartitionKey] = frozenset()
+    restores: int | None = None
+    """The snapshot whose content it brings back."""
+    moves_all: bool = False
+    """A rollback that takes compacted files, too, for others: what was between is not known any more."""
+    touched: frozenset[PartitionKey] = frozenset()
+    """Where a rollback puts other files."""
     key: tuple[str, int] | None = None
 
 
@@ -93,6 +101,10 @@ class TableModel:
         self.expired: set[int] = set()
         self.compacted: set[int] = set()
         """The files that compactions have taken out."""
+        self.compactions: frozenset[int] = frozenset()
+        """The snapshots that they became."""
+        self.rollbacks: dict[int, frozenset[PartitionKey]] = {}
+        """Snapshots that rollbacks became, and where they have put other files."""
         self.next_file = 0
         self.next_column = max(column.id for column in columns) + 1
 
@@ -102,6 +114,7 @@ class TableModel:
         twin.snapshots, twin.proposals, twin.states = list(self.snapshots), list(self.proposals), list(self.states)
         twin.became, twin.done = dict(self.became), {name: dict(done) for name, done in self.done.items()}
         twin.tags, twin.expired, twin.compacted = dict(self.tags), set(self.expired), set(self.compacted)
+        twin.rollbacks = dict(self.rollbacks)
         return twin
 
     # What is there
@@ -172,7 +185,10 @@ class TableModel:
         if self.states[number] != "staged":
             raise RefusedError({"rejected": "commit_rejected", "expired": "fenced"}[self.states[number]])
         self._check_conflict(proposal)
+        before = self.head
         self.snapshots.append(self.apply(proposal, self.head_id + 1))
+        if proposal.restores is not None:
+            self.rollbacks[self.head_id] = proposal.touched if self.primary_key else _changed(before, self.head)
         self.states[number] = "published"
         self.became[number] = self.head_id
         if proposal.key is not None:
@@ -180,7 +196,10 @@ class TableModel:
         return self.head_id
 
     def _check_conflict(self, proposal: Proposal) -> None:
-        if proposal.new_schema is not None and self.head.schema_version != self.snapshots[proposal.base].schema_version:
+        is_rollback = proposal.restores is not None
+        if (proposal.new_schema is not None or is_rollback) and (
+            self.head.schema_version != self.snapshots[proposal.base].schema_version
+        ):
             raise RefusedError("schema_changed")
         base = self.snapshots[proposal.base]
         gone = base.files.keys() - self.head.files.keys() - self.compacted
@@ -197,8 +216,13 @@ class TableModel:
             raise RefusedError("rows_added")
         since = {number: file for each in self.snapshots[proposal.base :] for number, file in each.files.items()}
         removed = since.keys() - self.head.files.keys() - self.compacted
-        if self.sequence_by and any(self._reads(proposal, since[number].partition) for number in removed):
+        orders = bool(self.sequence_by) or is_rollback
+        if orders and any(self._reads(proposal, since[number].partition) for number in removed):
             raise RefusedError("rows_removed")
+        touched = {each for snapshot, here in self.rollbacks.items() if snapshot > proposal.base for each in here}
+        own = {base.files[number].partition for number in taken_out | proposal.removed_files}
+        if touched & own or any(self._reads(proposal, partition) for partition in touched):
+            raise RefusedError("rolled_back")
 
     def _reads(self, proposal: Proposal, partition: PartitionKey) -> bool:
         if partition in proposal.read_partitions:
@@ -214,19 +238,79 @@ class TableModel:
     def apply(self, proposal: Proposal, commit: int | None) -> Head:
         """The head as the commit leaves it; `commit` is its snapshot, None while it is staged."""
         after = self.head.copy()
+        if proposal.restores is not None:
+            self._restore(after, proposal, commit or self.head_id + 1)
         if proposal.new_schema is not None:
             after.schema, after.schema_version = proposal.new_schema, self.head.schema_version + 1
         if proposal.removed_partitions:
             gone = proposal.removed_partitions
             after.entries = {key: entry for key, entry in after.entries.items() if self._partition(entry) not in gone}
             after.files = {number: file for number, file in after.files.items() if file.partition not in gone}
-        for number in proposal.removed_files:
+        for number in proposal.removed_files if proposal.restores is None else ():
             after.files.pop(number, None)
         fresh = [Entry(row, commit) for row in proposal.upserts] + [Entry(row, commit, True) for row in proposal.marks]
         self._add_files(after, [*fresh, *proposal.rewritten], commit or self.head_id + 1)
         for entry in fresh if self.primary_key else ():
             self._put(after, entry)
         return after
+
+    def _restore(self, after: Head, proposal: Proposal, snapshot: int) -> None:
+        """The content of an older snapshot; where only compactions have been since, its rows are in their files."""
+        assert proposal.restores is not None
+        target = self.snapshots[proposal.restores]
+        after.entries = dict(target.entries)
+        moves_all = proposal.moves_all if proposal.base == self.head_id else self.forgets_since(proposal.restores)
+        come, gone = self.moved(proposal.restores, moves_all=moves_all)
+        for number in come:
+            del after.files[number]
+        for number in sorted(gone):
+            file = target.files[number]
+            origin = number if file.origin is None else file.origin
+            after.files[self.next_file] = File(file.partition, file.added, snapshot, file.rows, origin)
+            self.next_file += 1
+
+    def moved(self, target: int, *, moves_all: bool) -> tuple[set[int], set[int]]:
+        """The files that a rollback takes out of the head, and those of the target that it brings back."""
+        changed = {
+            partition
+            for place, snapshot in enumerate(self.snapshots[target + 1 :], start=target + 1)
+            if place not in self.compactions
+            for partition in _changed(self.snapshots[place - 1], snapshot)
+        }
+        sides = []
+        for here, there in ((self.head, self.snapshots[target]), (self.snapshots[target], self.head)):
+            known = {number if file.origin is None else file.origin for number, file in there.files.items()}
+            sides.append(
+                {
+                    number
+                    for number, file in here.files.items()
+                    if (number if file.origin is None else file.origin) not in known
+                    and (moves_all or file.partition in changed)
+                }
+            )
+        return sides[0], sides[1]
+
+    def forgets_since(self, target: int) -> bool:
+        """Whether something that came after the snapshot has expired."""
+        return any(number > target for number in self.expired)
+
+    def place_files(self, snapshot: int, places: set[Place]) -> None:
+        """Of a table with a key, what a snapshot's files are in truth, bucket by bucket. No rows are in them."""
+        head = self.snapshots[snapshot]
+        known = {(file.partition, file.since): number for each in self.snapshots for number, file in each.files.items()}
+        newest = {
+            partition: max((file.added for file in head.files.values() if file.partition == partition), default=0)
+            for partition, _ in places
+        }
+        found: dict[int, File] = {}
+        for partition, since in places:
+            number = known.get((partition, since))
+            if number is None:
+                number, self.next_file = self.next_file, self.next_file + 1
+                found[number] = File(partition, newest[partition], since)
+            else:
+                found[number] = next(each.files[number] for each in self.snapshots if number in each.files)
+        head.files = dict(sorted(found.items()))
 
     def _partition(self, entry: Entry) -> PartitionKey:
         return self.partition_of(entry.row)
@@ -250,6 +334,7 @@ class TableModel:
         taken out, `left` those of all that are live afterwards."""
         after = self.head.copy()
         snapshot = self.head_id + 1
+        self.compactions |= {snapshot}
         for partition in {partition for partition, _ in replaced}:
             here = {number: file for number, file in after.files.items() if file.partition == partition}
             taken = {number: file for number, file in here.items() if (partition, file.since) in replaced}
@@ -286,7 +371,10 @@ class TableModel:
             open_commits = []
         bases = [self.proposals[number].base for number in open_commits]
         reading = [each.base for each in map(self.proposals.__getitem__, open_commits) if self._has_read(each)]
-        pinned = leased | set(self.tags.values())
+        restored = {
+            each.restores for each in map(self.proposals.__getitem__, open_commits) if each.restores is not None
+        }
+        pinned = leased | set(self.tags.values()) | restored
         let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
         free = [number for number in let_go if number not in pinned]
         assert set(expired) >= {number for number in free if number < min(bases, default=self.head_id)}
@@ -297,7 +385,11 @@ class TableModel:
     def _has_read(self, proposal: Proposal) -> bool:
         """It takes files out, or has looked for rows that there may be: for those that NULL is TRUE of nobody looks."""
         pred = proposal.read_pred
-        return bool(proposal.removed_files) or (pred is not None and pred.may_be(True, frozenset(), lambda _: None))
+        return (
+            proposal.restores is not None
+            or bool(proposal.removed_files)
+            or (pred is not None and pred.may_be(True, frozenset(), lambda _: None))
+        )
 
     # What a caller means
 
@@ -359,6 +451,27 @@ class TableModel:
     def evolve(self, schema: Sequence[Col], **more: Any) -> Proposal:
         return self._proposal(new_schema=tuple(schema), **more)
 
+    def rollback(self, target: int, come: set[Place], touched: set[PartitionKey], **more: Any) -> Proposal:
+        """It depends on all that there is. It takes out the files of the places `come`: a table with a key has files
+        for buckets, of which nothing is known here."""
+        moves_all = self.forgets_since(target)
+        found, gone = self.moved(target, moves_all=moves_all)
+        if self.primary_key:
+            found = {number for number, file in self.head.files.items() if (file.partition, file.since) in come}
+        else:
+            assert come == {(file.partition, file.since) for file in map(self.head.files.__getitem__, found)}
+            assert touched == {place[0] for place in come} | {
+                self.snapshots[target].files[each].partition for each in gone
+            }
+        return self._proposal(
+            restores=target,
+            moves_all=moves_all,
+            removed_files=frozenset(found),
+            touched=frozenset(touched),
+            read_pred=ALWAYS,
+            **more,
+        )
+
     def rows_of(self, proposal: Proposal) -> list[Entry]:
         """The rows that a staged commit brings."""
         return [Entry(row, None) for row in proposal.upserts] + list(proposal.rewritten)
@@ -369,6 +482,12 @@ class TableModel:
         except RefusedError:
             return True
         return False
+
+
+def _changed(before: Head, after: Head) -> frozenset[PartitionKey]:
+    """The partitions that have other files."""
+    differing = before.files.keys() ^ after.files.keys()
+    return frozenset((before.files.get(number) or after.files[number]).partition for number in differing)
 
 
 def matches(pred: Pred | None, entry: Entry) -> bool:

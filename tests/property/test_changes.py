@@ -81,8 +81,8 @@ def values_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return "nan"
+    if isinstance(value, float):
+        return repr(value)
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -159,7 +159,9 @@ def _rows(past: Past) -> pa.Table:
 
 def _step(past: Past) -> None:
     table, random = past.table, past.random
-    match random.choice(("write", "write", "write", "delete", "keys", "part", "overwrite", "again", "compact", "some")):
+    match random.choice(
+        ("write", "write", "write", "delete", "keys", "part", "overwrite", "again", "compact", "some", "back")
+    ):
         case "write" if past.kind == "append":
             table.append(_rows(past))
         case "write":
@@ -181,6 +183,8 @@ def _step(past: Past) -> None:
             table.compact(full=True)
         case "some":
             table.compact()
+        case "back" if past.kept:
+            table.rollback(random.choice(past.kept))
 
 
 # The views

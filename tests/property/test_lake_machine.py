@@ -1,6 +1,7 @@
 """The lake does what a dict would: random work on several tables, each read compared with `lake_model`."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import lakelib
 from lakelib import Lake, LakeError, StagedCommit, Table
+from lakelib.catalog.rollbacks import find_moved
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import ArrowEngine, Engine
@@ -55,6 +58,7 @@ _NEEDED_FILES: LiteralString = """
            or exists (select from lake.snapshot s
                       where s.table_id = t.id and s.expired_at is null and s.id >= f.added_snapshot
                         and s.id < coalesce(f.removed_snapshot, 9223372036854775807)))"""
+_TABLE_ID: LiteralString = 'select id from lake."table" where name = %(name)s'
 _KNOWN_FILES: LiteralString = """
     select f.path from lake."table" t join lake.data_file f on f.table_id = t.id where t.name = %(name)s
     union all
@@ -118,6 +122,8 @@ class LakeMachine(RuleBasedStateMachine):
     What takes rows in, reads, compacts or judges is done by one of the engines, drawn each time.
     """
 
+    rolls_back = True
+
     def __init__(
         self, lake: Lake, kinds: Sequence[str], steps: list[str], engines: Sequence[Engine] = (IN_PROCESS,)
     ) -> None:
@@ -132,6 +138,8 @@ class LakeMachine(RuleBasedStateMachine):
         """Table, number of the proposal in its model, and the commit."""
         self.opened: list[tuple[int, int, Callable[[], pa.Table], list[tuple[Any, ...]]]] = []
         """Table, snapshot, what reads it, and the rows."""
+        self.placed: dict[int, int] = {}
+        """Of tables, up to which snapshot the model knows the places of files."""
 
     @initialize(data=st.data())
     def create_tables(self, data: st.DataObject) -> None:
@@ -205,6 +213,30 @@ class LakeMachine(RuleBasedStateMachine):
         if changes:
             self._write(number, model.evolve(schema, key=data.draw(_keys())), "evolve", False, **changes)
 
+    @rule(data=st.data())
+    def rollback(self, data: st.DataObject) -> None:
+        number, model = self._pick(data)
+        if not self.rolls_back or not model.head_id:
+            return
+        target = data.draw(st.sampled_from(model.kept_ids) | st.integers(1, model.head_id + 1))
+        key = data.draw(_keys())
+        if target > model.head_id or target in model.expired:
+            expected = "snapshot_expired" if target in model.expired else "snapshot_not_found"
+            assert _refusal(lambda: self.tables[number].rollback(target)) == expected
+            assert _refusal(lambda: self.tables[number].preview_rollback(target)) == expected
+            return
+        proposal = model.rollback(target, *self._moved(number, target), key=key)
+        self._write(number, proposal, "rollback", data.draw(st.booleans()), target)
+
+    def _moved(self, number: int, target: int) -> tuple[set[Place], set[Any]]:
+        """The places of the files that a rollback takes out, and the partitions in which it moves files."""
+        model = self.models[number]
+        held, holds = self._places(number, target), self._places(number, model.head_id)
+        table_id = self._ask_catalog(number, _TABLE_ID)[0]["id"]
+        moved = find_moved(self.lake.runtime.catalog, table_id, target)
+        come = {holds[file.path] for file in moved if not file.is_restored}
+        return come, {place[0] for place in come} | {held[file.path][0] for file in moved if file.is_restored}
+
     # Staged commits
 
     @precondition(lambda self: self.staged)
@@ -267,6 +299,8 @@ class LakeMachine(RuleBasedStateMachine):
         model = self.models[number]
         if data.draw(st.integers(0, 7)) or model.states[place] != "staged":
             return
+        if model.proposals[place].restores is not None:  # whose own rows are those of files, not of the table
+            return
         most = data.draw(st.integers(0, 4))
         rejects = len(model.rows_of(model.proposals[place])) > most
         verdict = self._engine(data).judge(commit, parse_suite(_GATE.format(most=most)))
@@ -286,7 +320,8 @@ class LakeMachine(RuleBasedStateMachine):
             assert _refusal(lambda: commit.scan(scope=data.draw(_scopes))) == "commit_expired"
         elif model.states[place] != "published":
             schema = proposal.new_schema or model.schema
-            self._compare(data, commit.scan, schema, model.rows_of(proposal), scope="staged")
+            if proposal.restores is None:
+                self._compare(data, commit.scan, schema, model.rows_of(proposal), scope="staged")
         elif model.became[place] in model.expired:
             assert _refusal(lambda: commit.scan(scope="staged")) == "snapshot_expired"
         if model.states[place] == "staged" and not model.conflicts(proposal):
@@ -364,6 +399,55 @@ class LakeMachine(RuleBasedStateMachine):
         if snapshot not in self.models[number].expired:
             assert _rows_read(read()) == expected
         self._step("read_opened")
+
+    @rule(data=st.data())
+    def changes(self, data: st.DataObject) -> None:
+        """Between two snapshots that are kept the changes are the difference of what they hold."""
+        number, model = self._pick(data)
+        if model.kept_ids:
+            until = data.draw(st.sampled_from(model.kept_ids))
+            after = data.draw(st.sampled_from([0, *(each for each in model.kept_ids if each <= until)]))
+            columns = [*model.snapshots[until].schema, COMMIT]
+            old, new = (self._counted(number, each, columns) for each in (after, until))
+            self._check_latest(data, number, after, until, old, new)
+            self._check_net(data, number, after, until, old, new)
+        self._step("changes")
+
+    def _counted(self, number: int, snapshot: int, columns: Sequence[Col]) -> Counter[tuple[Any, ...]]:
+        model = self.models[number]
+        entries = model.live(model.snapshots[snapshot]) if snapshot else []
+        return Counter(shown(entries, columns, None))
+
+    def _check_latest(
+        self, data: st.DataObject, number: int, after: int, until: int, old: Counter[Any], new: Counter[Any]
+    ) -> None:
+        read = self._engine(data).read(self.tables[number].changes(after=after, until=until))  # type: ignore[arg-type]
+        written, deleted = (_told(read, "_op", word) for word in ("upsert", "delete"))
+        assert written == new - old
+        if not self.tables[number].primary_key:
+            assert _without_commits(deleted) == _without_commits(old - new)
+            return
+        names = {*self.tables[number].primary_key, *self.tables[number].partition_by}
+        places = [place for place, name in enumerate(read.column_names) if name in names]
+        gone = {tuple(row[place] for place in places) for row in deleted}
+        left = {tuple(row[place] for place in places) for row in new}
+        assert not gone & left
+        assert gone >= {tuple(row[place] for place in places) for row in old} - left
+
+    def _check_net(
+        self, data: st.DataObject, number: int, after: int, until: int, old: Counter[Any], new: Counter[Any]
+    ) -> None:
+        old, new = (_without_commits(rows) for rows in (old, new))
+        for changes, before, afterwards in (
+            (self.tables[number].changes(after=after, until=until, view="net"), old, new),
+            (self.tables[number].diff(until, after), new, old),
+        ):
+            if changes.until_id == 0 or len(changes.schema) != len(next(iter(old | new), ())) + 2:
+                continue  # in the columns of another schema
+            read = self._engine(data).read(changes)  # type: ignore[arg-type]
+            gone = _told(read, "_change", "delete") + _told(read, "_change", "update_before")
+            came = _told(read, "_change", "insert") + _told(read, "_change", "update_after")
+            assert (_without_commits(gone), _without_commits(came)) == (before - afterwards, afterwards - before)
 
     @rule(data=st.data())
     def list_partitions(self, data: st.DataObject) -> None:
@@ -513,6 +597,7 @@ class LakeMachine(RuleBasedStateMachine):
     def _check_head(self, number: int) -> None:
         """What must hold after every step."""
         model, table = self.models[number], self.tables[number]
+        self._place_rollbacks(number)
         scan = table.scan(columns=[*(column.name for column in model.schema), COMMIT.name])
         rows = _rows_read(scan.to_arrow())
         assert (scan.snapshot_id or 0) == model.head_id
@@ -520,6 +605,18 @@ class LakeMachine(RuleBasedStateMachine):
         assert scan.count() == len(rows)
         self._check_files(number)
         self._step("write")
+
+    def _place_rollbacks(self, number: int) -> None:
+        """Tells the model in which buckets files were brought back."""
+        model = self.models[number]
+        fresh = [snapshot for snapshot in model.rollbacks if snapshot > self.placed.get(number, 0)]
+        for snapshot in range(min(fresh), model.head_id + 1) if fresh else ():
+            places = set(self._places(number, snapshot).values())
+            if model.primary_key:
+                model.place_files(snapshot, places)
+            else:
+                assert places == {(file.partition, file.since) for file in model.snapshots[snapshot].files.values()}
+        self.placed[number] = model.head_id
 
     def _check_files(self, number: int) -> None:
         """Every file of every snapshot that has not expired, and of every commit that may be published, is there."""
@@ -590,6 +687,19 @@ def _rows_read(table: pa.Table) -> list[tuple[Any, ...]]:
         for values in zip(*(column.to_pylist() for column in table.columns), strict=True)
     ]
     return shown(entries, columns, None)
+
+
+def _told(table: pa.Table, column: str, word: str) -> Counter[tuple[Any, ...]]:
+    """The rows of which that is told."""
+    chosen = table.filter(pc.equal(table.column(column), word)).drop_columns([column])
+    return Counter(_rows_read(chosen))
+
+
+def _without_commits(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    counted: Counter[tuple[Any, ...]] = Counter()
+    for row, count in rows.items():
+        counted[row[:-1]] += count
+    return counted
 
 
 # What is drawn

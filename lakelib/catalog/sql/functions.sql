@@ -3,6 +3,7 @@
 -- include: functions/consumers_v1.sql
 -- include: functions/discard_v1.sql
 -- include: functions/end_v1.sql
+-- include: functions/events_v1.sql
 -- include: functions/holds_past_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/maintaining_v1.sql
@@ -11,6 +12,7 @@
 -- include: functions/reading_v1.sql
 -- include: functions/refuse_publish_v1.sql
 -- include: functions/rights_v1.sql
+-- include: functions/rollback_v1.sql
 -- include: functions/samples_v1.sql
 -- include: functions/stage_v1.sql
 -- include: functions/tags_v2.sql

@@ -57,12 +57,13 @@ revoke all on all functions in schema lake from public;
 grant usage on schema lake to {reader};
 grant select on all tables in schema lake to {reader};
 grant execute on function
-    lake.has_right_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
-    lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1
+    lake.has_right_v1, lake.listen_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
+    lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1,
+    lake.find_rollback_v1, lake.rolled_back_v1
     to {reader};
 grant execute on function
     lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.release_turn_v1,
-    lake.bind_warehouse_v1
+    lake.bind_warehouse_v1, lake.tell_v1
     to {writer}, {maintainer};
 grant execute on function
     lake.retarget_v1, lake.reserve_schema_v1, lake.overtake_appends_v1, lake.forget_success_file_v1,
@@ -74,7 +75,7 @@ grant execute on function
     to {publisher};
 grant execute on function
     lake.drop_spent_leases_v1, lake.expire_commits_v1, lake.expire_tags_v1, lake.expire_snapshots_v1,
-    lake.forget_dependencies_v1, lake.queue_files_of_commits_v1, lake.queue_removed_files_v1, lake.forget_deleted_files_v1, lake.mark_orphans_v1,
+    lake.forget_dependencies_v1, lake.queue_files_of_commits_v2, lake.queue_removed_files_v1, lake.forget_deleted_files_v1, lake.mark_orphans_v1,
     lake.retire_dropped_v1, lake.queue_files_of_dropped_v1, lake.forget_dropped_v1, lake.reset_marks_of_dropped_v1,
     lake.forget_success_file_v1, lake.forget_samples_v1
     to {maintainer};

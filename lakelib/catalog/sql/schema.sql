@@ -62,7 +62,7 @@ create table lake.partition (
     unique (table_id, key)
 );
 
--- Whoever names a schema version names its table.
+-- Whoever names a schema version names its table. `restores`: the snapshot whose content a rollback brings back.
 create table lake.commit (
     id uuid primary key,
     table_id bigint not null,
@@ -86,10 +86,12 @@ create table lake.commit (
     approval_reason text,
     amendment integer not null default 0,
     rows_from_base boolean not null default false,
+    restores bigint,
     check ((application is null) = (version is null)),
     check ((state = 'published') = (snapshot_id is not null)),
     check ((state = 'staged') = (decided_at is null)),
     check ((approved_by is null) = (approval_reason is null)),
+    check ((kind = 'rollback') = (restores is not null)),
     foreign key (table_id, base_schema_id) references lake.table_schema (table_id, id),
     foreign key (table_id, schema_id) references lake.table_schema (table_id, id)
 );
@@ -115,9 +117,13 @@ create table lake.snapshot (
 );
 
 create index snapshot_kept on lake.snapshot (table_id, id) where expired_at is null;
+create index snapshot_rollback on lake.snapshot (table_id, id) where kind = 'rollback';
+
+alter table lake.commit add foreign key (table_id, restores) references lake.snapshot (table_id, id);
 
 -- A file is live in snapshot s when added_snapshot <= s and (removed_snapshot is null or removed_snapshot > s).
--- Bounds are arrays indexed by column id; null is unknown.
+-- Bounds are arrays indexed by column id; null is unknown. A rollback names files again that were there before, with the
+-- sequence that their rows have: of the rows that name one path, one at most is live in a snapshot.
 create table lake.data_file (
     id bigint generated always as identity primary key,
     table_id bigint not null,
@@ -138,7 +144,7 @@ create table lake.data_file (
     sequence bigint,
     added_snapshot bigint,
     removed_snapshot bigint,
-    unique (table_id, path),
+    unique (table_id, path, commit_id),
     check (removed_snapshot > added_snapshot)
 );
 
@@ -266,7 +272,15 @@ create table lake.consumer (
     check ((advanced_at is null) = (advanced_by is null))
 );
 
--- Files that nothing names any more, to be deleted once `not_before` has passed.
+-- Who listens on the channel `lake_commit`, to a table or to all, and until when to believe it: publishers tell nobody else.
+-- Not logged: what a crash of the server loses is said again.
+create unlogged table lake.listener (
+    id uuid primary key,
+    table_id bigint,
+    until timestamptz not null
+);
+
+-- Files that nothing names any more, to be deleted once `not_before` has passed. What is named does not get in.
 create table lake.deletion_queue (
     id bigint generated always as identity primary key,
     table_id bigint not null references lake."table" (id),
@@ -398,6 +412,8 @@ create unique index gate_required on lake.gate_requirement (table_id) where rele
 create index gate_requirement_table on lake.gate_requirement (table_id, id);
 
 -- include: functions.sql
+
+create trigger named_files_stay before insert on lake.deletion_queue for each row execute function lake.skip_named_v1();
 
 create trigger snapshot_by_protocol before insert on lake.snapshot for each row
 when (coalesce(current_setting('lake.publishing', true), '') = '') execute function lake.refuse_publish_v1();

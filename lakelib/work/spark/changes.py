@@ -1,31 +1,22 @@
-"""Reads planned changes as a Spark data frame: some splits a task, by the same kernels as in process."""
+"""Reads planned changes as a Spark data frame: dealt to tasks as splits of rows are, read by the same kernels."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakelib.model.changes import ChangeSplit
-from lakelib.model.files import Split
 from lakelib.model.predicate import Predicate
-from lakelib.plan.balance import balance, choose_part_count, choose_task_count
 from lakelib.storage.filesystem import Storage
 from lakelib.work.changes import ChangeTarget, read_changes
-from lakelib.work.read import cut_split
+from lakelib.work.spark.read import deal_parts
 from lakelib.work.spark.sessions import parallelism
 from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
 from lakelib.work.spark.tasks import OUTPUT_ROWS, numbered_task
 from lakelib.work.spark.types import spark_schema_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePart:
-    """A split, or the part of it that a predicate over its key cuts out."""
-
-    split: ChangeSplit
-    within: Predicate | None
-    size_bytes: int
+Part = tuple[ChangeSplit, Predicate | None]
+"""A split, or the part of it that a predicate over its key cuts out."""
 
 
 def read_frame(
@@ -40,35 +31,19 @@ def read_frame(
     long_rows = are_long(file.size_bytes // max(1, file.row_count) for file in files)
     size_bytes = row_bytes(target.output_schema) * sum(file.row_count for file in files)
     numbers = sized_numbers(session, len(dealt), size_bytes, long_rows=long_rows)
-    task = numbered_task(lambda number: changes_of(storage, target, dealt[number]))
-    return numbers.mapInArrow(task, schema)
+    return numbers.mapInArrow(numbered_task(lambda number: changes_of(storage, target, dealt[number])), schema)
 
 
-def deal_changes(
-    storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int
-) -> list[list[ChangePart]]:
-    """The splits, cut where they are large, dealt to tasks that are about equally heavy."""
-    parts = _cut_parts(storage, target, splits, slots)
-    sizes = [part.size_bytes for part in parts]
-    dealt = balance(sizes, choose_task_count(sum(sizes), len(parts), slots))
-    return [[parts[place] for place in places] for places in dealt]
+def deal_changes(storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int) -> list[list[Part]]:
+    """Some parts a task, as splits of rows are dealt."""
+    whole = [split.whole for split in splits]
+    places = {id(split): place for place, split in enumerate(whole)}
+    dealt = deal_parts(storage, target.reading, whole, slots)
+    return [[(splits[places[id(part.split)]], part.within) for part in parts] for parts in dealt]
 
 
-def changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[ChangePart]) -> Iterator[pa.RecordBatch]:
+def changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     """The changes in the parts."""
-    for part in parts:
-        for rows in read_changes(storage, target.within(part.within), part.split):
+    for split, within in parts:
+        for rows in read_changes(storage, target.within(within), split):
             yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
-
-
-def _cut_parts(storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int) -> list[ChangePart]:
-    total = sum(split.size_bytes for split in splits)
-    parts: list[ChangePart] = []
-    for split in splits:
-        count = choose_part_count(split.size_bytes, total, slots)
-        whole = Split(partition=split.partition, depth=split.depth, prefix=split.prefix, files=split.files)
-        ranges: Sequence[Predicate | None] = cut_split(storage, target.reading, whole, count) if count > 1 else [None]
-        parts += [
-            ChangePart(split=split, within=within, size_bytes=split.size_bytes // len(ranges)) for within in ranges
-        ]
-    return parts

@@ -14,7 +14,8 @@ begin
     end loop;
 end $$;
 drop table if exists lake.upgrade;
-drop table lake.consumer, lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
+drop table lake.consumer, lake.listener;
+drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake.commit drop column amendment, drop column rows_from_base;
 alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
 alter table lake.lease drop column taken_by, drop column last_snapshot_id;

@@ -21,8 +21,14 @@ from tests.integration.faults.jobs import SCHEMA, read, rows
 NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
-drop table lake.consumer cascade;
+drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
+drop trigger named_files_stay on lake.deletion_queue;
+drop function lake.skip_named_v1;
+alter table lake.commit drop column restores cascade;
+drop index lake.snapshot_rollback;
+alter table lake.data_file drop constraint data_file_table_id_path_commit_id_key;
+alter table lake.data_file add unique (table_id, path);
 delete from lake.migration where version >= 13;
 delete from lake.upgrade where version >= 13;
 update lake.upgrade set checksum = 'of version 12' where version = 0;
@@ -342,6 +348,104 @@ def test_a_lake_that_is_another_by_now_moves_nothing(lake: lakelib.Lake, table: 
     outcome = commits.publish(lake.runtime.catalog, [], epoch=99, advances=[wanted])
 
     assert (type(outcome).__name__, position(table)) == ("IdentityDiffers", 0)
+
+
+# Reading
+
+
+def ops(changes: lakelib.Changes) -> list[tuple[str, int]]:
+    return sorted((row["_op"], row["id"]) for row in changes.to_arrow().to_pylist())
+
+
+def test_it_reads_what_it_has_not_read_and_goes_on_from_there(table: lakelib.Table) -> None:
+    consumer = table.consumer("billing", after=3)
+
+    assert ops(consumer.read()) == [("upsert", 4), ("upsert", 5)]
+    assert ops(consumer.read()) == [("upsert", 4), ("upsert", 5)]
+    assert (consumer.advance(), ops(consumer.read())) == (5, [])
+    table.delete("id = 1")
+    table.compact(full=True)
+    assert ops(consumer.read()) == [("delete", 1)]
+    assert (consumer.advance(), ops(consumer.read()), consumer.advance()) == (7, [], 7)
+
+
+def test_a_limit_is_a_number_of_commits(table: lakelib.Table) -> None:
+    consumer, read_ids = table.consumer("billing"), []
+    while changes := ops(consumer.read(limit=2)):
+        read_ids.append([number for _, number in changes])
+        consumer.advance()
+    assert read_ids == [[1, 2], [3, 4], [5]]
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "2"])
+def test_a_wrong_limit_is_refused(table: lakelib.Table, limit: Any) -> None:
+    with pytest.raises(lakelib.InvalidInputError) as caught:
+        table.consumer("billing").read(limit=limit)
+    assert caught.value.kind == "invalid_limit"
+
+
+def test_views_columns_and_predicates_are_those_of_changes(table: lakelib.Table) -> None:
+    consumer = table.consumer("billing", after=1)
+    table.upsert(rows({2: ("mon", 20)}))
+
+    assert consumer.read("all").count() == 5
+    found = consumer.read("net", columns=["value"], where="id = 2").to_arrow().to_pylist()
+    assert [(row["_change"], row["value"]) for row in found] == [("insert", 20)]
+    with pytest.raises(lakelib.InvalidInputError):
+        consumer.read("newest")
+
+
+def test_it_moves_by_the_changes_that_were_read(table: lakelib.Table, other: lakelib.Table) -> None:
+    consumer = table.consumer("billing")
+    first, second = consumer.read(limit=2), table.changes(after=2, until=4)
+
+    assert [consumer.advance(first), consumer.advance(second)] == [2, 4]
+    with pytest.raises(lakelib.ConflictError) as moved:
+        consumer.advance(second)
+    with pytest.raises(lakelib.InvalidInputError) as caught:
+        consumer.advance(other.changes(after=0))
+    assert (moved.value.kind, caught.value.kind, consumer.position) == ("consumer_moved", "invalid_position", 4)
+
+
+def test_who_looks_at_the_position_meanwhile_still_moves_from_where_he_has_read(table: lakelib.Table) -> None:
+    one, two = table.consumer("billing"), table.consumer("billing")
+    one.read(limit=3)
+    two.advance(2)
+    assert one.position == 2
+    with pytest.raises(lakelib.ConflictError):
+        one.advance()
+    one.read()
+    assert one.advance() == 5
+
+
+def test_what_it_kept_is_read_after_everything_else_expired(lake: lakelib.Lake, table: lakelib.Table) -> None:
+    consumer = table.consumer("billing", after=2)
+    table.delete("id = 3")
+    table.compact(full=True)
+    expire(table)
+    lake.vacuum(grace=NOW)
+
+    assert ops(consumer.read("all")) == [("delete", 3), ("upsert", 3), ("upsert", 4), ("upsert", 5)]
+    assert ops(consumer.read()) == [("delete", 3), ("upsert", 4), ("upsert", 5)]
+
+
+def test_what_it_did_not_keep_is_an_error_and_no_gap(
+    lake: lakelib.Lake, table: lakelib.Table, connection: psycopg.Connection[Any]
+) -> None:
+    consumer = table.consumer("billing", keep_for=NOW, after=1)
+    table.overwrite(rows({9: ("mon", 9)}))
+    expire(table)
+    lake.vacuum(grace=NOW)
+    with pytest.raises(lakelib.NotFoundError) as caught:
+        consumer.read().to_arrow()
+    assert caught.value.kind == "changes_expired"
+
+
+def test_a_consumer_is_a_bound(table: lakelib.Table) -> None:
+    table.consumer("billing", after=3)
+    assert ops(table.changes(after="consumer:billing")) == [("upsert", 4), ("upsert", 5)]
+    with pytest.raises(lakelib.NotFoundError):
+        table.changes(after="consumer:none")
 
 
 # In a transaction

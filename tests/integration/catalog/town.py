@@ -52,7 +52,7 @@ class Town:
     """A user without any role."""
 
     def state(self) -> dict[str, str]:
-        """All rows of the catalog but leases, and all files."""
+        """All rows of the catalog but leases and listeners, and all files."""
         with psycopg.connect(self.url, autocommit=True) as db:
             names = [
                 row[0] for row in db.execute("select tablename from pg_tables where schemaname = 'lake' order by 1")
@@ -64,7 +64,7 @@ class Town:
                     )
                 ).fetchone()[0]  # type: ignore[index]
                 for name in names
-                if name != "lease"
+                if name not in ("lease", "listener")
             }
             members = (
                 "select array_agg(m::text order by m::text) from pg_auth_members m where roleid::regrole::text ~ %s"

@@ -101,6 +101,14 @@ def beside(number: int) -> Rows:
     return {2: ("tue", 0), 2000 + number: ("mon", number), 3000: ("mon", -number)}
 
 
+def rollback(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").rollback(f"tag:good-{number}", idempotency_key=(APPLICATION, number))
+
+
+def rollback_gated(lake: lakelib.Lake, number: int) -> None:
+    lake.table("shop.a").rollback(f"tag:good-{number}", idempotency_key=(APPLICATION, number), gate=gate())
+
+
 def upsert_gated(lake: lakelib.Lake, number: int) -> None:
     lake.table("shop.a").upsert(rows(upserted(number)), idempotency_key=(APPLICATION, number), gate=gate())
 
@@ -139,6 +147,8 @@ OPERATIONS = {
         transact,
         upsert_gated,
         transact_gated,
+        rollback,
+        rollback_gated,
         compact,
     )
 }

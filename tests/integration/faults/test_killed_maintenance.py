@@ -36,11 +36,14 @@ def stored(table: lakelib.Table) -> set[str]:
 
 
 def prepare(ledger: Ledger) -> None:
-    """Something for each step to do: old snapshots, a staged commit, an orphan, a table that was dropped."""
+    """Something for each step to do: old snapshots, files that rollbacks have named again, staged commits, an orphan, a
+    table that was dropped."""
     table = ledger.lake.table("shop.a")
     table.overwrite(rows({1: ("mon", 1), 2: ("tue", 1)}))
+    table.rollback("tag:seven")
     table.overwrite(rows({1: ("mon", 2)}))
     table.stage_upsert(rows({3: ("mon", 3)}))
+    table.stage_rollback("tag:seven")
     folder = Path(table.location.removeprefix("file://"))
     (folder / f"upsert-{'0' * 32}-00000.parquet").write_bytes(b"")
     ledger.lake.create_table("shop.dropped", SCHEMA).append(rows({1: ("mon", 1)}))

@@ -134,6 +134,26 @@ def test_a_commit_is_rejected_and_a_scan_reads_when_the_connection_dies(takes_ef
     assert ledger.query("select count(*) from lake.lease") == [(0,)]
 
 
+@pytest.mark.parametrize("takes_effect", [True, False], ids=["reply lost", "request lost"])
+def test_a_consumer_moves_once_with_its_commit_when_the_connection_dies(takes_effect: bool, ledger: Ledger) -> None:
+    source, log = ledger.lake.table("shop.a"), ledger.lake.table("shop.log")
+
+    def consume(number: int) -> None:
+        source.upsert(rows({number: ("mon", number)}), idempotency_key=(APPLICATION, number))
+        consumer = source.consumer("derive")
+        changes = consumer.read()
+        staged = log.stage_append(changes.to_arrow().select(["id", "day", "value"]))
+        with ledger.lake.transaction() as transaction:
+            transaction.add(staged)
+            transaction.advance(consumer, changes)
+        assert (consumer.position, consumer.advance(changes.until_id)) == (number, number)
+
+    losses = each_loss(consume, takes_effect=takes_effect)
+
+    assert losses >= 8
+    assert read(log) == read(source)
+
+
 def test_backends_that_an_administrator_ends_are_replaced_at_once(ledger: Ledger) -> None:
     table = ledger.lake.table("shop.a")
     for number in range(1, 6):

@@ -40,6 +40,16 @@ def _logged_victims(ledger: Ledger, number: int) -> None:
     ledger.lake.table("shop.log").overwrite(rows(content))
 
 
+def _mistakes(ledger: Ledger, number: int) -> None:
+    """A tagged snapshot; then one of its files goes, one stays, and another comes."""
+    table = ledger.lake.table("shop.a")
+    table.overwrite(rows(upserted(number) | {3: ("wed", number)}))
+    table.tag(f"good-{number}")
+    table.delete("day = 'mon'")
+    table.upsert(rows({4: ("tue", -number)}))
+    table.compact(full=True)
+
+
 def _without(content: Rows, number: int) -> Rows:
     return {key: (day, value) for key, (day, value) in content.items() if value != number}
 
@@ -83,6 +93,21 @@ WORKS = {
         tables=("shop.a",),
         prepare=_earlier_rows,
         change=lambda old, number: old | upserted(number),
+        least_steps=8,
+        functions=("stage_v1", "judge_v1", "publish_v1"),
+        only="_v1",
+    ),
+    "rollback": Work(
+        tables=("shop.a",),
+        prepare=_mistakes,
+        change=lambda old, number: upserted(number) | {3: ("wed", number)},
+        least_steps=8,
+        functions=("stage_v1",),
+    ),
+    "rollback_gated": Work(
+        tables=("shop.a",),
+        prepare=_mistakes,
+        change=lambda old, number: upserted(number) | {3: ("wed", number)},
         least_steps=8,
         functions=("stage_v1", "judge_v1", "publish_v1"),
         only="_v1",

@@ -47,7 +47,7 @@ begin
         perform lake.check_past_v1(change || jsonb_build_object('table_id', own.table_id));
         perform lake.enter_dependencies_v1(change || jsonb_build_object('kind', own.kind), true);
         update lake.commit c
-        set summary = c.summary || lake.summarise_v1(own.id), amendment = c.amendment + 1,
+        set summary = c.summary || lake.summarise_v1(own.id) || lake.not_counted_v1(), amendment = c.amendment + 1,
             base_snapshot_id = coalesce((change ->> 'base_snapshot_id')::bigint, c.base_snapshot_id)
         where c.id = own.id;
     exception
@@ -60,14 +60,16 @@ begin
     return '{"outcome": "amended"}';
 end $$;
 
--- Whether rows went where the commit has read, up to a base that it is to have. Where rows have an order of their own its
--- marks on them would hide later ones, and publishing looks at what comes after the base only.
+-- Whether rows went where the commit has read, up to a base that it is to have, or a rollback has put old ones anywhere:
+-- who looks at what is new does not see them. Where rows have an order of their own its marks on those that went would
+-- hide later ones. Publishing looks at what comes after the base only.
 create or replace function lake.has_lost_rows_v1(own lake.commit, base bigint) returns boolean
 language plpgsql as $$
 begin
     return base > own.base_snapshot_id
-        and (select cardinality(t.sequence_by) > 0 from lake."table" t where t.id = own.table_id)
-        and (lake.happened_v1(own)).rows_removed;
+        and (exists (select from lake.rolled_back_v1(own.table_id, own.base_snapshot_id))
+             or (select cardinality(t.sequence_by) > 0 from lake."table" t where t.id = own.table_id)
+                and (lake.happened_v1(own)).rows_removed);
 end $$;
 
 -- What brings no rows does not come to bring them.
@@ -80,7 +82,16 @@ begin
     if own_kind = 'evolve' then
         raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
     end if;
+    if own_kind = 'rollback' then
+        raise invalid_parameter_value using message = 'a rollback brings back what a snapshot held, and nothing else';
+    end if;
 end $$;
+
+-- What a commit does to rows is counted when it is made: not by whom it is changed.
+create or replace function lake.not_counted_v1() returns jsonb
+language sql immutable as $$
+    select '{"rows_inserted": null, "rows_updated": null, "rows_deleted": null}'::jsonb;
+$$;
 
 -- What a commit does, counted anew.
 create or replace function lake.summarise_v1(own_id uuid) returns jsonb
@@ -117,7 +128,8 @@ begin
            and own.base_snapshot_id < home.head_id then
             perform lake.settle_reads_v1(own, home, publishing -> 'settled' -> own_id::text);
             happened := lake.happened_v1(own);
-            if (publishing ->> 'rebase')::boolean or not (happened.rows_added or happened.rows_removed) then
+            if (publishing ->> 'rebase')::boolean
+               or not (happened.rows_added or happened.rows_removed or happened.rolled_back) then
                 perform lake.rebase_v1(own_id, (publishing ->> 'rebase')::boolean);
             end if;
         end if;

@@ -47,6 +47,9 @@ begin
                           join lake.snapshot n on n.table_id = c.table_id and n.id = s.id + 1
                           where c.table_id = s.table_id and c.position <= s.id
                             and n.committed_at > clock_timestamp() - c.keep_for)
+          and not exists (select from lake.commit c
+                          where c.table_id = own_table and c.state <> 'published'
+                            and c.state in ('staged', 'rejected') and c.restores = s.id)
           and s.id < coalesce((select min(c.base_snapshot_id) from lake.commit c
                                where c.table_id = own_table and c.state <> 'published'
                                  and c.state in ('staged', 'rejected') and lake.holds_past_v1(c)),
@@ -71,11 +74,13 @@ begin
     delete from lake.commit_removal r using expired e where r.commit_id = e.id;
 end $$;
 
--- Some files of expired commits go to the queue; returns how many, and their size.
-create or replace function lake.queue_files_of_commits_v1(own_table bigint, grace interval, most integer)
-returns table (files bigint, size_bytes bigint)
+-- Some files of expired commits go to the queue, unless others have them still; returns how many rows of files are gone,
+-- how many files are in the queue for that, and their size. Of two that forget one file at once the second sees the first.
+create or replace function lake.queue_files_of_commits_v2(own_table bigint, grace interval, most integer)
+returns table (gone bigint, files bigint, size_bytes bigint)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+    perform pg_advisory_xact_lock(hashtextextended('lake.queue ' || own_table, 0));
     return query
     with own as materialized (
         select f.id from lake.commit c join lake.data_file f on f.commit_id = c.id
@@ -84,20 +89,31 @@ begin
     ), gone as (
         delete from lake.data_file f using own where f.id = own.id returning f.table_id, f.path, f.size_bytes
     ), queued as (
-        insert into lake.deletion_queue (table_id, path, size_bytes, not_before)
+        insert into lake.deletion_queue as q (table_id, path, size_bytes, not_before)
         select g.table_id, g.path, g.size_bytes, clock_timestamp() + greatest(grace, interval '0') from gone g
         on conflict do nothing
+        returning q.size_bytes
     )
-    select count(*), coalesce(sum(g.size_bytes), 0)::bigint from gone g;
+    select (select count(*) from gone), count(*), coalesce(sum(q.size_bytes), 0)::bigint from queued q;
 end $$;
 
--- Of the next files that were taken out of the table, those that no snapshot needs go to the queue. Returns how many
--- these are, their size, and where the next ones begin (null at the end).
+-- As clients of the version before count them.
+create or replace function lake.queue_files_of_commits_v1(own_table bigint, grace interval, most integer)
+returns table (files bigint, size_bytes bigint)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return query select q.gone, q.size_bytes from lake.queue_files_of_commits_v2(own_table, grace, most) q;
+end $$;
+
+-- Of the next files that were taken out of the table, those that no snapshot needs go to the queue, unless they were named
+-- again and are needed for that. Returns how many are in the queue, their size, and where the next ones begin (null at the
+-- end).
 create or replace function lake.queue_removed_files_v1(own_table bigint, grace interval, after_snapshot bigint, after_id bigint,
                                             most integer)
 returns table (files bigint, size_bytes bigint, last_snapshot bigint, last_id bigint)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+    perform pg_advisory_xact_lock(hashtextextended('lake.queue ' || own_table, 0));
     return query
     with candidates as materialized (
         select f.id, f.added_snapshot, f.removed_snapshot from lake.data_file f
@@ -114,11 +130,12 @@ begin
     ), gone as (
         delete from lake.data_file f using unneeded u where f.id = u.id returning f.table_id, f.path, f.size_bytes
     ), queued as (
-        insert into lake.deletion_queue (table_id, path, size_bytes, not_before)
+        insert into lake.deletion_queue as q (table_id, path, size_bytes, not_before)
         select g.table_id, g.path, g.size_bytes, clock_timestamp() + greatest(grace, interval '0') from gone g
         on conflict do nothing
+        returning q.size_bytes
     )
-    select (select count(*) from gone), (select coalesce(sum(g.size_bytes), 0)::bigint from gone g),
+    select (select count(*) from queued), (select coalesce(sum(q.size_bytes), 0)::bigint from queued q),
            l.removed_snapshot, l.id
     from (select) as always
     left join lateral (select c.removed_snapshot, c.id from candidates c
@@ -162,6 +179,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     files bigint;
 begin
+    perform pg_advisory_xact_lock(hashtextextended('lake.queue ' || own_table, 0));
     with own as materialized (
         select f.id from lake.data_file f join lake."table" t on t.id = f.table_id
         where f.table_id = own_table and t.dropped_at is not null

@@ -5,7 +5,7 @@
 -- which it waits in line, for turn_ms, if others are to be alone before; epoch, at which the client has seen the lake.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
--- whether files of done marks are left to delete. All others change nothing: identity_differs, commit_missing,
+-- whether files of done marks are left to delete; and whether somebody listens, who is to be told of it. All others change nothing: identity_differs, commit_missing,
 -- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
 -- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
 -- partitions a commit's predicate may be TRUE.
@@ -68,7 +68,9 @@ begin
             answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
         delete from lake.waiting w where w.table_id = any(own_tables) and w.turn = own_turn;
-        return jsonb_build_object('outcome', 'published', 'commits', answers);
+        return jsonb_build_object('outcome', 'published', 'commits', answers, 'is_heard', exists (
+            select from lake.listener l
+            where l.until > clock_timestamp() and (l.table_id is null or l.table_id = any(own_tables))));
     exception
         when sqlstate 'LK001' then
             get stacked diagnostics answer = pg_exception_detail;
@@ -139,6 +141,9 @@ begin
     end if;
     if own.kind = 'overwrite' and own.base_snapshot_id < home.head_id then
         perform lake.rebase_v1(own_id, (publishing ->> 'rebase')::boolean);
+    end if;
+    if own.kind = 'rollback' and own.base_snapshot_id < home.head_id then
+        perform lake.aim_anew_v1(own_id, home.head_id);
     end if;
     perform lake.become_snapshot_v1(own_id, home.head_id + 1, stamp);
     if own.kind <> 'compact' then
@@ -236,7 +241,9 @@ begin
     select jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key)) into unsettled from lake.partition p
     where p.id in (select f.partition_id from lake.data_file f
                    where f.table_id = own.table_id and f.added_snapshot > own.base_snapshot_id
-                     and f.sequence > own.base_snapshot_id)
+                     and f.sequence > own.base_snapshot_id
+                   union all
+                   select lake.rolled_back_v1(own.table_id, own.base_snapshot_id))
       and not exists (select from lake.commit_read r where r.commit_id = own.id and r.partition_id = p.id)
       and not coalesce(settled -> 'unread' @> to_jsonb(p.id), false);
     if unsettled is not null then
@@ -247,15 +254,17 @@ end $$;
 
 -- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts. A
 -- compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
--- compaction takes out is no row removed.
+-- compaction takes out is no row removed. Who takes files out knows what lies beneath them, too: a rollback may have put
+-- something there.
 create or replace function lake.happened_v1(own lake.commit, out input_gone boolean, out input_claimed boolean,
-                                 out rows_added boolean, out rows_removed boolean)
+                                 out rows_added boolean, out rows_removed boolean, out rolled_back boolean)
 language plpgsql as $$
 begin
     input_gone := false;
     input_claimed := false;
     rows_added := false;
     rows_removed := false;
+    rolled_back := false;
     if exists (select from lake.commit_removal r where r.commit_id = own.id) then
         input_gone := exists (
             select from lake.commit_removal r join lake.data_file f on f.id = r.file_id
@@ -285,6 +294,16 @@ begin
               and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
                               and s.kind = 'compact'));
     end if;
+    if exists (select from lake.snapshot s where s.table_id = own.table_id and s.id > own.base_snapshot_id
+                 and s.kind = 'rollback') then
+        rolled_back := exists (
+            select from lake.rolled_back_v1(own.table_id, own.base_snapshot_id) as b (partition_id)
+            where own.reads_whole_table or own.rows_from_base
+               or b.partition_id in (select r.partition_id from lake.commit_read r where r.commit_id = own.id
+                                     union all
+                                     select f.partition_id from lake.commit_removal r
+                                     join lake.data_file f on f.id = r.file_id where r.commit_id = own.id));
+    end if;
 end $$;
 
 -- The rules of conflict, one line each.
@@ -304,17 +323,23 @@ begin
     select jsonb_agg(rule.reason order by rule.place) into reasons
     from (values
         -- Readers map columns by id: a commit that leaves the schema alone fits every later one.
-        (1, 'schema_changed', own.schema_id <> own.base_schema_id and home.schema_id <> own.base_schema_id),
+        -- What a rollback brings back was looked at by the schema of its base.
+        (1, 'schema_changed', (own.schema_id <> own.base_schema_id or own.kind = 'rollback')
+                              and home.schema_id <> own.base_schema_id),
         -- A compaction waits for whoever is to take out a file that it replaces.
         (2, 'input_claimed', happened.input_claimed),
         -- An overwrite does without the files that it was to take out, if compactions alone have: their files are found.
-        (3, 'input_gone', happened.input_gone and not rebases and (own.kind <> 'overwrite' or happened.rows_removed)),
+        -- So does a rollback.
+        (3, 'input_gone', happened.input_gone and not rebases
+                          and (own.kind not in ('overwrite', 'rollback') or happened.rows_removed)),
         -- What was made from rows does not know those that have come since.
         (4, 'rows_added', happened.rows_added and not rebases),
         -- Where rows have an order of their own, a mark that outlives its row would hide later ones. What was made from
-        -- rows that are gone may not be what would be made now.
+        -- rows that are gone may not be what would be made now. A rollback undoes what was there when it was made.
         (5, 'rows_removed', happened.rows_removed and not rebases
-                            and (cardinality(home.sequence_by) > 0 or own.rows_from_base))
+                            and (cardinality(home.sequence_by) > 0 or own.rows_from_base or own.kind = 'rollback')),
+        -- A rollback brings old rows, which were not there, and uncovers others.
+        (6, 'rolled_back', happened.rolled_back and not rebases)
     ) as rule (place, reason, holds) where rule.holds;
     if reasons is not null then
         perform lake.refuse_v1(own, home, 'conflict', jsonb_build_object('reasons', reasons));
@@ -383,10 +408,7 @@ begin
             where s.table_id = own.table_id and s.id > v.base_snapshot_id and s.kind not in ('compact', 'evolve')
               and s.commit_id <> all(v.beneath))
        or v.judges_partitions and exists (
-            select from (select f.partition_id from lake.data_file f where f.commit_id = own.id
-                         union
-                         select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
-                         where r.commit_id = own.id) touched
+            select from lake.touched_v1(own.id) as touched (partition_id)
             join lake.data_file f on f.partition_id = touched.partition_id
             where f.added_snapshot > v.base_snapshot_id and f.sequence > v.base_snapshot_id
                   and f.commit_id <> all(v.beneath)
@@ -394,6 +416,9 @@ begin
                   and not exists (select from lake.snapshot s where s.table_id = f.table_id
                                   and s.id = f.removed_snapshot
                                   and (s.kind = 'compact' or s.commit_id = any(v.beneath))))
+       or v.judges_partitions and exists (
+            select from lake.rolled_back_v1(own.table_id, v.base_snapshot_id, v.beneath) as b (partition_id)
+            where b.partition_id in (select lake.touched_v1(own.id)))
     order by v.gate limit 1;
     if found then
         perform lake.refuse_v1(own, home, 'verdict_stale',
@@ -417,8 +442,18 @@ begin
     perform from lake.data_file f where f.id = any(file_ids) order by f.id for no key update;
     update lake.commit c
     set base_snapshot_id = t.head_id,
-        summary = c.summary || jsonb_build_object('files_removed', cardinality(file_ids))
+        summary = c.summary || jsonb_build_object('files_removed', cardinality(file_ids)) || lake.not_counted_v1()
     from lake."table" t where c.id = own_id and t.id = c.table_id;
+end $$;
+
+-- A rollback is made from the head as it is now, where compactions have rewritten files.
+create or replace function lake.aim_anew_v1(own_id uuid, head bigint) returns void
+language plpgsql as $$
+declare
+    file_ids constant bigint[] := lake.aim_v1(own_id);
+begin
+    perform from lake.data_file f where f.id = any(file_ids) order by f.id for no key update;
+    update lake.commit c set base_snapshot_id = head where c.id = own_id;
 end $$;
 
 -- The publish itself: the next snapshot of the table, its files stamped, the head moved.
@@ -458,10 +493,7 @@ begin
         return false;
     end if;
     with touched as (
-        select f.partition_id from lake.data_file f where f.commit_id = own_id
-        union
-        select f.partition_id from lake.commit_removal r join lake.data_file f on f.id = r.file_id
-        where r.commit_id = own_id
+        select lake.touched_v1(own_id) as partition_id
     ), reset as (
         update lake.done_partition d
         set reset_at = clock_timestamp(),

@@ -36,7 +36,7 @@ create or replace function lake.right_of_v1(kind text) returns text
 language plpgsql immutable as $$
 begin
     case
-        when kind in ('append', 'upsert', 'overwrite', 'delete') then return 'write';
+        when kind in ('append', 'upsert', 'overwrite', 'delete', 'rollback') then return 'write';
         when kind = 'compact' then return 'maintain';
         when kind = 'evolve' then return 'own';
         else raise invalid_parameter_value using message = format('there are no commits of the kind %s', kind);
@@ -57,6 +57,11 @@ begin
     if proposal ->> 'kind' = 'evolve' and (jsonb_array_length(proposal -> 'files') > 0
                                            or jsonb_array_length(proposal -> 'removed_file_ids') > 0) then
         raise invalid_parameter_value using message = 'a change of the schema brings no rows and takes none away';
+    end if;
+    if proposal ->> 'kind' = 'rollback' and (jsonb_array_length(proposal -> 'files') > 0
+                                             or jsonb_array_length(proposal -> 'removed_file_ids') > 0
+                                             or wanted <> base) then
+        raise invalid_parameter_value using message = 'a rollback brings back what a snapshot held, and nothing else';
     end if;
     if wanted = base then
         return;

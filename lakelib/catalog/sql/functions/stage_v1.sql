@@ -88,17 +88,17 @@ begin
         values (own_table, (proposal ->> 'schema_id')::integer, proposal -> 'new_columns') on conflict do nothing;
     end if;
     insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
-                             reads_where, rows_from_base, application, version, attempt, summary, properties)
+                             reads_where, rows_from_base, restores, application, version, attempt, summary, properties)
     select p.id, p.table_id, p.kind, 'staged', p.base_snapshot_id, p.base_schema_id, p.schema_id, p.reads_whole_table,
-           p.reads_where, coalesce(p.rows_from_base, false), p.application, p.version,
+           p.reads_where, coalesce(p.rows_from_base, false), p.restores, p.application, p.version,
            1 + coalesce((select max(c.attempt) from lake.commit c
                          where c.table_id = p.table_id and c.application = p.application and c.version = p.version
                            and c.state = 'staged'), 0),
            p.summary, p.properties - array['approved_by', 'approval_reason']
     from jsonb_to_record(proposal) as p (
         id uuid, table_id bigint, kind text, base_snapshot_id bigint, base_schema_id integer, schema_id integer,
-        reads_whole_table boolean, reads_where jsonb, rows_from_base boolean, application text, version bigint,
-        summary jsonb, properties jsonb)
+        reads_whole_table boolean, reads_where jsonb, rows_from_base boolean, restores bigint, application text,
+        version bigint, summary jsonb, properties jsonb)
     on conflict (id) do nothing;
     if not found then
         return false;
@@ -129,7 +129,8 @@ begin
     perform pg_advisory_xact_lock_shared(hashtextextended('lake.expire ' || own_table, 0));
     if exists (select from lake.snapshot s
                where s.table_id = own_table and s.expired_at is not null
-                 and s.id between base and case when has_read then 9223372036854775807 else base end) then
+                 and (s.id between base and case when has_read then 9223372036854775807 else base end
+                      or s.id = (proposal ->> 'restores')::bigint)) then
         perform lake.answer_v1('{"outcome": "past_expired"}');
     end if;
 end $$;
@@ -145,6 +146,10 @@ begin
     if exists (select from jsonb_to_recordset(proposal -> 'files') as f (sequence bigint)
                join lake."table" t on t.id = own_table and f.sequence > t.head_id) then
         raise invalid_parameter_value using message = 'rows that were there are no newer than the head';
+    end if;
+    if exists (select from jsonb_to_recordset(proposal -> 'files') as f (path text)
+               join lake.data_file d on d.table_id = own_table and d.path = f.path) then
+        raise unique_violation using message = 'a file is written once, and another commit has one of these';
     end if;
     insert into lake.partition (table_id, key, path)
     select own_table, p.key, p.path from jsonb_to_recordset(proposal -> 'partitions') as p (key bytea[], path text)
@@ -164,8 +169,8 @@ begin
 end $$;
 
 -- What the commit has read, and what it will take out. With `claims` no compaction takes that from now on: one that is
--- about to has either done so or will see this commit. An overwrite finds those anew that one has taken since it looked;
--- whoever has read them has to look again.
+-- about to has either done so or will see this commit. An overwrite finds those anew that one has taken since it looked,
+-- a rollback too; whoever has read them has to look again.
 create or replace function lake.enter_dependencies_v1(proposal jsonb, claims boolean) returns void
 language plpgsql as $$
 declare
@@ -178,7 +183,11 @@ begin
                where c.id = own_id and f.id = any(file_ids)) then
         raise invalid_parameter_value using message = 'a commit takes out files of its own table';
     end if;
-    insert into lake.commit_removal (commit_id, file_id) select own_id, unnest(file_ids);
+    if own_kind = 'rollback' then
+        file_ids := lake.aim_v1(own_id);
+    else
+        insert into lake.commit_removal (commit_id, file_id) select own_id, unnest(file_ids);
+    end if;
     insert into lake.commit_read (commit_id, partition_id)
     select own_id, value::bigint from jsonb_array_elements_text(proposal -> 'read_partition_ids')
     union
@@ -192,10 +201,11 @@ begin
         perform from lake.data_file f where f.id = any(file_ids) order by f.id for share;
         exit when not exists (
             select from lake.data_file f where f.id = any(file_ids) and f.removed_snapshot is not null);
-        if own_kind <> 'overwrite' then
-            perform lake.answer_v1('{"outcome": "input_gone"}');
-        end if;
-        file_ids := lake.find_target_v1(own_id);
+        case own_kind
+            when 'overwrite' then file_ids := lake.find_target_v1(own_id);
+            when 'rollback' then file_ids := lake.aim_v1(own_id);
+            else perform lake.answer_v1('{"outcome": "input_gone"}');
+        end case;
     end loop;
 end $$;
 

@@ -19,3 +19,11 @@ create table lake.consumer (
     primary key (table_id, name),
     check ((advanced_at is null) = (advanced_by is null))
 );
+
+-- Who listens on the channel `lake_commit`, to a table or to all, and until when to believe it: publishers tell nobody else.
+-- Not logged: what a crash of the server loses is said again.
+create unlogged table lake.listener (
+    id uuid primary key,
+    table_id bigint,
+    until timestamptz not null
+);

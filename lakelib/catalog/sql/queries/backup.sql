@@ -22,7 +22,7 @@ select version, name, checksum from lake.migration order by version;
 
 -- The files that the readable snapshots of some tables need.
 -- name: list_needed_files
-select f.table_id, f.path, f.size_bytes from lake.data_file f
+select distinct f.table_id, f.path, f.size_bytes from lake.data_file f
 where f.table_id = any(%(table_ids)s) and f.added_snapshot is not null
   and (f.removed_snapshot is null
        or exists (select from lake.snapshot s

@@ -98,6 +98,7 @@ select exists (
     select from lake.commit c join lake.data_file f on f.table_id = c.table_id
     where c.id = %(commit_id)s and c.state = 'staged' and c.rows_from_base
       and (f.added_snapshot > c.base_snapshot_id and f.sequence > c.base_snapshot_id
+           or exists (select from lake.rolled_back_v1(c.table_id, c.base_snapshot_id))
            or f.removed_snapshot > c.base_snapshot_id and not exists (
                   select from lake.snapshot s
                   where s.table_id = f.table_id and s.id = f.removed_snapshot and s.kind = 'compact'))) as is_overtaken;

@@ -8,18 +8,22 @@ where t.dropped_at is null order by t.namespace, t.name;
 -- name: find_file_span
 select min(id) as first_id, max(id) as last_id from lake.data_file where table_id = %(table_id)s;
 
--- What the catalog knows of these paths: the file's id and size, or that it waits to be deleted.
+-- What the catalog knows of these paths: the file's id and size, or that it waits to be deleted. Of one that was named
+-- again the newest comes last.
 -- name: find_known_files
 select f.path, f.id, f.size_bytes from lake.data_file f
 where f.table_id = %(table_id)s and f.path = any(%(paths)s)
 union all
 select q.path, null, q.size_bytes from lake.deletion_queue q
-where q.table_id = %(table_id)s and q.path = any(%(paths)s);
+where q.table_id = %(table_id)s and q.path = any(%(paths)s)
+order by 2 nulls first;
 
--- The next files of a table, by path, with the keys of their partitions.
+-- The next files of a table, by path, with the keys of their partitions; one that was named again once.
 -- name: list_examined_files
 select f.*, p.key from lake.data_file f join lake.partition p on p.id = f.partition_id
 where f.table_id = %(table_id)s and f.path > %(after)s and f.id <= %(last_id)s
+  and not exists (select from lake.data_file o where o.table_id = f.table_id and o.path = f.path
+                  and o.id > f.id and o.id <= %(last_id)s)
 order by f.path limit %(limit)s;
 
 -- Which of these files does the catalog still name?

@@ -81,19 +81,34 @@ select p.id, p.key, p.path, s.is_replaced, s.size_bytes,
        case when s.is_replaced then (
            select greatest(
                max(f.sequence) filter (where f.sequence < %(snapshot_id)s),
+               max(f.added_snapshot) filter (where f.added_snapshot < %(snapshot_id)s and a.kind = 'rollback'),
                max(f.removed_snapshot) filter (where f.removed_snapshot < %(snapshot_id)s and n.kind <> 'compact'))
            from lake.data_file f
+           left join lake.snapshot a on a.table_id = f.table_id and a.id = f.added_snapshot
            left join lake.snapshot n on n.table_id = f.table_id and n.id = f.removed_snapshot
            where f.partition_id = p.id)
        end as previous_snapshot
 from sums s join lake.partition p on p.id = s.partition_id
 order by p.key;
 
--- The partitions of a snapshot with what they hold.
+-- The partitions of a snapshot with what they hold, and the newest snapshot that has brought rows, or brought them back.
 -- name: summarise_partitions
 select p.id, p.key, p.path, count(*) as files, sum(f.row_count)::bigint as stored_rows,
-       sum(f.size_bytes)::bigint as size_bytes, max(f.sequence) as newest_snapshot
+       sum(f.size_bytes)::bigint as size_bytes,
+       greatest(max(f.sequence), (
+           select max(b.id) from lake.snapshot b
+           where b.table_id = %(table_id)s and b.id <= %(snapshot_id)s and b.kind = 'rollback'
+             and p.id in (select d.partition_id from lake.data_file d where d.table_id = b.table_id and d.added_snapshot = b.id
+                          union all
+                          select d.partition_id from lake.data_file d
+                          where d.table_id = b.table_id and d.removed_snapshot = b.id))) as newest_snapshot
 from lake.data_file f join lake.partition p on p.id = f.partition_id
 where f.table_id = %(table_id)s
   and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
 group by p.id, p.key, p.path order by p.key;
+
+-- The files that come back when a table is brought back to a snapshot, and those that go.
+-- name: find_moved
+select f.path, f.partition_id, f.row_count, f.delete_count, f.size_bytes, m.is_restored
+from lake.find_rollback_v1(%(table_id)s, %(target)s) m join lake.data_file f on f.id = m.file_id
+order by f.id;

@@ -45,7 +45,7 @@ select lake.queue_files_of_dropped_v1(%(table_id)s, %(limit)s::integer) as files
 
 -- The files that a table has in the catalog.
 -- name: list_files_of_table
-select path, size_bytes from lake.data_file where table_id = %(table_id)s;
+select distinct path, size_bytes from lake.data_file where table_id = %(table_id)s;
 
 -- A dropped table that has no files and no readers any more leaves the catalog; nothing if it has.
 -- name: forget_dropped

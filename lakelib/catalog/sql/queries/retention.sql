@@ -35,7 +35,7 @@ select name from lake.expire_tags_v1(%(table_id)s) as name order by 1;
 
 -- Commits that may still be published.
 -- name: list_open_commits
-select c.id, c.state, c.base_snapshot_id, greatest(c.staged_at, c.decided_at) as since,
+select c.id, c.state, c.base_snapshot_id, c.restores, greatest(c.staged_at, c.decided_at) as since,
        lake.holds_past_v1(c) as holds_past
 from lake.commit c
 where table_id = %(table_id)s and state <> 'published' and state in ('staged', 'rejected')
@@ -57,20 +57,25 @@ select id from lake.expire_commits_v1(%(table_id)s, %(before)s, %(limit)s::integ
 -- name: forget_dependencies
 select lake.forget_dependencies_v1(%(table_id)s);
 
--- Some files of expired commits go to the queue; returns how many, and their size.
+-- Some files of expired commits go to the queue, unless others have them still; returns how many rows of files are gone,
+-- how many files are in the queue for that, and their size.
 -- name: queue_files_of_commits
-select * from lake.queue_files_of_commits_v1(%(table_id)s, %(grace)s, %(limit)s::integer);
+select * from lake.queue_files_of_commits_v2(%(table_id)s, %(grace)s, %(limit)s::integer);
 
 -- Verdicts on rows that are gone show none of them.
 -- name: forget_samples
 select lake.forget_samples_v1(%(table_id)s);
 
--- What the files of commits that can no longer be published, or will not be, come to.
+-- What the files of commits that can no longer be published, or will not be, come to: those that are in no snapshot.
 -- name: measure_files_of_commits
-select count(*) as files, coalesce(sum(f.size_bytes), 0)::bigint as size_bytes
-from lake.commit c join lake.data_file f on f.commit_id = c.id
-where c.table_id = %(table_id)s and c.state <> 'published' and f.added_snapshot is null
-  and (c.state = 'expired' or c.id = any(%(commit_ids)s));
+select count(*) as files, coalesce(sum(d.size_bytes), 0)::bigint as size_bytes
+from (select distinct f.path, f.size_bytes
+      from lake.commit c join lake.data_file f on f.commit_id = c.id
+      where c.table_id = %(table_id)s and c.state <> 'published' and f.added_snapshot is null
+        and (c.state = 'expired' or c.id = any(%(commit_ids)s))) d
+where not exists (select from lake.data_file o join lake.commit c on c.id = o.commit_id
+                  where o.table_id = %(table_id)s and o.path = d.path
+                    and c.state <> 'expired' and c.id <> all(%(commit_ids)s));
 
 -- Those of the locked snapshots expire that nothing holds; returns them.
 -- name: expire_snapshots
@@ -81,7 +86,14 @@ select id from lake.expire_snapshots_v1(%(table_id)s, %(ids)s::bigint[]) as id o
 -- name: queue_removed_files
 select * from lake.queue_removed_files_v1(%(table_id)s, %(grace)s, %(after_snapshot)s, %(after_id)s, %(limit)s::integer);
 
--- The files that were taken out of a table.
+-- The files that were taken out of a table, and are not named again but by commits that can no longer be published, or
+-- will not be: from which snapshots on, and until before which.
 -- name: list_removed_files
-select added_snapshot, removed_snapshot, size_bytes from lake.data_file
-where table_id = %(table_id)s and removed_snapshot is not null;
+select array_agg(f.added_snapshot) as added_snapshots, array_agg(f.removed_snapshot) as removed_snapshots,
+       max(f.size_bytes) as size_bytes
+from lake.data_file f
+where f.table_id = %(table_id)s and f.removed_snapshot is not null
+  and not exists (select from lake.data_file o join lake.commit c on c.id = o.commit_id
+                  where o.table_id = f.table_id and o.path = f.path and o.removed_snapshot is null
+                    and c.state <> 'expired' and c.id <> all(%(commit_ids)s))
+group by f.path;

@@ -44,6 +44,11 @@ limit %(most)s;
 select id from lake.snapshot
 where table_id = %(table_id)s and id <= %(last_id)s and kind not in ('compact', 'evolve') order by id desc limit 1;
 
+-- How long ago a snapshot was committed, expired or not.
+-- name: find_age
+select greatest(clock_timestamp() - committed_at, interval '0') as age from lake.snapshot
+where table_id = %(table_id)s and id = %(id)s;
+
 -- A reader's hold on a snapshot; nothing if the snapshot is gone. The row's lock makes it wait for an expiry under way,
 -- and sees what that has done.
 -- name: take_lease

@@ -42,10 +42,15 @@ with asked as (
            (array_agg(r.size_bytes order by r.sequence))[1] as oldest_bytes
     from run r group by r.table_id, r.partition_id
 ), emptied as (
-    select f.table_id, f.partition_id, max(f.removed_snapshot) as changed
-    from lake.data_file f join lake.snapshot s on s.table_id = f.table_id and s.id = f.removed_snapshot
-    where f.table_id = any(%(table_ids)s) and f.removed_snapshot is not null and s.kind <> 'compact'
-    group by f.table_id, f.partition_id
+    select c.table_id, c.partition_id, max(c.changed) as changed
+    from (select f.table_id, f.partition_id, f.removed_snapshot as changed
+          from lake.data_file f join lake.snapshot s on s.table_id = f.table_id and s.id = f.removed_snapshot
+          where f.table_id = any(%(table_ids)s) and f.removed_snapshot is not null and s.kind <> 'compact'
+          union all
+          select f.table_id, f.partition_id, f.added_snapshot
+          from lake.snapshot s join lake.data_file f on f.table_id = s.table_id and f.added_snapshot = s.id
+          where s.table_id = any(%(table_ids)s) and s.kind = 'rollback') c
+    group by c.table_id, c.partition_id
 )
 select a.table_id, coalesce(sum(h.files), 0)::bigint as files, coalesce(sum(h.stored_rows), 0)::bigint as stored_rows,
        coalesce(sum(h.size_bytes), 0)::bigint as size_bytes, count(h.partition_id) as partitions,
@@ -128,6 +133,11 @@ with asked as (
     from lake.commit c
     where c.table_id = any(%(table_ids)s) and c.state <> 'published' and c.state in ('staged', 'rejected')
       and lake.holds_past_v1(c)
+    union all
+    select c.table_id, c.state || ' rollback', c.id::text, c.restores, c.restores, '-infinity'
+    from lake.commit c
+    where c.table_id = any(%(table_ids)s) and c.state <> 'published' and c.state in ('staged', 'rejected')
+      and c.restores is not null
 )
 select h.table_id, h.kind, count(distinct h.name) as holds, min(h.name) as example, count(distinct g.id) as snapshots,
        min(g.id) as first_id

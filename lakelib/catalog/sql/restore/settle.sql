@@ -2,6 +2,7 @@
 -- nothing to delete. `restored` are the tables that it is to have, with their locations; `nowhere` is a location where
 -- nothing is.
 delete from lake.lease;
+delete from lake.listener;
 delete from lake.deletion_queue;
 
 -- What was not published at the moment of the backup is not in it: its files may be gone.

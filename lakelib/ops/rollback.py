@@ -1,0 +1,146 @@
+"""Use case: a table has the content of an older snapshot again, as a new one. Nothing is destroyed.
+
+Step by step: which snapshot is meant; is each file that has to come back still stored; the commit, in which the catalog
+names those files again and takes out what came since. No row is read or written. Others who commit meanwhile are undone
+as well: it is made again from their snapshot.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from lakelib.catalog import files, rollbacks, snapshots, tables
+from lakelib.errors import ExpiredError, InvalidInputError, LostFileError, NotFoundError
+from lakelib.model.commit import Conflict, Reason
+from lakelib.model.effect import UNKNOWN
+from lakelib.model.rollback import MovedFile, RollbackPlan
+from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.ops.commit import Redo, Work, commit_work, stage_work
+from lakelib.ops.read import resolve_snapshot
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.at import wrong_at
+from lakelib.rows.values import partition_values
+
+To = int | str | datetime
+
+_UNDONE = {Reason.SCHEMA_CHANGED, Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.ROLLED_BACK, Reason.INPUT_GONE}
+_CHECKED_AT_ONCE = 32
+
+
+def rollback(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> Snapshot:
+    """Publishes the content of the snapshot, whatever others commit meanwhile."""
+    return commit_work(runtime, ref, request, _work(runtime, ref, to, request))
+
+
+def stage_rollback(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> UUID:
+    """The rollback as a staged commit. It conflicts with whatever is committed from now on, compactions aside."""
+    return stage_work(runtime, ref, request, _work(runtime, ref, to, request))
+
+
+def preview_rollback(runtime: Runtime, ref: TableRef, to: To) -> RollbackPlan:
+    """What it would change now. Changes nothing; raises what the rollback would."""
+    table = tables.load_table(runtime.catalog, ref)
+    target = _resolve(runtime, table, to)
+    moved = rollbacks.find_moved(runtime.catalog, table.id, target)
+    _check_stored(runtime, table, target, moved)
+    partitions = files.load_partitions(runtime.catalog, sorted({file.partition_id for file in moved}))
+    restored = [file for file in moved if file.is_restored]
+    removed = [file for file in moved if not file.is_restored]
+    return RollbackPlan(
+        table=table.full_name,
+        to=target,
+        head=table.head_id,
+        files_restored=len(restored),
+        files_removed=len(removed),
+        rows_restored=_count_rows(restored),
+        rows_removed=_count_rows(removed),
+        partitions=tuple(
+            partition_values(table.partition_by, each.key)
+            for each in sorted(partitions.values(), key=lambda each: [(part is None, part or b"") for part in each.key])
+        ),
+    )
+
+
+def _work(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> Work:
+    _check_request(request)
+    target: int | None = None  # a moment or a tag is looked up once
+
+    def prepare(table: TableInfo) -> Proposal:
+        nonlocal target
+        try:
+            target = _resolve(runtime, table, to if target is None else target)
+            _check_stored(runtime, table, target, rollbacks.find_moved(runtime.catalog, table.id, target))
+        except ExpiredError as error:  # not the head, for which one may look again
+            raise NotFoundError(error.message, kind=error.kind, remedy=error.remedy) from None
+        return _propose(table, target, request)
+
+    return Work(prepare=prepare, redo=_redo, looks_again=True)
+
+
+def _redo(conflict: Conflict, proposal: Proposal) -> Redo:
+    return Redo.ANEW if set(conflict.reasons) <= _UNDONE else Redo.NOT
+
+
+def _check_request(request: WriteRequest) -> None:
+    """Raises InvalidInputError for what is said about rows: there are none."""
+    given = {
+        "merge_schema": request.merge_schema,
+        "explicit_cast": request.explicit_cast,
+        "aux_order": request.aux_order,
+        "distribution": request.distribution != "auto",
+    }
+    named = next((name for name, is_given in given.items() if is_given), None)
+    if named is not None:
+        raise InvalidInputError(
+            f"{named} is about rows that are written, and a rollback writes none.",
+            kind="invalid_rollback",
+            remedy="Leave it out.",
+        )
+
+
+def _resolve(runtime: Runtime, table: TableInfo, to: To) -> int:
+    """Raises NotFoundError for a snapshot that is not there, ExpiredError for one that is there no more."""
+    found = None if to is None else resolve_snapshot(runtime, table, to)
+    if found is None:
+        raise wrong_at(to)
+    return found.id
+
+
+def _check_stored(runtime: Runtime, table: TableInfo, target: int, moved: list[MovedFile]) -> None:
+    """Raises LostFileError if a file is gone that has to come back; NotFoundError if the snapshot has expired while
+    that was looked up."""
+    storage = runtime.storage.at(table.location)
+    wanted = [file for file in moved if file.is_restored]
+    with ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="lakelib-rollback") as pool:
+        there = list(pool.map(lambda file: storage.exists(file.path), wanted))
+    snapshots.check_kept(runtime.catalog, table, target)
+    lost = [file for file, exists in zip(wanted, there, strict=True) if not exists]
+    if lost:
+        raise LostFileError(
+            f"{table.full_name} cannot be brought back to snapshot {target}: {len(lost):,} of the files that it needs"
+            f" are gone from the storage, {storage.uri_of(lost[0].path)} among them.",
+            remedy="Restore them from a bucket version or a backup (`lake doctor` names them), or choose another"
+            " snapshot.",
+        )
+
+
+def _propose(table: TableInfo, target: int, request: WriteRequest) -> Proposal:
+    return Proposal(
+        commit_id=uuid4(),
+        table_id=table.id,
+        kind=CommitKind.ROLLBACK,
+        base_snapshot_id=table.head_id,
+        began_at=table.loaded_at,
+        schema=table.schema,
+        read_scope=WHOLE_TABLE,
+        partition_column_ids=table.partition_ids,
+        restores=target,
+        idempotency_key=request.idempotency_key,
+        summary={"rows_in": 0, "restores": target, **UNKNOWN.as_summary()},
+        properties=request.properties,
+    )
+
+
+def _count_rows(moved: list[MovedFile]) -> int:
+    return sum(file.row_count - file.delete_count for file in moved)
