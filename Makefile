@@ -50,12 +50,13 @@ pictures: setup  ## take the pictures of docs/tutorial.md anew, from a live Airf
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; what Spark loses while it writes
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; what Spark loses while it writes; streams that are killed
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	$(PYTHON) -m tests.soak --following 20
 	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 tests/property
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
+	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

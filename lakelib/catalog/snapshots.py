@@ -6,6 +6,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, snapshot_from_row
 from lakelib.errors import ExpiredError, NotFoundError
+from lakelib.model.stream import Ahead
 from lakelib.model.table import Snapshot, Step, TableInfo
 
 _LOCK_PATIENCE_MS = 5000
@@ -48,6 +49,12 @@ def list_steps(catalog: Catalog, table_id: int, first_id: int, last_id: int) -> 
     """The snapshots from one to another, in rising order, those too that have expired."""
     parameters = {"table_id": table_id, "first_id": first_id, "last_id": last_id}
     return tuple(Step(**row) for row in catalog.all("list_steps", parameters))
+
+
+def list_ahead(catalog: Catalog, table_id: int, first_id: int, last_id: int, most: int) -> tuple[Ahead, ...]:
+    """The first of the snapshots from one to another, in rising order, those too that have expired."""
+    parameters = {"table_id": table_id, "first_id": first_id, "last_id": last_id, "most": most}
+    return tuple(Ahead(**row) for row in catalog.all("list_ahead", parameters))
 
 
 def find_loud_id(catalog: Catalog, table_id: int, last_id: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any, SupportsIndex
 import pyarrow as pa
 
 from lakelib.catalog import files, snapshots
+from lakelib.catalog.leases import Lease
 from lakelib.errors import ExpiredError, InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, view_of
 from lakelib.model.files import DataFile
@@ -25,6 +26,7 @@ from lakelib.ops.hold import FRAME_HOLD, Held, take
 from lakelib.ops.read import (
     choose_columns,
     file_query,
+    load_schema,
     schema_at,
     tagged,
     target_of,
@@ -50,6 +52,8 @@ class ChangesRequest:
     where: str | Predicate | None = None
     both_ways: bool = False
     """Whether the bounds may come in either order."""
+    schema_id: int | None = None
+    """In the columns of this version of the schema; None: in those of the last snapshot's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,10 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
     view = view_of(ChangeView, request.view)
     first_id, last_id = _bounds(runtime, table, request)
     after_id, until_id = sorted((first_id, last_id))
-    schema = schema_at(runtime, table, last_id or until_id or table.head_id)
+    if request.schema_id is None:
+        schema = schema_at(runtime, table, last_id or until_id or table.head_id)
+    else:
+        schema = load_schema(runtime, table, request.schema_id)
     columns = choose_columns(schema, request.columns)
     predicate = bind_where(request.where, schema)
     range_ = Range(
@@ -121,9 +128,13 @@ def stream_batches(runtime: Runtime, plan: ChangesPlan) -> Iterator[pa.RecordBat
 def read_frame(runtime: Runtime, plan: ChangesPlan, session: Any) -> Any:
     """The changes as a Spark data frame, read when Spark is told to: the snapshots stay held for a day."""
     engines.require_spark()
-    for first_id, last_id in plan.holds:
-        take(runtime, plan.table, first_id, last_id, FRAME_HOLD)
+    hold_changes_for_spark(runtime, plan)
     return engines.read_change_frame(session, runtime.storage, plan.target, plan.splits)
+
+
+def hold_changes_for_spark(runtime: Runtime, plan: ChangesPlan) -> list[Lease]:
+    """Holds the plan's snapshots for a day, as `read.hold_for_spark` does."""
+    return [take(runtime, plan.table, first_id, last_id, FRAME_HOLD) for first_id, last_id in plan.holds]
 
 
 def count_rows(runtime: Runtime, plan: ChangesPlan) -> int:
@@ -142,10 +153,10 @@ def _reading(runtime: Runtime, plan: ChangesPlan) -> Any:
 def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tuple[int, int]:
     """Neither given is the newest commit that has changed rows; the last alone is that one commit."""
     after, until = request.after, request.until
-    until_id = table.head_id if until is None else _bound(runtime, table, until, "until")
+    until_id = table.head_id if until is None else resolve_bound(runtime, table, until, "until")
     if after is None and until is None:
         until_id = snapshots.find_loud_id(runtime.catalog, table.id, until_id) or until_id
-    after_id = max(0, until_id - 1) if after is None else _bound(runtime, table, after, "after")
+    after_id = max(0, until_id - 1) if after is None else resolve_bound(runtime, table, after, "after")
     if after_id > until_id and not request.both_ways:
         raise InvalidInputError(
             f"after is {after!r}, snapshot {after_id} of {table.full_name}, and until is snapshot {until_id}.",
@@ -155,7 +166,7 @@ def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tupl
     return after_id, until_id
 
 
-def _bound(runtime: Runtime, table: TableInfo, bound: Bound, what: str) -> int:
+def resolve_bound(runtime: Runtime, table: TableInfo, bound: Bound, what: str) -> int:
     """The number of the snapshot that is meant, which may have expired; 0 is before the first."""
     if isinstance(bound, str) and bound.startswith(CONSUMER_PREFIX):
         return find_consumer(runtime, table.ref, bound.removeprefix(CONSUMER_PREFIX)).position

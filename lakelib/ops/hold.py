@@ -66,10 +66,10 @@ def take(
     return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
 
 
-def hold_for_spark(runtime: Runtime, plan: Pinned) -> None:
+def hold_for_spark(runtime: Runtime, plan: Pinned) -> list[leases.Lease]:
     """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
     more."""
     if plan.snapshot_id and plan.splits:
-        leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)
-    else:
-        snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
+        return [leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)]
+    snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
+    return []

@@ -67,6 +67,8 @@ class ScanRequest:
     """All columns, and the commit of each row."""
     hash_prefixes: tuple[int, ...] | None = None
     """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
+    schema_id: int | None = None
+    """In the columns of this version of the schema; None: in those of the snapshot's own time."""
     view: str = ScanView.MERGED.value
 
 
@@ -340,7 +342,7 @@ def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[
         return table.head_id, table.schema
     snapshot = resolve_snapshot(runtime, table, request.at)
     assert snapshot is not None
-    return snapshot.id, _schema(runtime, table, snapshot.schema_id)
+    return snapshot.id, load_schema(runtime, table, request.schema_id or snapshot.schema_id)
 
 
 def schema_of_staged(
@@ -350,7 +352,7 @@ def schema_of_staged(
     changed = commit.new_schema_id
     if changed is None and beneath:
         changed = commits.find_schema_changed(runtime.catalog, beneath)
-    return _schema(runtime, table, table.schema.id if changed is None else changed)
+    return load_schema(runtime, table, table.schema.id if changed is None else changed)
 
 
 def _check_readable(runtime: Runtime, table: TableInfo, commit: CommitInfo, scope: str) -> None:
@@ -376,10 +378,11 @@ def schema_at(runtime: Runtime, table: TableInfo, snapshot_id: int) -> TableSche
     snapshot = snapshots.find_snapshot(runtime.catalog, table.id, snapshot_id)
     if snapshot is None:
         raise snapshots.missing_snapshot(runtime.catalog, table, snapshot_id)
-    return _schema(runtime, table, snapshot.schema_id)
+    return load_schema(runtime, table, snapshot.schema_id)
 
 
-def _schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:
+def load_schema(runtime: Runtime, table: TableInfo, schema_id: int) -> TableSchema:
+    """A version of the table's schema."""
     if schema_id == table.schema.id:
         return table.schema
     return tables.load_schemas(runtime.catalog, table.id, {schema_id})[schema_id]

@@ -40,6 +40,8 @@ class WriteRequest:
     explicit_cast: bool = False
     aux_order: tuple[str, ...] = ()
     distribution: str = "auto"
+    deletes_in: str | None = None
+    """One of the columns that order the rows: it says "delete" of those that are delete marks."""
     judging: Judging | None = None
     """Publish only what this gate passes."""
     session: Any = None

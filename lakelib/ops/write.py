@@ -104,8 +104,11 @@ def write_rows(
         order_names = _order_names(table, schema, request.aux_order)
         return WriteWork(
             storage=runtime.storage,
-            target=run_target(table, schema, file_kind=file_kind, order_names=order_names),
-            wanted=TableSchema(id=schema.id, columns=schema.columns + auxiliary),
+            target=run_target(
+                table, schema, file_kind=file_kind, order_names=order_names, holds_deletes=bool(request.deletes_in)
+            ),
+            wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
+            deletes_in=request.deletes_in,
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
             inside=inside,
@@ -121,6 +124,13 @@ def write_rows(
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
+
+
+def _taken(schema: TableSchema, request: WriteRequest) -> tuple[Column, ...]:
+    """The table's columns as rows have them: a delete has but some."""
+    if request.deletes_in is None:
+        return schema.columns
+    return tuple(replace(column, nullable=True) for column in schema.columns)
 
 
 def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:

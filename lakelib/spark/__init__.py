@@ -1,13 +1,16 @@
-"""For people who work in Spark: `register` makes the format "lake" known to a session, `views` its tables.
+"""For people who work in Spark: `register` makes the format "lake" known to a session, `views` its tables; `batch_key`
+is for streams whose batches go to several tables.
 
 import lakelib.spark
 
 lakelib.spark.register(spark)
 spark.read.format("lake").load("shop.orders")
 frame.write.format("lake").mode("append").save("shop.orders")
+spark.readStream.format("lake").load("shop.orders").writeStream.format("lake").option(…).start("shop.copy")
 """
 
 import lakelib.work.spark  # noqa: F401 - first: it tells what to install if Spark is missing
+from lakelib.spark.checkpoint import batch_key
 from lakelib.spark.session import register, views
 
-__all__ = ["register", "views"]
+__all__ = ["batch_key", "register", "views"]

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
+from lakelib.settings import Settings
 
 _SETTING = "spark.lakelib.lake"
 """The session's setting that says which lake is its own. A session that Spark clones, as it does for the batches of a
@@ -31,3 +32,10 @@ def lake_of(session: Any) -> Lake:
             remedy="Call lakelib.spark.register(spark) with it in this Python process.",
         )
     return lake
+
+
+def opened(settings: Settings | None) -> Lake:
+    """The lake, in a process of Spark's that plans."""
+    if settings is None:
+        raise RuntimeError("Spark asked for a plan where it reads.")
+    return Lake(settings)

@@ -1,4 +1,4 @@
-"""Pure. What the text of Spark's options means, to read and to write alike."""
+"""What the text of Spark's options means, to read and to write alike."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,10 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
+from lakelib.model.changes import ChangeView
+from lakelib.ops.changes import ChangesRequest
 from lakelib.plan.at import parse_at
 
 FORMAT = "lake"
-_READ_OPTIONS = ("path", "table", "at", "columns", "where")
+_READ_OPTIONS = ("path", "table", "at", "columns", "where", "changes_after", "changes_until", "view")
+_OF_CHANGES = ("changes_after", "changes_until", "view")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]*[^`,\s]))\s*(,|\Z)")
 
 
@@ -29,12 +32,14 @@ def told(options: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What is to be read: the arguments of a scan."""
+    """What is to be read: the arguments of a scan, or those of changes."""
 
     table: str
     columns: tuple[str, ...] | None
     where: str | None
-    at: int | str | datetime | None
+    at: int | str | datetime | None = None
+    changes: ChangesRequest | None = None
+    """None for the rows of a snapshot."""
 
 
 def parse_read(options: Mapping[str, str]) -> ReadOptions:
@@ -43,12 +48,31 @@ def parse_read(options: Mapping[str, str]) -> ReadOptions:
     name = options.get("path") or options.get("table")
     if not name:
         raise table_missing()
-    columns = options.get("columns")
+    text = options.get("columns")
+    columns = None if text is None else split_names("columns", text)
     return ReadOptions(
         table=name,
-        columns=None if columns is None else split_names("columns", columns),
+        columns=columns,
         where=options.get("where"),
         at=None if (at := options.get("at")) is None else parse_at(at),
+        changes=_parse_changes(options, columns) if any(name in options for name in _OF_CHANGES) else None,
+    )
+
+
+def _parse_changes(options: Mapping[str, str], columns: tuple[str, ...] | None) -> ChangesRequest:
+    """Raises InvalidInputError for changes of one snapshot."""
+    if "at" in options:
+        raise InvalidInputError(
+            "Option at names a snapshot, and changes lie between two.",
+            kind="invalid_option",
+            remedy="Give changes_after and changes_until, or at.",
+        )
+    return ChangesRequest(
+        after=options.get("changes_after"),
+        until=options.get("changes_until"),
+        view=options.get("view", ChangeView.LATEST.value),
+        columns=columns,
+        where=options.get("where"),
     )
 
 

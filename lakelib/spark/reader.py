@@ -1,12 +1,15 @@
-"""Makes `spark.read.format("lake")` read a scan.
+"""Makes `spark.read.format("lake")` read a scan, or changes.
 
 Spark tells a Python data source neither which columns are wanted nor, without mixing up the filters of two uses of one
 frame, which rows (docs/decisions/0015). So the session's own reader notices the format and reads the table as
-`Scan.to_spark` does.
+`Scan.to_spark` and `Changes.to_spark` do.
 """
 
 from typing import Any
 
+from lakelib.changes import Changes
+from lakelib.ops.changes import plan_changes
+from lakelib.ops.create import find_table
 from lakelib.spark.lakes import lake_of
 from lakelib.spark.options import is_lake, parse_read, told
 from lakelib.spark.watch import watch
@@ -60,5 +63,8 @@ def _watching(spark_type: type) -> Any:
 
 def _load(session: Any, options: dict[str, str]) -> Any:
     asked = parse_read(options)
-    table = lake_of(session).table(asked.table)
-    return table.scan(columns=asked.columns, where=asked.where, at=asked.at).to_spark(session)
+    lake = lake_of(session)
+    if asked.changes is not None:
+        plan = plan_changes(lake.runtime, find_table(lake.runtime, asked.table), asked.changes)
+        return Changes(lake.runtime, plan).to_spark(session)
+    return lake.table(asked.table).scan(columns=asked.columns, where=asked.where, at=asked.at).to_spark(session)

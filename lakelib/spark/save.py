@@ -156,14 +156,15 @@ def _check(notes: Notes) -> None:
 def _check_definition(lake: Lake, name: str, notes: Notes) -> None:
     """What a writer says of the table must be so: it was decided when the table was made."""
     table = find_table(lake.runtime, name)
-    _check_names(name, "primary-key", notes.names("primary-key"), table.primary_key)
-    _check_names(name, "sequence-by", notes.names("sequence-by"), table.sequence_by)
-    _check_names(name, "partitionBy", notes.partition_by, table.partition_by)
+    check_names(name, "primary-key", notes.names("primary-key"), table.primary_key)
+    check_names(name, "sequence-by", notes.names("sequence-by"), table.sequence_by)
+    check_names(name, "partitionBy", notes.partition_by, table.partition_by)
     if notes.buckets is not None and parse_buckets(notes.buckets, has_key=bool(table.primary_key)) != table.buckets:
         raise _differs(name, "buckets", str(notes.buckets))
 
 
-def _check_names(name: str, what: str, given: Sequence[str], columns: Sequence[Column]) -> None:
+def check_names(name: str, what: str, given: Sequence[str], columns: Sequence[Column]) -> None:
+    """Raises InvalidInputError if names are given, and are not those of the table's columns."""
     if given and [each.casefold() for each in given] != [column.name.casefold() for column in columns]:
         raise _differs(name, what, ", ".join(given))
 

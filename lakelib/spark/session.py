@@ -6,6 +6,8 @@ from lakelib.lake import Lake, connect
 from lakelib.spark.lakes import set_lake
 from lakelib.spark.reader import watch_reading
 from lakelib.spark.source import data_source
+from lakelib.spark.stream_reader import watch_streaming
+from lakelib.spark.stream_writer import watch_stream_writing
 from lakelib.spark.writer import watch_writing
 
 
@@ -23,7 +25,9 @@ def register(session: Any, lake: Lake | None = None) -> None:
     session.dataSource.register(data_source(lake.settings))
     set_lake(session, lake)
     watch_reading(session)
+    watch_streaming(session)
     watch_writing(frame)
+    watch_stream_writing(frame)
 
 
 def views(session: Any, lake: Lake, namespace: str) -> list[str]:

@@ -3,36 +3,41 @@ anew.
 
 A view reads the snapshot that is the newest when it is first queried, unless the option `at` names one. Spark prunes
 neither columns nor rows of a Python data source: name them in the options `columns` and `where`. Python has a better
-way, `lakelib.spark.reader`.
+way, `lakelib.spark.reader`. Streams have this one alone (`lakelib.spark.stream_source`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.predicate import Constant
 from lakelib.model.table import TableInfo
+from lakelib.ops.changes import ChangesRequest, hold_changes_for_spark, plan_changes
 from lakelib.ops.create import find_table
 from lakelib.ops.hold import hold_for_spark
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan
+from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
+from lakelib.spark.lakes import opened
 from lakelib.spark.options import FORMAT, parse_read
-from lakelib.storage.filesystem import Storage
-from lakelib.work.read import ReadTarget
-from lakelib.work.spark.read import deal_parts
-from lakelib.work.spark.tasks import ReadPart, read_parts
+from lakelib.spark.partitions import LakePartition, NothingPartition, changes_partitions, rows_partitions
+from lakelib.spark.stream_options import is_stream
+from lakelib.spark.stream_source import LakeStreamReader, stream_type
 from lakelib.work.spark.told import told_in_text
 from lakelib.work.spark.types import spark_schema_of
-
-_SLOTS = 8
-"""Spark does not tell a data source how many tasks it runs at once."""
 
 _NO_ROWS = Constant(value=False)
 """Of a plan that asks for none only the columns are of interest: it loads no files from the catalog."""
@@ -63,8 +68,12 @@ class _LakeSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        with told_in_text(), _opened(self._settings) as lake:
+        with told_in_text(), opened(self._settings) as lake:
+            if is_stream(self.options):
+                return stream_type(lake, self.options)
             table, request = _asked(lake, self.options)
+            if isinstance(request, ChangesRequest):
+                return spark_schema_of(plan_changes(lake.runtime, table, request).target.output_schema)
             plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
             bind_where(request.where, plan.schema)
             return spark_schema_of(plan.target.output_schema)
@@ -74,14 +83,25 @@ class _LakeSource(DataSource):
         settings, self._settings = self._settings, None
         return _LakeReader(settings, dict(self.options), schema)
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        settings, self._settings = self._settings, None
+        return LakeStreamReader(settings, dict(self.options), schema)
+
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        with told_in_text():
-            raise InvalidInputError(
-                "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
-                kind="unsupported_write",
-                remedy="Call lakelib.spark.register(spark) in this Python process, and then"
-                ' frame.write.format("lake"): a writer that was made before does not know the lake.',
-            )
+        _refuse_writing("frame.write")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        _refuse_writing("frame.writeStream")
+
+
+def _refuse_writing(name: str) -> NoReturn:
+    with told_in_text():
+        raise InvalidInputError(
+            "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
+            kind="unsupported_write",
+            remedy="Call lakelib.spark.register(spark) in this Python process, and then"
+            f' {name}.format("lake"): a writer that was made before does not know the lake.',
+        )
 
 
 class _LakeReader(DataSourceReader):
@@ -98,55 +118,38 @@ class _LakeReader(DataSourceReader):
         return _LakeReader, (None, self._options, self._schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        with told_in_text(), _opened(self._settings) as lake:
-            plan = self._plan(lake)
-            hold_for_spark(lake.runtime, plan)
-            storage = lake.runtime.storage
-            dealt = deal_parts(storage, plan.target, plan.splits, _SLOTS)
-        # Of no partitions Spark makes one that knows nothing.
-        return [_TaskParts(storage, plan.target, parts) for parts in dealt or [[]]]
+        with told_in_text(), opened(self._settings) as lake:
+            return self._plan(lake) or [NothingPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _TaskParts)
-        # A user's own schema may let columns be NULL that cannot: Spark takes batches of exactly the schema asked for.
-        fields = zip(partition.target.output_schema, self._schema, strict=True)
-        schema = pa.schema([found.with_nullable(wanted.nullable) for found, wanted in fields])
+        assert isinstance(partition, LakePartition)
         with told_in_text():
-            for batch in read_parts(partition.storage, partition.target, partition.parts):
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            yield from partition.rows(self._schema)
 
-    def _plan(self, lake: Lake) -> ScanPlan:
+    def _plan(self, lake: Lake) -> list[LakePartition]:
         table, request = _asked(lake, self._options)
+        storage = lake.runtime.storage
+        if isinstance(request, ChangesRequest):
+            changes = plan_changes(lake.runtime, table, request)
+            _check_types(table, self._schema, changes.target.output_schema)
+            hold_changes_for_spark(lake.runtime, changes)
+            return changes_partitions(storage, changes.target, changes.splits)
         plan = plan_scan(lake.runtime, table, replace(request, columns=tuple(self._schema.names)))
-        _check_types(table, self._schema, spark_schema_of(plan.target.output_schema))
-        return plan
+        _check_types(table, self._schema, plan.target.output_schema)
+        hold_for_spark(lake.runtime, plan)
+        return rows_partitions(storage, plan.target, plan.splits)
 
 
-class _TaskParts(InputPartition):
-    """What one task reads."""
-
-    def __init__(self, storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) -> None:
-        super().__init__(None)
-        self.storage = storage
-        self.target = target
-        self.parts = parts
-
-
-def _opened(settings: Settings | None) -> Lake:
-    if settings is None:
-        raise RuntimeError("Spark asked for a plan where it reads.")
-    return Lake(settings)
-
-
-def _asked(lake: Lake, options: Mapping[str, str]) -> tuple[TableInfo, ScanRequest]:
+def _asked(lake: Lake, options: Mapping[str, str]) -> tuple[TableInfo, ScanRequest | ChangesRequest]:
     asked = parse_read(options)
-    return find_table(lake.runtime, asked.table), ScanRequest(columns=asked.columns, where=asked.where, at=asked.at)
+    table = find_table(lake.runtime, asked.table)
+    return table, asked.changes or ScanRequest(columns=asked.columns, where=asked.where, at=asked.at)
 
 
-def _check_types(table: TableInfo, expected: StructType, found: StructType) -> None:
+def _check_types(table: TableInfo, expected: StructType, found: pa.Schema) -> None:
     """The columns were asked for by name: their types may be others by now, or others than a user's own schema says."""
-    for wanted, given in zip(expected, found, strict=True):
-        if wanted.dataType != given.dataType:
+    for wanted, given in zip(expected, spark_schema_of(found), strict=True):
+        if (wanted.name, wanted.dataType) != (given.name, given.dataType):
             raise InvalidInputError(
                 f"Column {given.name!r} of table {table.full_name} is {given.dataType.simpleString()}, and not"
                 f" {wanted.dataType.simpleString()}.",

@@ -96,11 +96,12 @@ def change_target(base: ReadTarget, schema: TableSchema, *, view: ChangeView, af
         delete_predicate=key_part(base.predicate, kept_ids) if has_key else base.predicate,
         kept_ids=kept_ids if has_key else frozenset(wanted),
         compared_names=tuple(dict.fromkeys(column.name for column in compared if column != COMMIT)),
-        output_schema=_output_schema(base.columns, view),
+        output_schema=told_schema(base.columns, view),
     )
 
 
-def _output_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
+def told_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
+    """Of changes: the columns, `_commit`, and what has become of the row."""
     fields = [arrow_field(column).remove_metadata() for column in columns if column != COMMIT]
     if view is not ChangeView.NET:
         fields = [field.with_nullable(True) for field in fields]

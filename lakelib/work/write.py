@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakelib.errors import WrongValuesError
+from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
 from lakelib.model.schema import OP_COLUMN, TableSchema
@@ -34,6 +37,8 @@ class WriteWork:
     inside: InsideCheck | None = None
     as_deletes: bool = False
     """Each row becomes a delete mark."""
+    deletes_in: str | None = None
+    """A column that says "delete" of rows that become delete marks, and "upsert" of others; None: there is none."""
     buffer_bytes: int
     single_run: bool = False
 
@@ -70,7 +75,7 @@ def write_batches(work: WriteWork, source: pa.Schema, batches: Iterable[pa.Recor
             if work.inside is not None:
                 work.inside.check(aligned)
             rows_in += aligned.num_rows
-            writer.write(as_deletes(aligned, work.target.schema) if work.as_deletes else aligned)
+            writer.write(_marked(work, aligned))
         return WrittenFiles(files=writer.finish(), rows_in=rows_in)
 
 
@@ -79,6 +84,42 @@ def near_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for part in cut_batch(batch, _MOST_BATCH_BYTES):
             yield with_near_buffers(part)
+
+
+def _marked(work: WriteWork, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """With delete marks where there are to be some."""
+    if work.as_deletes:
+        return as_deletes(rows, work.target.schema)
+    if work.deletes_in is None:
+        return rows
+    deletes = _deletes_among(rows.column(work.deletes_in))
+    _check_complete(rows, deletes, work)
+    return rows.append_column(OP_COLUMN, deletes.cast(pa.int8()))
+
+
+def _deletes_among(words: pa.Array) -> pa.Array:
+    """Raises WrongValuesError for other words than those two."""
+    unknown = pc.invert(pc.is_in(words, pa.array([UPSERT, DELETE], words.type)))
+    if pc.any(unknown).as_py():
+        found = words.filter(unknown)
+        raise WrongValuesError(
+            f"{OP_COLUMN} is {found[0].as_py()!r} in {len(found):,} rows.",
+            kind="invalid_value",
+            remedy=f"Give {UPSERT} or {DELETE}.",
+        )
+    return pc.equal(words, DELETE)
+
+
+def _check_complete(rows: pa.RecordBatch, deletes: pa.Array, work: WriteWork) -> None:
+    """Only a delete may leave out what is never NULL. Raises WrongValuesError."""
+    kept = rows.filter(pc.invert(deletes))
+    for column in work.target.schema.columns:
+        if not column.nullable and (count := kept.column(column.name).null_count):
+            raise WrongValuesError(
+                f"Column {column.name!r} is never NULL, and it is in {count:,} rows.",
+                kind="null_value",
+                remedy="Give a value.",
+            )
 
 
 def as_deletes(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:

@@ -98,6 +98,8 @@ class TableModel:
         self.became: dict[int, int] = {}
         self.done: dict[str, dict[int, int]] = {}
         self.tags: dict[str, int] = {}
+        self.consumers: dict[str, int] = {}
+        """Their positions."""
         self.expired: set[int] = set()
         self.compacted: set[int] = set()
         """The files that compactions have taken out."""
@@ -114,7 +116,7 @@ class TableModel:
         twin.snapshots, twin.proposals, twin.states = list(self.snapshots), list(self.proposals), list(self.states)
         twin.became, twin.done = dict(self.became), {name: dict(done) for name, done in self.done.items()}
         twin.tags, twin.expired, twin.compacted = dict(self.tags), set(self.expired), set(self.compacted)
-        twin.rollbacks = dict(self.rollbacks)
+        twin.consumers, twin.rollbacks = dict(self.consumers), dict(self.rollbacks)
         return twin
 
     # What is there
@@ -361,9 +363,21 @@ class TableModel:
         self.tags[name] = wanted
         return wanted
 
+    def advance(self, name: str, to: int, *, backwards: bool) -> int:
+        """The position of the consumer afterwards. Raises RefusedError."""
+        if to > self.head_id:
+            raise RefusedError("consumer_beyond_head")
+        if to < self.consumers[name] and not backwards:
+            raise RefusedError("consumer_backwards")
+        if to < self.consumers[name] and to in self.expired:
+            raise RefusedError("consumer_past_expired")
+        self.consumers[name] = to
+        return to
+
     def expire(self, keep_last: int, expired: Sequence[int], leased: set[int], *, with_commits: bool) -> list[int]:
-        """These snapshots have expired; gives those that something keeps from it. What tags pin and what is leased
-        stays, and what open commits that have read rows may have to be compared with; others may hold it, too."""
+        """These snapshots have expired; gives those that something keeps from it. What tags pin, what is leased, what a
+        consumer has not read and what open commits that have read rows may have to be compared with stays; others may
+        hold it, too."""
         open_commits = [number for number, state in enumerate(self.states) if state in ("staged", "rejected")]
         if with_commits:
             for number in open_commits:
@@ -374,7 +388,8 @@ class TableModel:
         restored = {
             each.restores for each in map(self.proposals.__getitem__, open_commits) if each.restores is not None
         }
-        pinned = leased | set(self.tags.values()) | restored
+        unread = {each for each in self.kept_ids if each >= min(self.consumers.values(), default=self.head_id)}
+        pinned = leased | set(self.tags.values()) | restored | unread
         let_go = self.kept_ids[: max(0, len(self.kept_ids) - keep_last)]
         free = [number for number in let_go if number not in pinned]
         assert set(expired) >= {number for number in free if number < min(bases, default=self.head_id)}

@@ -49,6 +49,7 @@ _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
 _APPLICATIONS = ("etl", "app's")
 _BULK = "y" * 16_000
 _TAGS = ("eod", "größe 2")
+_CONSUMERS = ("billing", "größe")
 _NOW = timedelta(0)
 _NEEDED_FILES: LiteralString = """
     select f.path
@@ -67,7 +68,8 @@ _MOMENTS: LiteralString = """
     select s.id, s.committed_at from lake."table" t join lake.snapshot s on s.table_id = t.id
     where t.name = %(name)s order by s.id"""
 _LEASED: LiteralString = """
-    select distinct l.snapshot_id from lake."table" t join lake.lease l on l.table_id = t.id
+    select distinct held.id as snapshot_id from lake."table" t join lake.lease l on l.table_id = t.id
+    cross join generate_series(l.snapshot_id, coalesce(l.last_snapshot_id, l.snapshot_id)) as held (id)
     where t.name = %(name)s and l.expires_at > clock_timestamp()"""
 _END_LEASES: LiteralString = """
     update lake.lease set expires_at = clock_timestamp()
@@ -520,6 +522,33 @@ class LakeMachine(RuleBasedStateMachine):
         self._check_unchanged(data, number)
 
     @rule(data=st.data())
+    def consume(self, data: st.DataObject) -> None:
+        """A consumer finds all that it has not read, whatever has expired, and moves as it may."""
+        number, model = self._pick(data)
+        table, name = self.tables[number], data.draw(st.sampled_from(_CONSUMERS))
+        if name not in model.consumers:
+            model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
+        position = model.consumers[name]
+        consumer = table.consumer(name, after=position)
+        found = consumer.read()
+        assert (consumer.position, found.after_id, found.until_id) == (position, position, model.head_id)
+        if position < model.head_id:
+            columns = [*model.snapshots[model.head_id].schema, COMMIT]
+            old, new = (self._counted(number, each, columns) for each in (position, model.head_id))
+            self._check_latest(data, number, position, model.head_id, old, new)
+        to, backwards = data.draw(st.integers(0, model.head_id + 1)), data.draw(st.booleans())
+        try:
+            expected: Any = model.advance(name, to, backwards=backwards)
+        except RefusedError as refused:
+            expected = str(refused)
+        assert _moved(lambda: consumer.advance(to, backwards=backwards)) == expected
+        if data.draw(st.booleans()):  # else hardly anything would ever expire
+            consumer.remove()
+            del model.consumers[name]
+        assert {each.name: each.position for each in table.consumers()} == model.consumers
+        self._step("consume")
+
+    @rule(data=st.data())
     def expire(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
         keep_last = data.draw(st.integers(1, 4))
@@ -669,6 +698,14 @@ def _outcome(work: Callable[[], Any], name: str = "id") -> int | str:
     """The id of the snapshot, or the kind of the error."""
     try:
         return int(getattr(work(), name))
+    except LakeError as error:
+        return error.kind
+
+
+def _moved(act: Callable[[], int]) -> int | str:
+    """Where it moves, or why it does not."""
+    try:
+        return act()
     except LakeError as error:
         return error.kind
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
 
 import lakelib
@@ -70,6 +71,20 @@ def test_the_catalogs_password_is_in_no_task(lake: Lake) -> None:
     again, at_work, (group,) = cloudpickle.loads(to_tasks)
     assert again.name() == "lake"
     assert sum(batch.num_rows for batch in at_work.read(group)) == 2
+
+
+def test_the_catalogs_password_is_in_no_task_of_a_stream(lake: Lake) -> None:
+    options = {"path": "hidden.orders", "_schema": str(lake.table("hidden.orders").history()[0].schema_id)}
+    source = data_source(lake.settings)(options=options)
+    reader = cloudpickle.loads(cloudpickle.dumps(source)).streamReader(source.schema())
+    start = reader.initialOffset()
+    groups = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+    to_tasks = cloudpickle.dumps((reader, groups))
+    reader.stop()
+
+    assert PASSWORD.encode() not in to_tasks
+    at_work, again = cloudpickle.loads(to_tasks)
+    assert sum(batch.num_rows for group in again for batch in at_work.read(group)) == 2
 
 
 def test_what_is_carried_has_no_secret_in_its_text(lake: Lake, tmp_path: Path) -> None:

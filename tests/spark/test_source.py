@@ -217,3 +217,41 @@ def test_the_snapshot_that_is_read_is_held(load: Load, orders: Table, module_cat
         load(orders.name, at=2).collect()
         held = connection.execute("select snapshot_id from lake.lease where expires_at > now() + interval '1 hour'")
         assert held.fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        ({"changes_after": "1"}, [(1, "x2", 2, "upsert"), (2, None, 3, "delete")]),
+        ({"changes_after": "0", "changes_until": "1", "view": "all"}, [(1, "x", 1, "upsert"), (2, "y", 1, "upsert")]),
+        ({"changes_after": "1", "view": "net", "where": "id = 2"}, [(2, "y", 1, "delete")]),
+        ({"changes_until": "2", "columns": "id"}, [(1, 2, "upsert")]),
+        ({"view": "latest"}, [(2, None, 3, "delete")]),
+    ],
+)
+def test_changes_are_asked_for_by_options(
+    load: Load, new_table: NewTable, options: dict[str, str], changes: list[tuple[Any, ...]]
+) -> None:
+    table = new_table("id bigint, v string", primary_key=["id"])
+    table.upsert(pa.table({"id": [1, 2], "v": ["x", "y"]}))
+    table.upsert(pa.table({"id": [1], "v": ["x2"]}))
+    table.delete_keys(pa.table({"id": [2]}))
+    assert sorted(map(tuple, load(table.name, **options).collect()), key=repr) == changes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"changes_after": "1", "at": "1"}, "Option at names a snapshot"),
+        ({"changes_after": "9"}, "after is snapshot 9"),
+        ({"changes_after": "-1"}, "after is '-1'"),
+        ({"view": "some"}, "view is 'some'"),
+    ],
+)
+def test_changes_that_mean_nothing_are_refused(
+    load: Load, new_table: NewTable, options: dict[str, str], message: str
+) -> None:
+    table = new_table("id bigint, v string", primary_key=["id"])
+    table.upsert(pa.table({"id": [1], "v": ["x"]}))
+    with pytest.raises((LakeError, PySparkException), match=message):
+        load(table.name, **options).collect()

@@ -26,22 +26,24 @@ def read_frame(
     schema = spark_schema_of(target.output_schema)
     if not splits:
         return session.createDataFrame([], schema)
-    dealt = _deal(storage, target, splits, parallelism(session))
+    dealt = deal_changes(storage, target, splits, parallelism(session))
     files = [file for split in splits for file in split.files]
     long_rows = are_long(file.size_bytes // max(1, file.row_count) for file in files)
     size_bytes = row_bytes(target.output_schema) * sum(file.row_count for file in files)
     numbers = sized_numbers(session, len(dealt), size_bytes, long_rows=long_rows)
-    return numbers.mapInArrow(numbered_task(lambda number: _changes_of(storage, target, dealt[number])), schema)
+    return numbers.mapInArrow(numbered_task(lambda number: changes_of(storage, target, dealt[number])), schema)
 
 
-def _deal(storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int) -> list[list[Part]]:
+def deal_changes(storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], slots: int) -> list[list[Part]]:
+    """Some parts a task, as splits of rows are dealt."""
     whole = [split.whole for split in splits]
     places = {id(split): place for place, split in enumerate(whole)}
     dealt = deal_parts(storage, target.reading, whole, slots)
     return [[(splits[places[id(part.split)]], part.within) for part in parts] for parts in dealt]
 
 
-def _changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+def changes_of(storage: Storage, target: ChangeTarget, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+    """The changes in the parts."""
     for split, within in parts:
         for rows in read_changes(storage, target.within(within), split):
             yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)

@@ -44,9 +44,9 @@ begin
           and not exists (select from lake.lease l where l.table_id = s.table_id
                           and s.id between l.snapshot_id and coalesce(l.last_snapshot_id, l.snapshot_id))
           and not exists (select from lake.consumer c
-                          join lake.snapshot n on n.table_id = c.table_id and n.id = s.id + 1
                           where c.table_id = s.table_id and c.position <= s.id
-                            and n.committed_at > clock_timestamp() - c.keep_for)
+                            and (select n.committed_at from lake.snapshot n
+                                 where n.table_id = s.table_id and n.id = s.id + 1) > clock_timestamp() - c.keep_for)
           and not exists (select from lake.commit c
                           where c.table_id = own_table and c.state <> 'published'
                             and c.state in ('staged', 'rejected') and c.restores = s.id)

@@ -28,9 +28,9 @@ cross join lateral (
     from lake.snapshot s where s.table_id = c.table_id and s.id > c.position and s.kind <> 'compact') unread
 cross join lateral (
     select count(*) as snapshots
-    from lake.snapshot s join lake.snapshot n on n.table_id = s.table_id and n.id = s.id + 1
-    where s.table_id = c.table_id and s.id >= c.position and s.expired_at is null
-      and n.committed_at > clock_timestamp() - c.keep_for) held
+    from (select s.expired_at, lead(s.committed_at) over (order by s.id) as superseded_at
+          from lake.snapshot s where s.table_id = c.table_id and s.id >= c.position) s
+    where s.expired_at is null and s.superseded_at > clock_timestamp() - c.keep_for) held
 where (%(table_id)s::bigint is null or c.table_id = %(table_id)s) and (%(name)s::text is null or c.name = %(name)s)
 order by 1, c.name;
 

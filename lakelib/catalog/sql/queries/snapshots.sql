@@ -32,6 +32,13 @@ select * from lake.snapshot where table_id = %(table_id)s and expired_at is null
 select id, kind, expired_at is null as is_kept from lake.snapshot
 where table_id = %(table_id)s and id between %(first_id)s and %(last_id)s order by id;
 
+-- The first snapshots from one to another, expired or not: how many rows each brought, in which columns.
+-- name: list_ahead
+select id, kind, schema_id,
+  coalesce((summary ->> 'rows_written')::bigint, 0) + coalesce((summary ->> 'deletes_written')::bigint, 0) as row_count
+from lake.snapshot where table_id = %(table_id)s and id between %(first_id)s and %(last_id)s order by id
+limit %(most)s;
+
 -- The newest snapshot up to one that has changed rows, expired or not.
 -- name: find_loud_snapshot
 select id from lake.snapshot
