@@ -39,6 +39,8 @@ NOT_TRIED = {
     "SPARK_CONNECT_AUTHENTICATE_TOKEN=": "a program that stays; the Connect tests start it",
     "spark = SparkSession.builder.remote(": "takes a server; the Connect tests do this",
     "frame = spark.read.json(": "takes Spark; tests/spark do this",
+    "stream = spark.readStream": "takes Spark; tests/spark do this",
+    "def save(frame, batch_id):": "takes Spark; tests/spark do this",
     "wait_for_source →": "a picture",
     "plan →": "a picture",
     "TOKEN=$(": "takes a live Airflow; make e2e does this",

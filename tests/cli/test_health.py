@@ -52,6 +52,7 @@ def test_an_orphan_is_no_damage(run: Run, orders: Table) -> None:
 
 def test_repairs_are_dry_runs_until_they_are_meant(run: Run, lake: Lake, orders: Table) -> None:
     catalog = lake.runtime.catalog
+    catalog.run(lambda db: db.execute("alter table lake.deletion_queue disable trigger named_files_stay"))
     catalog.run(
         lambda db: db.execute(
             "insert into lake.deletion_queue (table_id, path, size_bytes, not_before)"
@@ -59,6 +60,7 @@ def test_repairs_are_dry_runs_until_they_are_meant(run: Run, lake: Lake, orders:
             (next(iter(orders.files())).path,),
         )
     )
+    catalog.run(lambda db: db.execute("alter table lake.deletion_queue enable trigger named_files_stay"))
     dry = run("doctor", orders.name, "--repair", "queue")
     assert dry.code == 8
     assert "to be repaired: queue" in dry.out

@@ -125,6 +125,7 @@ class LakeMachine(RuleBasedStateMachine):
     """
 
     rolls_back = True
+    has_consumers = True
 
     def __init__(
         self, lake: Lake, kinds: Sequence[str], steps: list[str], engines: Sequence[Engine] = (IN_PROCESS,)
@@ -524,6 +525,8 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def consume(self, data: st.DataObject) -> None:
         """A consumer finds all that it has not read, whatever has expired, and moves as it may."""
+        if not self.has_consumers:
+            return
         number, model = self._pick(data)
         table, name = self.tables[number], data.draw(st.sampled_from(_CONSUMERS))
         if name not in model.consumers:

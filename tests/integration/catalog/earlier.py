@@ -21,6 +21,10 @@ alter table lake.verdict drop column amendment, drop column beneath, drop column
 alter table lake.lease drop column taken_by, drop column last_snapshot_id;
 alter table lake.done_partition drop column reset_snapshot;
 alter table lake.tag drop column family, drop column until, drop column keep_last;
+alter table lake.commit drop column restores cascade;
+drop index lake.snapshot_rollback;
+alter table lake.data_file drop constraint data_file_table_id_path_commit_id_key;
+alter table lake.data_file add unique (table_id, path);
 alter table lake.snapshot add unique (table_id, committed_at);
 alter table lake.snapshot add foreign key (table_id) references lake."table" (id);
 alter table lake.commit add foreign key (table_id) references lake."table" (id);

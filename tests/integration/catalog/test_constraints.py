@@ -61,8 +61,9 @@ REFUSED = {
         psycopg.errors.UniqueViolation,
     ),
     "a snapshot 0": ("update lake.snapshot set id = 0 where id = 1", psycopg.errors.Error),
-    "a file twice": (
-        "update lake.data_file set path = (select min(path) from lake.data_file)",
+    "a file twice in a commit": (
+        "update lake.data_file set path = (select min(path) from lake.data_file),"
+        " commit_id = (select commit_id from lake.data_file order by path limit 1)",
         psycopg.errors.UniqueViolation,
     ),
     "a file removed before it was added": (
