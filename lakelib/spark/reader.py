@@ -11,7 +11,8 @@ from lakelib.changes import Changes
 from lakelib.ops.changes import plan_changes
 from lakelib.ops.create import find_table
 from lakelib.spark.lakes import lake_of
-from lakelib.spark.options import is_lake, parse_read, told
+from lakelib.spark.options import parse_read
+from lakelib.spark.reader_notes import noting_reader
 from lakelib.spark.watch import watch
 
 
@@ -21,38 +22,11 @@ def watch_reading(session: Any) -> None:
 
 
 def _watching(spark_type: type) -> Any:
-    """Spark's reader, which takes note of what it is told, and reads from the lake what is of its format."""
+    """Spark's reader, which reads from the lake what is of its format."""
 
-    class LakeDataFrameReader(spark_type):  # type: ignore[misc]
-        def __init__(self, plain: Any, session: Any) -> None:
-            self.__dict__.update(plain.__dict__)
-            self._session = session
-            self._is_lake = False
-            self._has_schema = False
-            self._told: dict[str, str] = {}
-
-        def format(self, source: str) -> Any:
-            self._is_lake = is_lake(source)
-            return super().format(source)
-
-        def schema(self, schema: Any) -> Any:
-            self._has_schema = True
-            return super().schema(schema)
-
-        def option(self, key: str, value: Any) -> Any:
-            self._told |= told({key: value})
-            return super().option(key, value)
-
-        def options(self, **options: Any) -> Any:
-            self._told |= told(options)
-            return super().options(**options)
-
+    class LakeDataFrameReader(noting_reader(spark_type)):  # type: ignore[misc]
         def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
-            if format is not None:
-                self.format(format)
-            if schema is not None:
-                self.schema(schema)
-            self.options(**options)
+            self._note(format, schema, options)
             # A schema of one's own, and a list of paths, are Spark's to judge.
             if not self._is_lake or self._has_schema or not isinstance(path, str | None):
                 return super().load(path)

@@ -9,7 +9,7 @@ from typing import Any
 from lakelib.ops.create import find_table
 from lakelib.ops.stream import check_start, stream_schema
 from lakelib.spark.lakes import lake_of
-from lakelib.spark.options import is_lake, told
+from lakelib.spark.reader_notes import noting_reader
 from lakelib.spark.stream_options import SCHEMA, parse_stream, table_of, wrong_option
 from lakelib.spark.watch import watch
 
@@ -19,42 +19,17 @@ def watch_streaming(session: Any) -> None:
     watch(session, "readStream", _watching)
 
 
-def _watching(spark_type: type) -> Any:
-    """Spark's reader, which takes note of what it is told, and adds what the data source has to know."""
+def _watching(spark_type: Any) -> Any:
+    """Spark's reader, which adds what the data source has to know."""
 
-    class LakeDataStreamReader(spark_type):  # type: ignore[misc]
-        def __init__(self, plain: Any, session: Any) -> None:
-            self.__dict__.update(plain.__dict__)
-            self._session = session
-            self._is_lake = False
-            self._has_schema = False
-            self._told: dict[str, str] = {}
-
-        def format(self, source: str) -> Any:
-            self._is_lake = is_lake(source)
-            return super().format(source)
-
-        def schema(self, schema: Any) -> Any:
-            self._has_schema = True
-            return super().schema(schema)
-
-        def option(self, key: str, value: Any) -> Any:
-            self._told |= told({key: value})
-            return super().option(key, value)
-
-        def options(self, **options: Any) -> Any:
-            self._told |= told(options)
-            return super().options(**options)
-
+    class LakeDataStreamReader(noting_reader(spark_type)):  # type: ignore[misc]
         def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
-            if format is not None:
-                self.format(format)
-            if schema is not None:
-                self.schema(schema)
-            self.options(**options)
+            self._note(format, schema, options)
             if self._is_lake:
                 given = self._told if path is None else {**self._told, "path": str(path)}
-                super().option(SCHEMA, _checked(self._session, given, self._has_schema))
+                spark_type.option(
+                    self, SCHEMA, _checked(self._session, given, self._has_schema)
+                )  # it is no user's note
             return super().load(path)
 
     return LakeDataStreamReader

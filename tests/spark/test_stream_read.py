@@ -57,6 +57,11 @@ def test_the_snapshot_comes_first_and_then_each_commit(streams: Streams, table: 
     assert streams.read(table.name) == []
 
 
+def test_a_reader_may_be_used_twice(spark: Any, table: Table) -> None:
+    reader = spark.readStream.format("lake").option("columns", "id")
+    assert [reader.load(table.name).columns for _ in range(2)] == [["id", "_commit", "_op"]] * 2
+
+
 def test_a_stream_of_a_table_without_rows_begins_with_its_first(streams: Streams, new_table: NewTable) -> None:
     table = new_table("id bigint, v string")
     assert streams.read(table.name) == [[]]
