@@ -23,6 +23,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
+from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.model.verdict import Verdict
 from lakelib.ops import (
@@ -31,6 +32,7 @@ from lakelib.ops import (
     consumers,
     decide,
     delete,
+    delta,
     evolve,
     expire,
     gates,
@@ -338,6 +340,12 @@ class Table:
     def is_done(self, partition: Mapping[str, Any]) -> bool:
         """Whether the partition is marked done, and no rows of it were published since."""
         return mark_done.is_done(self._runtime, self._now(), partition)
+
+    def export_delta(self) -> DeltaExport:
+        """Brings the table's Delta log up to date, which other engines read; safe to repeat, and to do by many at once.
+        With the option `delta` ("head" or "compacted") whoever publishes does it; without it a log is made of the head.
+        Snapshot n is version n - 1. Raises ConflictError for a log that somebody else has written to."""
+        return delta.export_delta(self._runtime, self._ref)
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A

@@ -15,6 +15,7 @@ TIB = 1024 * 1024 * MIB
 _MOST_SHOWN = 100
 
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
+DELTA_MODES = ("", "head", "compacted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,16 @@ class TableOptions:
     sensitive_columns: str = ""
     """Names of columns, with commas between, whose values no verdict shows."""
 
+    delta: str = ""
+    """What a Delta log tells of, which other engines read: "head" for all, "compacted" for what compactions have
+    written, for readers without deletion vectors; '' for none."""
+    delta_checkpoint_versions: int = 20
+    """After so many versions the log gets a checkpoint."""
+    delta_log_days: int = 0
+    """Files of the log that are older, and behind a checkpoint as old, are deleted by maintenance; 0 for never."""
+    delta_keep_hours: int = 0
+    """So long files stay that no snapshot needs any more, for readers of older versions of the log."""
+
     def as_mapping(self) -> dict[str, Any]:
         """Only what differs from the default: what the catalog stores and people see."""
         return {
@@ -63,6 +74,9 @@ _LEAST = {
     "read_batch_rows": 1,
     "compact_runs": 2,
     "compact_delta_percent": 1,
+    "delta_checkpoint_versions": 1,
+    "delta_log_days": 0,
+    "delta_keep_hours": 0,
 }
 
 _MOST = {
@@ -73,6 +87,9 @@ _MOST = {
     "read_batch_rows": 2**31 - 1,
     "compact_runs": 1_000_000,
     "compact_delta_percent": 1_000_000,
+    "delta_checkpoint_versions": 1_000_000,
+    "delta_log_days": 36_500,
+    "delta_keep_hours": 876_000,
 }
 
 _HIGHEST_LEVEL = {"zstd": 22, "gzip": 9}
@@ -130,6 +147,8 @@ def _checked_text(name: str, value: Any) -> str:
         raise _wrong(name, value, "text")
     if name == "compression" and value not in COMPRESSIONS:
         raise _wrong(name, value, f"one of {', '.join(COMPRESSIONS)}")
+    if name == "delta" and value not in DELTA_MODES:
+        raise _wrong(name, value, "head, compacted, or '' for no log")
     if not is_indexable(value) or value != value.strip():
         raise _wrong(
             name, value, "text of a usual length, without spaces at its ends, NUL characters and lone surrogates"

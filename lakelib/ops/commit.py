@@ -37,6 +37,7 @@ from lakelib.model.roles import Right
 from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.delta import after_publish
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
@@ -124,7 +125,9 @@ def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Wor
 def commit_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> Snapshot:
     """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
     with Turn(runtime, Patience(f"Writing to {ref.full_name}"), ref.id) as turn:
-        return do_again(_Course(runtime, ref, request, work, turn).attempt)
+        snapshot = do_again(_Course(runtime, ref, request, work, turn).attempt)
+    after_publish(runtime, ref.id, snapshot)
+    return snapshot
 
 
 def check_writable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> None:

@@ -27,6 +27,7 @@ from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableIn
 from lakelib.model.upkeep import CompactionResult
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.delta import after_publish
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
@@ -276,9 +277,13 @@ def _commit(
     patience = Patience(f"Compacting {table.full_name}")
     try:
         with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
-            return do_again(_Course(runtime, table, proposal, rewritten, call.tally, turn).attempt)
+            course = _Course(runtime, table, proposal, rewritten, call.tally, turn)
+            done = do_again(course.attempt)
     finally:
         call.waited_seconds += patience.waited_seconds
+    if course.snapshot is not None:
+        after_publish(runtime, table.id, course.snapshot, table)
+    return done
 
 
 class _Course:
@@ -300,11 +305,14 @@ class _Course:
         self._tally = tally
         self._turn = turn
         self._step = self._begin
+        self.snapshot: Snapshot | None = None
+        """What the commit has become."""
 
     def attempt(self) -> int | Overtaken:
         """How many units are published."""
         match self._turn.attempt(self._step):
             case Done(commits=(became,)):
+                self.snapshot = became.snapshot
                 self._tally.add(self._left, became.snapshot)
                 return len(self._left)
             case Conflict() as conflict:

@@ -13,6 +13,7 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
+from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -97,9 +98,12 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
     def attempt() -> TableInfo | Overtaken:
         table = tables.load_table(runtime.catalog, ref)
         wanted = parse_options({**table.options.as_mapping(), **given})
+        if wanted.delta and wanted.delta != table.options.delta:
+            check_delta(runtime, table, wanted.delta)
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
         elif wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):
+            runtime.known.forget(table.id)
             return replace(table, options=wanted)
         return Overtaken(_options_changed(ref))
 

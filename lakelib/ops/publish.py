@@ -30,6 +30,7 @@ from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
 from lakelib.ops.again import Overtaken, do_again
+from lakelib.ops.delta import after_publish
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.judge import Judging, as_required, judge, may_be_stale, require_passed
 from lakelib.ops.patience import Patience
@@ -76,10 +77,10 @@ def publish(
     names = [*map(str, commit_ids), *(f"consumer {each.name!r}" for each in advances)]
     with Turn(runtime, Patience(f"Publishing {', '.join(names)}")) as turn:
 
-        def attempt() -> list[Snapshot] | Overtaken:
+        def attempt() -> Done | Overtaken:
             match _try(runtime, commit_ids, turn, approval, advances):
                 case Done() as done:
-                    return settle_done(runtime, done)
+                    return done
                 case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if (
                     judgings_of(about.commit_id)
                 ):
@@ -92,7 +93,11 @@ def publish(
                 case outcome:
                     raise error_of(outcome)
 
-        return do_again(attempt)
+        done = do_again(attempt)
+        published = settle_done(runtime, done)
+    for each in done.commits:
+        after_publish(runtime, each.table_id, each.snapshot)
+    return published
 
 
 def _plan_advances(read: Mapping[UUID, Sequence[ReadRange]]) -> tuple[Advance, ...]:

@@ -37,6 +37,14 @@ class KnownTables:
             return None
         return table
 
+    def look_up(self, table_id: int) -> TableInfo | None:
+        """The table as it was at most a minute ago, for what may be late."""
+        since, table = self._tables.get(table_id, (0.0, None))
+        return None if time.monotonic() - since > _KNOWN_SECONDS else table
+
+    def forget(self, table_id: int) -> None:
+        self._tables.pop(table_id, None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:

@@ -99,12 +99,12 @@ class Storage:
             stream.write(content)
         self.make_durable(path)
 
-    def create_bytes(self, path: str, content: bytes) -> None:
-        """Writes a whole small file durably unless there is one of that name. Stores that cannot tell may replace it:
-        whoever needs to know reads it afterwards."""
+    def create_bytes(self, path: str, content: bytes) -> bool:
+        """Writes a whole small file durably unless there is one of that name. False if there certainly was one. Stores
+        that cannot tell may replace it: whoever needs to know reads it afterwards."""
         uri, store, name = self._find(path)
         with translated(uri):
-            store.put(name, content, only_new=True)
+            return store.put(name, content, only_new=True)
 
     def replace_bytes(self, path: str, content: bytes) -> None:
         """Writes a whole small file durably: a reader finds the one before or this one, never a part."""
@@ -217,7 +217,7 @@ class _Store(Protocol):
     def delete_files(self, names: Iterable[str]) -> Iterator[FailedDelete]: ...
     def abort_uploads(self, folder: str, older_than: datetime, *, dry_run: bool) -> int: ...
     def make_durable(self, name: str) -> None: ...
-    def put(self, name: str, content: bytes, *, only_new: bool) -> None: ...
+    def put(self, name: str, content: bytes, *, only_new: bool) -> bool: ...
 
 
 @lru_cache(maxsize=64)
@@ -274,19 +274,23 @@ class _LocalStore:
         _sync(name)
         _sync(os.path.dirname(name))
 
-    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+    def put(self, name: str, content: bytes, *, only_new: bool) -> bool:
         _make_durable_folders(os.path.dirname(name))
         draft = f"{name}.{secrets.token_hex(8)}"
+        is_made: bool | None = None
         try:
             with open(draft, "xb") as file:
                 file.write(content)
             _sync(draft)
-            if not only_new or not _link_new(draft, name):
+            if only_new:
+                is_made = _link_new(draft, name)
+            if is_made is None:
                 os.replace(draft, name)
         finally:
             with suppress(FileNotFoundError):
                 os.remove(draft)
         _sync(os.path.dirname(name))
+        return is_made is not False
 
 
 def _make_durable_folders(folder: str) -> None:
@@ -300,14 +304,14 @@ def _make_durable_folders(folder: str) -> None:
         _sync(os.path.dirname(new))
 
 
-def _link_new(draft: str, name: str) -> bool:
-    """Gives a file a second name, unless that is taken. False if it is free, and the file system knows no links."""
+def _link_new(draft: str, name: str) -> bool | None:
+    """Gives a file a second name. False if that is taken; None if it is free, and the file system knows no links."""
     try:
         os.link(draft, name)
     except FileExistsError:
-        return True
+        return False
     except OSError:
-        return os.path.exists(name)
+        return False if os.path.exists(name) else None
     return True
 
 
@@ -353,8 +357,9 @@ class _ArrowStore:
     def make_durable(self, name: str) -> None:
         """A closed file is durable there."""
 
-    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+    def put(self, name: str, content: bytes, *, only_new: bool) -> bool:
         if only_new and self.filesystem.get_file_info(name).type == fs.FileType.File:
-            return
+            return False
         with self.open_output(name) as stream:
             stream.write(content)
+        return True

@@ -29,6 +29,12 @@ _MOST_REQUESTS = 32
 _footers = FooterCache(CACHE_BYTES)
 
 
+def read_plain_file(storage: Storage, path: str) -> pa.Table:
+    """A whole file of Parquet that is no table's. Raises NotFoundError, or CorruptionError for what is no Parquet."""
+    with translated_reading(storage.uri_of(path)), storage.open_input(path) as stream:
+        return pq.read_table(stream)
+
+
 def open_file(storage: Storage, location: str, path: str, size_bytes: int | None = None) -> "ParquetReader":
     """A file that the catalog names. Raises CorruptionError if it is not there, is not of the size given, or is not
     Parquet.

@@ -94,6 +94,14 @@ def write_plain_file(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBa
     return row_count
 
 
+def plain_bytes(table: pa.Table) -> bytes:
+    """A small file of Parquet that is no table's, whole."""
+    stream = pa.BufferOutputStream()
+    pq.write_table(table, stream, compression="zstd")
+    content: bytes = stream.getvalue().to_pybytes()
+    return content
+
+
 class FileWriter:
     """A file in the making: `write` row groups, then `finish`, or `discard` what came of it.
 

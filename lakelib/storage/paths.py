@@ -143,7 +143,7 @@ def _local_uri(text: str, rest: str) -> str:
 @lru_cache(maxsize=_MOST_KNOWN)
 def _segment(column: Column, encoded: bytes | None) -> str:
     name = _escape(column.name, also_first="_.")
-    value = NULL_VALUE if encoded is None else _escape(_text(column.type, encoded), also_first="_")
+    value = NULL_VALUE if encoded is None else _escape(value_text(column.type, encoded), also_first="_")
     whole = f"{name}={value}"
     if len(whole) <= MAX_SEGMENT_BYTES:
         return whole
@@ -166,7 +166,7 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode())
 
 
-def _text(type_text: str, encoded: bytes) -> str:
+def value_text(type_text: str, encoded: bytes) -> str:
     raw = decode(type_text, encoded)
     if isinstance(raw, bool):
         return "true" if raw else "false"

@@ -65,7 +65,7 @@ class S3Store:
     def make_durable(self, name: str) -> None:
         """A closed object is durable."""
 
-    def put(self, name: str, content: bytes, *, only_new: bool) -> None:
+    def put(self, name: str, content: bytes, *, only_new: bool) -> bool:
         """Some services ignore the condition, and replace the object."""
         client = self._boto3()
         bucket, _, key = name.partition("/")
@@ -75,6 +75,8 @@ class S3Store:
         except client.exceptions.ClientError as error:
             if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") not in _EXISTS_ALREADY:
                 raise
+            return False
+        return True
 
     def _prefix(self, folder: str) -> str:
         key = folder.partition("/")[2].rstrip("/")

@@ -1,0 +1,387 @@
+"""Use case: a table's snapshots are told as versions of a Delta log, in the order in which they were published.
+
+Step by step: where the log is, whose it is, and whether it is whole; the snapshots that it does not have yet, many at a
+time; each as a version, unless another exporter was first; a checkpoint, if one is due; log files that are over their
+time go. Any number of exporters do it at once, and one that was killed leaves nothing but what is right: all write the
+same, a version is written once, and none before the one before it.
+
+Snapshots that have expired before they were told are left out: the log begins anew behind them, with a checkpoint.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import NAMESPACE_URL, uuid5
+
+from lakelib.catalog import delta, snapshots, tables
+from lakelib.catalog.roles import load_rights, require_right
+from lakelib.errors import ConflictError, CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.interop.delta.actions import Txn
+from lakelib.interop.delta.log import (
+    LOG_FOLDER,
+    Listing,
+    create_version,
+    list_log,
+    read_checkpoint,
+    read_version,
+    version_path,
+    write_checkpoint,
+)
+from lakelib.interop.delta.note import Note, find_note
+from lakelib.interop.delta.schema import Mixed, find_naming
+from lakelib.interop.delta.state import LogState
+from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, plan_state, plan_version, version_of
+from lakelib.model.roles import Right
+from lakelib.model.table import Snapshot, TableInfo, TableRef
+from lakelib.model.told import DeltaExport
+from lakelib.ops.delta_content import HEAD, Batch, NotTold, load_batch
+from lakelib.ops.runtime import Runtime
+from lakelib.storage.filesystem import Storage
+
+_LOG = logging.getLogger(__name__)
+_BATCH_SNAPSHOTS = 200
+_MOST_AFTER_PUBLISH = 20
+"""Whoever publishes tells of so many snapshots; where the log is further behind, the rest is for a catch-up."""
+_DRAFT_AGE = timedelta(days=1)
+
+
+def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
+    """The log has all versions that can be told. Raises ConflictError for a log that somebody else writes to,
+    CorruptionError for one that is not whole."""
+    _check_may_export(runtime)
+    runtime.ownership.confirm()
+    table = tables.load_table(runtime.catalog, ref)
+    log = runtime.storage.at(table.location)
+    listing = list_log(log)
+    exporter = _Exporter(runtime, table, table.options.delta or _known_mode(log, listing), log)
+    result = exporter.catch_up(listing, None)
+    deleted = _clean_up(runtime, table, log, list_log(log))
+    return replace(result, deleted=deleted)
+
+
+def after_publish(runtime: Runtime, table_id: int, snapshot: Snapshot, table: TableInfo | None = None) -> None:
+    """Tells of a snapshot that this process has published, if the table has a log. The publish stands whatever becomes
+    of this."""
+    if snapshot.replayed:
+        return
+    try:
+        table = table or runtime.known.look_up(table_id)
+        if table is None:
+            table = tables.load_table(runtime.catalog, TableRef(id=table_id, full_name=f"table {table_id}"))
+            runtime.known.remember(table)
+        if table.options.delta:
+            _tell(runtime, table, snapshot)
+    except LakeError as error:
+        _LOG.warning("snapshot %s is not in the Delta log yet: %s", snapshot.id, error)
+    except Exception:  # whatever it is, the rows are published
+        _LOG.warning("snapshot %s is not in the Delta log yet", snapshot.id, exc_info=True)
+
+
+def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+    log = runtime.storage.at(table.location)
+    now = replace(table, head_id=snapshot.id)
+    exporter = _Exporter(runtime, now, table.options.delta, log)
+    actions = read_version(log, version_of(snapshot.id) - 1) if snapshot.id > 1 else None
+    if actions is None:
+        result = exporter.catch_up(list_log(log), _MOST_AFTER_PUBLISH)
+    else:
+        result = exporter.go_on(version_of(snapshot.id) - 1, find_note(actions))
+    if not result.is_complete:
+        _LOG.warning("%s: `lake delta %s` goes on", result, table.full_name)
+
+
+def check_delta(runtime: Runtime, table: TableInfo, mode: str) -> None:
+    """Raises ConflictError before a table is set to have a log where there is one that is not its own, or of the other
+    mode."""
+    log = runtime.storage.at(table.location)
+    listing = list_log(log)
+    if not listing.is_empty:
+        _Exporter(runtime, table, mode, log).check_own(listing)
+
+
+def delta_keeps(table: TableInfo) -> timedelta:
+    """How long files stay that only expired versions of the log name."""
+    return timedelta(hours=table.options.delta_keep_hours if table.options.delta else 0)
+
+
+def _check_may_export(runtime: Runtime) -> None:
+    if Right.MAINTAIN not in runtime.catalog.rights:
+        load_rights(runtime.catalog)
+    if Right.MAINTAIN not in runtime.catalog.rights:
+        require_right(runtime.catalog, Right.WRITE)
+
+
+def _known_mode(log: Storage, listing: Listing) -> str:
+    """Of a log that is there; that of the head for a new one."""
+    note = find_note(read_version(log, listing.versions[-1]) or ()) if listing.versions else None
+    return HEAD if note is None else note.mode
+
+
+@dataclass(slots=True)
+class _Exporter:
+    """One export of one table."""
+
+    runtime: Runtime
+    table: TableInfo
+    mode: str
+    log: Storage
+    written: int = 0
+    skipped: int = 0
+    checkpoint: int | None = None
+
+    def catch_up(self, listing: Listing, most: int | None) -> DeltaExport:
+        """From where the log ends, `most` snapshots of it."""
+        if self.table.head_id == 0:
+            self.check_own(listing)
+            return self._result(None, None)
+        before = self.check_own(listing)
+        last = listing.versions[-1] if listing.versions else None
+        due_from = listing.newest_checkpoint
+        next_id = 1 if last is None else last + 2
+        return self._run(next_id, before, most, due_from)
+
+    def go_on(self, last: int, before: Note | None) -> DeltaExport:
+        """From a version that is there on."""
+        facts = delta.list_facts(self.runtime.catalog, self.table.id, last + 1, last + 1)
+        if before is None or last + 1 not in facts or before.commit != str(facts[last + 1].snapshot.commit_id):
+            raise self._foreign(last)
+        self._check_mode(before)
+        every = self.table.options.delta_checkpoint_versions
+        past = (last - before.began) % every
+        return self._run(last + 2, before, None, last - past)
+
+    def check_own(self, listing: Listing) -> Note | None:
+        """What the newest version says of itself; None for no log. Raises ConflictError for a log of somebody else's,
+        CorruptionError for one that lacks versions."""
+        if listing.is_empty:
+            return None
+        if listing.foreign:
+            raise self._foreign_log(listing.foreign[0])
+        if not listing.versions:
+            paths = next(iter(listing.checkpoints.values()))
+            if not self._begins_here(listing):
+                raise self._foreign_log(paths[0])
+            return None
+        last = listing.versions[-1]
+        note = find_note(read_version(self.log, last) or ())
+        commit = self._commit_of(last + 1)
+        if note is None or note.commit != commit:
+            first = find_note(read_version(self.log, listing.versions[0]) or ())
+            raise self._foreign_log(version_path(last)) if first is None else self._foreign(last)
+        self._check_mode(note)
+        self._check_whole(listing, note)
+        return note
+
+    def _begins_here(self, listing: Listing) -> bool:
+        """Whether an exporter was killed between the first checkpoint of a log and its first version."""
+        found = [version for version in listing.checkpoints if version < self.table.head_id]
+        return len(found) == len(listing.checkpoints) == 1
+
+    def _check_whole(self, listing: Listing, note: Note) -> None:
+        own = [version for version in listing.versions if version >= note.began]
+        last = own[-1]
+        missing = sorted(set(range(own[0], last + 1)) - set(own))
+        starts = own[0] == 0 or any(own[0] <= each + 1 and each <= last for each in listing.checkpoints)
+        if missing or not starts:
+            lacks = f"version {missing[0]}" if missing else f"what was before version {own[0]}"
+            raise CorruptionError(
+                f"The Delta log {self.log.uri_of(LOG_FOLDER)} of {self.table.full_name} lacks {lacks}.",
+                kind="broken_delta_log",
+                remedy="Restore its files, or move the folder away and export again: the log begins anew then.",
+            )
+
+    def _run(self, next_id: int, before: Note | None, most: int | None, checkpointed: int | None) -> DeltaExport:
+        features: Sequence[str] = () if before is None else before.features
+        until_id = self.table.head_id if most is None else min(self.table.head_id, next_id + most - 1)
+        waits: str | None = None
+        batch: Batch | None = None
+        last_id = next_id - 1
+        while next_id <= until_id:
+            end_id = min(until_id, next_id + _BATCH_SNAPSHOTS - 1)
+            batch = load_batch(self.runtime, self.table, self.mode, next_id, end_id)
+            try:
+                for snapshot_id in range(next_id, end_id + 1):
+                    if not batch.facts[snapshot_id].is_kept:
+                        raise _Expired
+                    version = self._plan(batch, snapshot_id, before, features)
+                    before = self._write(batch, version)
+                    features = before.features
+                    last_id, next_id = snapshot_id, snapshot_id + 1
+            except _Expired:
+                first_kept = delta.find_first_kept(self.runtime.catalog, self.table.id)
+                self.skipped += first_kept - next_id
+                next_id, before = first_kept, None
+                until_id = max(until_id, min(self.table.head_id, first_kept))
+                continue
+            except NotTold as reason:
+                found = self._find_told(snapshot_id, until_id)
+                if found is None:
+                    waits = str(reason)
+                    break
+                self.skipped += found - next_id
+                next_id, before = found, None
+                continue
+            checkpointed = self._checkpoint_if_due(batch, before, checkpointed)
+        return self._result(last_id, waits)
+
+    def _plan(self, batch: Batch, snapshot_id: int, before: Note | None, features: Sequence[str]) -> Version:
+        state = None
+        if before is not None and snapshot_id > 1 and not batch.facts[snapshot_id - 1].is_kept:
+            state = self._replay(version_of(snapshot_id) - 1).files
+        content = batch.content(snapshot_id, before, state)
+        planned = plan_version(
+            self._facts, batch.facts[snapshot_id], content, before, self.mode, kept_features=features
+        )
+        if isinstance(planned, Mixed):
+            raise NotTold(
+                f"files of snapshot {snapshot_id} call the column {planned.column!r} by several names: a full"
+                " compaction gives it one"
+            )
+        return planned
+
+    def _write(self, batch: Batch, version: Version) -> Note:
+        """Where a log begins behind others its checkpoint is there first: without it the version would be of no use."""
+        begins = version.note.began == version.number
+        if begins and version.number > 0:
+            self._write_checkpoint(batch, version.note)
+        found = create_version(self.log, version.number, version.actions)
+        if found is None:
+            self.written += 1
+            return version.note
+        note = find_note(found)
+        if note is None or note.commit != version.note.commit:
+            raise self._foreign(version.number)
+        return note
+
+    def _checkpoint_if_due(self, batch: Batch, note: Note | None, checkpointed: int | None) -> int | None:
+        if note is None:
+            return checkpointed
+        version, every = version_of(note.snapshot), self.table.options.delta_checkpoint_versions
+        since = version - max(note.began, note.began if checkpointed is None else checkpointed)
+        if since < every:
+            return checkpointed
+        try:
+            self._write_checkpoint(batch, note)
+        except NotFoundError:  # expired meanwhile: the next one is as good
+            return checkpointed
+        return version
+
+    def _write_checkpoint(self, batch: Batch, note: Note) -> None:
+        content = batch.content(note.snapshot, None)
+        for schema_id in note.seen:
+            batch.schema(schema_id)
+        applications = [
+            Txn(app_id=each.application, version=each.version, last_updated=milliseconds(each.committed_at))
+            for each in delta.list_applications(self.runtime.catalog, self.table.id, note.snapshot)
+        ]
+        actions = plan_state(self._facts, note, content, applications)
+        snapshots.check_kept(self.runtime.catalog, self.table, note.snapshot)
+        self.checkpoint = version_of(note.snapshot)
+        write_checkpoint(self.log, self.checkpoint, actions)
+
+    def _find_told(self, snapshot_id: int, until_id: int) -> int | None:
+        """The next snapshot that can be told of by itself."""
+        for later_id in range(snapshot_id + 1, until_id + 1):
+            batch = load_batch(self.runtime, self.table, self.mode, later_id, later_id)
+            if not batch.facts[later_id].is_kept:
+                continue
+            try:
+                content = batch.content(later_id, None)
+            except NotTold:
+                continue
+            if not isinstance(find_naming(content.schema, content.stored, None), Mixed):
+                return later_id
+        return None
+
+    def _replay(self, version: int) -> LogState:
+        """What the log says of a version."""
+        listing, state, first = list_log(self.log), LogState(), 0
+        checkpoint = max((each for each in listing.checkpoints if each <= version), default=None)
+        if checkpoint is not None:
+            state.apply(read_checkpoint(self.log, listing.checkpoints[checkpoint]))
+            first = checkpoint + 1
+        for each in range(first, version + 1):
+            state.apply(read_version(self.log, each) or ())
+        return state
+
+    @property
+    def _facts(self) -> TableFacts:
+        first = delta.list_moments(self.runtime.catalog, self.table.id, {1})
+        return TableFacts(
+            id=uuid5(NAMESPACE_URL, self.table.location),
+            name=self.table.full_name,
+            partition_ids=self.table.partition_ids,
+            created_ms=milliseconds(first[1]),
+            has_key=bool(self.table.primary_key_ids),
+            engine="lakelib",
+        )
+
+    def _commit_of(self, snapshot_id: int) -> str | None:
+        facts = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)
+        return str(facts[snapshot_id].snapshot.commit_id) if snapshot_id in facts else None
+
+    def _check_mode(self, note: Note) -> None:
+        if note.mode != self.mode:
+            raise InvalidInputError(
+                f"The Delta log of {self.table.full_name} tells of {note.mode!r}, and {self.mode!r} is asked for.",
+                kind="delta_mode",
+                remedy=f"Leave the option delta as it was, or move {self.log.uri_of(LOG_FOLDER)} away first.",
+            )
+
+    def _foreign(self, version: int) -> ConflictError:
+        return ConflictError(
+            f"Version {version} of the Delta log of {self.table.full_name}, {self.log.uri_of(version_path(version))},"
+            " was written by somebody else. Nothing was written over it, and the log does not go on.",
+            kind="foreign_delta_version",
+            remedy="Have nobody write to the log but lakelib; take back what was written by moving the folder"
+            f" {LOG_FOLDER} away and exporting again.",
+        )
+
+    def _foreign_log(self, path: str) -> ConflictError:
+        return ConflictError(
+            f"There is a Delta log at {self.log.uri_of(LOG_FOLDER)} that is not the one of {self.table.full_name}:"
+            f" {path} was written by somebody else.",
+            kind="foreign_delta_log",
+            remedy="Move the folder away, or leave the option delta out.",
+        )
+
+    def _result(self, last_id: int | None, waits: str | None) -> DeltaExport:
+        return DeltaExport(
+            table=self.table.full_name,
+            mode=self.mode,
+            version=version_of(last_id) if last_id else None,
+            head_version=version_of(self.table.head_id) if self.table.head_id else None,
+            written=self.written,
+            skipped=self.skipped,
+            checkpoint=self.checkpoint,
+            waits_for=waits,
+        )
+
+
+class _Expired(Exception):  # noqa: N818
+    """A snapshot is there no more."""
+
+
+def _clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing) -> int:
+    """Deletes what the newest checkpoint that is old enough makes superfluous, and what killed writers have left."""
+    spent = []
+    if table.options.delta_log_days and listing.versions:
+        spent = _spent_files(runtime, table, listing)
+    now = delta.load_now(runtime.catalog)
+    spent += [path for path, since in listing.drafts if now - since > _DRAFT_AGE]
+    if not spent:
+        return 0
+    runtime.ownership.confirm_now()
+    return len(spent) - len(log.delete_files(spent))
+
+
+def _spent_files(runtime: Runtime, table: TableInfo, listing: Listing) -> list[str]:
+    before = delta.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
+    moments = delta.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
+    old = [version for version in listing.checkpoints if version + 1 in moments and moments[version + 1] < before]
+    if not old:
+        return []
+    kept = max(old)
+    versions = [version_path(version) for version in listing.versions if version < kept]
+    return versions + [path for version, paths in listing.checkpoints.items() if version < kept for path in paths]

@@ -1,0 +1,186 @@
+"""Part of the export to Delta: what a version is to tell, from the catalog. Many snapshots are looked at together.
+
+Files are looked up before it is asked which snapshots are kept: those of a kept snapshot were all there.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lakelib.catalog import delta, files, tables
+from lakelib.interop.delta.actions import Add, DeletionVector
+from lakelib.interop.delta.note import Note
+from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
+from lakelib.interop.delta.values import log_path
+from lakelib.model.files import DataFile, Partition
+from lakelib.model.schema import TableSchema
+from lakelib.model.table import TableInfo
+from lakelib.model.told import CommitFacts
+from lakelib.ops.runtime import Runtime
+from lakelib.plan.compacted import compacted_files
+from lakelib.plan.scan import arrange_splits, needs_merge
+
+HEAD, COMPACTED = "head", "compacted"
+
+
+class NotTold(Exception):  # noqa: N818
+    """Why a snapshot cannot be told of now; a later one may."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Snapshots that follow each other, and which files came and went by them."""
+
+    runtime: Runtime
+    table: TableInfo
+    mode: str
+    facts: Mapping[int, CommitFacts]
+    """With the one before the first."""
+    added: Mapping[int, Sequence[DataFile]]
+    removed: Mapping[int, Sequence[DataFile]]
+    partitions: dict[int, Partition]
+    schemas: dict[int, TableSchema] = field(default_factory=dict)
+    moments: dict[int, datetime] = field(default_factory=dict)
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.table.primary_key_ids)
+
+    def schema(self, schema_id: int) -> TableSchema:
+        if schema_id not in self.schemas:
+            self.schemas |= tables.load_schemas(self.runtime.catalog, self.table.id, {schema_id})
+        return self.schemas[schema_id]
+
+    def content(self, snapshot_id: int, before: Note | None, state: Mapping[str, Add] | None = None) -> Content:
+        """What the snapshot did. `state` is what the log says of the one before it, where the catalog cannot say that
+        any more."""
+        schema = self.schema(self.facts[snapshot_id].snapshot.schema_id)
+        if before is None:
+            everything = self.all_files(snapshot_id)
+            added: Sequence[ToldFile] = everything
+            removed: Sequence[ToldFile | Add] = ()
+        elif state is not None:
+            everything = self.all_files(snapshot_id)
+            added, removed = _differences_to_log(state, everything)
+        elif self.has_key:
+            added, removed = self._differences(snapshot_id)
+        else:
+            added = self._told(self.added.get(snapshot_id, ()))
+            removed = self._told(self.removed.get(snapshot_id, ()))
+        stored = self._stored(snapshot_id, schema, before, added)
+        for schema_id in {*stored, *(() if before is None else (*before.seen, before.schema_id))}:
+            self.schema(schema_id)
+        return Content(
+            added=added,
+            removed=removed,
+            all_files=lambda: self.all_files(snapshot_id),
+            schema=schema,
+            stored=[self.schemas[each] for each in sorted(stored)],
+            schemas=self.schemas,
+        )
+
+    def all_files(self, snapshot_id: int) -> list[ToldFile]:
+        """Of the whole snapshot."""
+        return list(self._state(snapshot_id, None).values())
+
+    def _differences(self, snapshot_id: int) -> tuple[list[ToldFile], list[ToldFile]]:
+        """In the partitions that the snapshot has touched, for rows of other files there may be superseded by it."""
+        moved = (*self.added.get(snapshot_id, ()), *self.removed.get(snapshot_id, ()))
+        touched = sorted({file.partition_id for file in moved})
+        if not touched:
+            return [], []
+        now = self._state(snapshot_id, touched)
+        earlier = self._state(snapshot_id - 1, touched) if snapshot_id > 1 else {}
+        added = [each for path, each in now.items() if path not in earlier or earlier[path].vector != each.vector]
+        removed = [each for path, each in earlier.items() if path not in now or now[path].vector != each.vector]
+        return added, removed
+
+    def _state(self, snapshot_id: int, partition_ids: Sequence[int] | None) -> dict[str, ToldFile]:
+        """The files of a snapshot that the log tells of, by path."""
+        query = files.FileQuery(
+            table_id=self.table.id,
+            snapshot_id=snapshot_id,
+            partition_ids=None if partition_ids is None else tuple(partition_ids),
+            with_bounds=True,
+        )
+        found = files.load_files(self.runtime.catalog, query)
+        self.partitions |= found.partitions
+        told: Collection[DataFile] = found.files
+        vectors: Mapping[int, DeletionVector] = {}
+        if self.has_key and self.mode == COMPACTED:
+            told = compacted_files(found.files, found.partitions)
+        elif self.has_key:
+            vectors = find_vectors(self.runtime, self.table, snapshot_id, found)
+        return {each.file.path: each for each in self._told(told, vectors)}
+
+    def _told(self, found: Iterable[DataFile], vectors: Mapping[int, DeletionVector] | None = None) -> list[ToldFile]:
+        listed = list(found)
+        self._learn_moments({file.added_snapshot or 0 for file in listed})
+        return [
+            ToldFile(
+                file=file,
+                partition=self.partitions[file.partition_id],
+                added_ms=milliseconds(self.moments[file.added_snapshot or 0]),
+                vector=None if vectors is None else vectors.get(file.id),
+            )
+            for file in listed
+        ]
+
+    def _learn_moments(self, ids: set[int]) -> None:
+        known = {each for each in ids if each in self.facts}
+        self.moments |= {each: self.facts[each].snapshot.committed_at for each in known}
+        missing = ids - self.moments.keys()
+        if missing:
+            self.moments |= delta.list_moments(self.runtime.catalog, self.table.id, missing)
+
+    def _stored(
+        self, snapshot_id: int, schema: TableSchema, before: Note | None, added: Sequence[ToldFile]
+    ) -> set[int]:
+        """The versions of the schema that the snapshot's files have. Asked for only where there are several."""
+        ids = {each.file.schema_id for each in added}
+        if before is not None and ids <= {schema.id} and before.seen == (schema.id,):
+            return {schema.id}
+        return delta.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
+
+
+def load_batch(runtime: Runtime, table: TableInfo, mode: str, first_id: int, last_id: int) -> Batch:
+    """The snapshots from one to another."""
+    query = files.FileQuery(
+        table_id=table.id, snapshot_id=last_id, since=first_id - 1, moved_only=True, with_bounds=True
+    )
+    moved = files.load_files(runtime.catalog, query)
+    added: dict[int, list[DataFile]] = defaultdict(list)
+    removed: dict[int, list[DataFile]] = defaultdict(list)
+    for file in moved.files:
+        if file.added_snapshot is not None and first_id <= file.added_snapshot <= last_id:
+            added[file.added_snapshot].append(file)
+        if file.removed_snapshot is not None and first_id <= file.removed_snapshot <= last_id:
+            removed[file.removed_snapshot].append(file)
+    return Batch(
+        runtime=runtime,
+        table=table,
+        mode=mode,
+        facts=delta.list_facts(runtime.catalog, table.id, first_id - 1, last_id),
+        added=added,
+        removed=removed,
+        partitions=dict(moved.partitions),
+        schemas={table.schema.id: table.schema},
+    )
+
+
+def find_vectors(
+    runtime: Runtime, table: TableInfo, snapshot_id: int, found: files.FoundFiles
+) -> dict[int, DeletionVector]:
+    """Which rows of which file are superseded or deleted, as of a snapshot. The one place where masks come in."""
+    splits = arrange_splits(found.files, found.partitions, merges=True)
+    if any(needs_merge(split) for split in splits):
+        raise NotTold(f"rows of snapshot {snapshot_id} are superseded by others, and it has no masks")
+    return {}
+
+
+def _differences_to_log(state: Mapping[str, Add], now: Sequence[ToldFile]) -> tuple[list[ToldFile], list[Add]]:
+    paths = {log_path(each.file.path): each for each in now}
+    added = [each for path, each in paths.items() if path not in state or state[path].deletion_vector != each.vector]
+    removed = [each for path, each in state.items() if path not in paths or paths[path].vector != each.deletion_vector]
+    return added, removed

@@ -1,0 +1,27 @@
+"""Pure. Decides which files hold, each row once and no delete, the newest compacted state of a snapshot."""
+
+from collections.abc import Mapping, Sequence
+
+from lakelib.model.files import DataFile, Partition
+from lakelib.plan.scan import arrange_splits, base_splits
+
+
+def compacted_files(files: Sequence[DataFile], partitions: Mapping[int, Partition]) -> list[DataFile]:
+    """What `read_optimized` reads, as far as readers can that know whole files only: where files of it share keys, the
+    compacted one counts; one with deletes is left out until a compaction has taken it in."""
+    kept, _ = base_splits(arrange_splits(files, dict(partitions), merges=True))
+    found = {file.id: file for split in kept for file in split.files if not file.delete_count}
+    chosen: dict[int, list[DataFile]] = {}
+    for file in sorted(found.values(), key=lambda each: (-each.level, -each.depth, each.id)):
+        beside = chosen.setdefault(file.partition_id, [])
+        if not any(_share_keys(file, other) for other in beside):
+            beside.append(file)
+    return sorted((file for beside in chosen.values() for file in beside), key=lambda each: each.id)
+
+
+def _share_keys(one: DataFile, other: DataFile) -> bool:
+    """Files of one run share none."""
+    if (one.sequence, one.run) == (other.sequence, other.run):
+        return False
+    depth = min(one.depth, other.depth)
+    return one.prefix >> (one.depth - depth) == other.prefix >> (other.depth - depth)
