@@ -18,7 +18,7 @@ from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.effect import NOTHING
-from lakelib.model.files import NewFile, Split
+from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.options import MIB
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.roles import Right
@@ -34,6 +34,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.ops.write import run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
+from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.where import bind_where
 from lakelib.progress import Bar, bar
@@ -106,10 +107,21 @@ def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate
         buckets=table.buckets,
         options=table.options,
         row_bytes=estimate_row_bytes(table.schema.columns),
+        outdated=_outdated(runtime, table, found.files),
     )
     live = (file for file in found.files if file.partition_id in chosen)
     claimed = commits.find_claims(runtime.catalog, table.id)
     return plan_compaction(live, found.partitions, rules, full=full, claimed=claimed)
+
+
+def _outdated(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> frozenset[int]:
+    """The versions of the schema that call columns otherwise than now: of a Delta log each column has one name in all
+    files."""
+    ids = {file.schema_id for file in found} - {table.schema.id}
+    if not table.options.delta or not ids:
+        return frozenset()
+    schemas = tables.load_schemas(runtime.catalog, table.id, ids)
+    return frozenset(each.id for each in schemas.values() if names_differ(table.schema, each))
 
 
 def _bind(table: TableInfo, where: str | Predicate | None) -> Predicate | None:

@@ -78,6 +78,16 @@ def after_publish(runtime: Runtime, table_id: int, snapshot: Snapshot, table: Ta
         _LOG.warning("snapshot %s is not in the Delta log yet", snapshot.id, exc_info=True)
 
 
+def before_expiry(runtime: Runtime, table: TableInfo) -> None:
+    """Tells of what may expire now, if the table has a log. What cannot be told keeps nothing from expiring."""
+    if not table.options.delta:
+        return
+    try:
+        export_delta(runtime, table.ref)
+    except LakeError as error:
+        _LOG.warning("snapshots of %s may expire that are not in its Delta log: %s", table.full_name, error)
+
+
 def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
     log = runtime.storage.at(table.location)
     now = replace(table, head_id=snapshot.id)
@@ -129,6 +139,7 @@ class _Exporter:
     written: int = 0
     skipped: int = 0
     checkpoint: int | None = None
+    facts: TableFacts | None = None
 
     def catch_up(self, listing: Listing, most: int | None) -> DeltaExport:
         """From where the log ends, `most` snapshots of it."""
@@ -215,12 +226,13 @@ class _Exporter:
                 until_id = max(until_id, min(self.table.head_id, first_kept))
                 continue
             except NotTold as reason:
-                found = self._find_told(snapshot_id, until_id)
+                found = self._find_told(snapshot_id)
                 if found is None:
                     waits = str(reason)
                     break
                 self.skipped += found - next_id
                 next_id, before = found, None
+                until_id = max(until_id, found)
                 continue
             checkpointed = self._checkpoint_if_due(batch, before, checkpointed)
         return self._result(last_id, waits)
@@ -231,7 +243,7 @@ class _Exporter:
             state = self._replay(version_of(snapshot_id) - 1).files
         content = batch.content(snapshot_id, before, state)
         planned = plan_version(
-            self._facts, batch.facts[snapshot_id], content, before, self.mode, kept_features=features
+            self._facts(), batch.facts[snapshot_id], content, before, self.mode, kept_features=features
         )
         if isinstance(planned, Mixed):
             raise NotTold(
@@ -275,24 +287,28 @@ class _Exporter:
             Txn(app_id=each.application, version=each.version, last_updated=milliseconds(each.committed_at))
             for each in delta.list_applications(self.runtime.catalog, self.table.id, note.snapshot)
         ]
-        actions = plan_state(self._facts, note, content, applications)
+        actions = plan_state(self._facts(), note, content, applications)
         snapshots.check_kept(self.runtime.catalog, self.table, note.snapshot)
         self.checkpoint = version_of(note.snapshot)
         write_checkpoint(self.log, self.checkpoint, actions)
 
-    def _find_told(self, snapshot_id: int, until_id: int) -> int | None:
-        """The next snapshot that can be told of by itself."""
-        for later_id in range(snapshot_id + 1, until_id + 1):
-            batch = load_batch(self.runtime, self.table, self.mode, later_id, later_id)
-            if not batch.facts[later_id].is_kept:
-                continue
-            try:
-                content = batch.content(later_id, None)
-            except NotTold:
-                continue
-            if not isinstance(find_naming(content.schema, content.stored, None), Mixed):
-                return later_id
-        return None
+    def _find_told(self, snapshot_id: int) -> int | None:
+        """The first snapshot behind this one that can be told of by itself, if the head can: from there on others
+        can."""
+        head_id: int = self.table.head_id
+        if head_id == snapshot_id or not self._can_be_told(head_id):
+            return None
+        return next(each for each in range(snapshot_id + 1, head_id + 1) if self._can_be_told(each))
+
+    def _can_be_told(self, snapshot_id: int) -> bool:
+        """Whether its files call each column by one name."""
+        found = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)[snapshot_id]
+        if not found.is_kept:
+            return False
+        ids = delta.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
+        schemas = tables.load_schemas(self.runtime.catalog, self.table.id, ids | {found.snapshot.schema_id})
+        now = schemas[found.snapshot.schema_id]
+        return not isinstance(find_naming(now, [schemas[each] for each in sorted(ids)], None), Mixed)
 
     def _replay(self, version: int) -> LogState:
         """What the log says of a version."""
@@ -305,10 +321,11 @@ class _Exporter:
             state.apply(read_version(self.log, each) or ())
         return state
 
-    @property
     def _facts(self) -> TableFacts:
+        if self.facts is not None:
+            return self.facts
         first = delta.list_moments(self.runtime.catalog, self.table.id, {1})
-        return TableFacts(
+        self.facts = TableFacts(
             id=uuid5(NAMESPACE_URL, self.table.location),
             name=self.table.full_name,
             partition_ids=self.table.partition_ids,
@@ -316,6 +333,7 @@ class _Exporter:
             has_key=bool(self.table.primary_key_ids),
             engine="lakelib",
         )
+        return self.facts
 
     def _commit_of(self, snapshot_id: int) -> str | None:
         facts = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)

@@ -14,6 +14,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo
 from lakelib.model.upkeep import ExpireResult, HeldSnapshot, Hold, OpenCommit, RetentionRules
+from lakelib.ops.delta import before_expiry, delta_keeps
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
 from lakelib.specs.durations import LONGEST
@@ -64,6 +65,8 @@ def expire(runtime: Runtime, table: TableInfo, rules: RetentionRules, grace: tim
     """Beside readers and writers, in short transactions. Killed at any moment it is finished by the next one."""
     check_length("grace", grace)
     require_right(runtime.catalog, Right.MAINTAIN)
+    before_expiry(runtime, table)
+    grace = max(grace, delta_keeps(table))
     catalog = runtime.catalog
     runtime.ownership.confirm_now()
     now = retention.load_past(catalog, table.id).now

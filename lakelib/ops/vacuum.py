@@ -21,6 +21,7 @@ from lakelib.catalog import reclaiming
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.catalog.roles import require_right
+from lakelib.interop.delta.log import is_of_log
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flag
 from lakelib.model.roles import Right
@@ -173,8 +174,8 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
 
 
 def _is_own(path: str, place: Place) -> bool:
-    """Of a dropped table the notes of done partitions go as well."""
-    is_note = place.dropped_at is not None and path.rpartition("/")[2] == SUCCESS_FILE
+    """Of a dropped table the notes of done partitions and the Delta log go as well."""
+    is_note = place.dropped_at is not None and (path.rpartition("/")[2] == SUCCESS_FILE or is_of_log(path))
     return (is_own_file(path) or is_note) and leads_back(path)
 
 

@@ -1,12 +1,15 @@
 """What follows once a partition's commit is published, as its spec says: a tag, done marks. Safe to repeat."""
 
+import logging
 import os
 from dataclasses import dataclass
 from typing import Any
 
-from lakelib import Lake, Snapshot
+from lakelib import Lake, LakeError, Snapshot
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,7 @@ def partition_about(snapshot: Snapshot) -> str | None:
 def follow(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> Followed:
     tag = tag_snapshot(lake, spec, partition, snapshot)
     done = mark_done(lake, spec, partition, snapshot) if spec.publish.mark_done else []
+    export_delta(lake, spec)
     return Followed(tag=tag, done=tuple(done))
 
 
@@ -44,6 +48,18 @@ def mark_done(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> lis
     table, ways = lake.table(spec.table), _ways(spec)
     own = table.mark_done(spec.partition_value(partition), actions=ways)
     return [own.path, *(each.path for each in table.mark_done_again(snapshot, actions=ways))]
+
+
+def export_delta(lake: Lake, spec: TableSpec) -> None:
+    """The table's Delta log goes on, if it has one and whoever has published did not get that far. What was published
+    stands whatever becomes of it."""
+    table = lake.table(spec.table)
+    if not table.options.get("delta"):
+        return
+    try:
+        table.export_delta()
+    except LakeError as error:
+        _LOG.warning("the Delta log of %s is behind: %s", spec.table, error)
 
 
 def _ways(spec: TableSpec) -> list[str | dict[str, Any]]:

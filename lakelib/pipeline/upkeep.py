@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import lakelib
 from lakelib import Lake, LakeError
 from lakelib.errors import RetryableError
+from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure
@@ -115,6 +116,8 @@ class Maintained:
     failed: tuple[tuple[str, Failed], ...]
     """Tables with what went wrong."""
     vacuum: VacuumResult | None
+    exported: tuple[DeltaExport, ...] = ()
+    """Of tables that have a Delta log."""
     vacuum_failed: Failed | None = None
 
     @property
@@ -126,6 +129,8 @@ class Maintained:
         tables = [_expired_facts(result) for result in self.expired]
         tables += [{"table": table, **failed.facts()} for table, failed in self.failed]
         facts: dict[str, Any] = {"dry_run": self.dry_run, "tables": tables}
+        if self.exported:
+            facts["delta"] = [delta_facts(each) for each in self.exported]
         if self.vacuum is not None:
             facts["vacuum"] = _vacuum_facts(self.vacuum)
         first = self.failure
@@ -134,6 +139,7 @@ class Maintained:
     def lines(self) -> Iterator[str]:
         for result in self.expired:
             yield from repr(result).strip("<>").split("\n  ")
+        yield from map(str, self.exported)
         if self.vacuum is not None:
             yield from repr(self.vacuum).strip("<>").split("\n  ")
         for table, failed in self.failed:
@@ -152,10 +158,13 @@ def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = N
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         expired: list[ExpireResult] = []
+        exported: list[DeltaExport] = []
         failed: list[tuple[str, Failed]] = []
         for name in find_tables(lake, job.selection) if job.expire is not None else ():
             _tell_progress(around.progress, f"expire {name}")
             try:
+                if not job.dry_run:
+                    exported += export_delta(lake, name)
                 expired.append(lake.table(name).expire(**job.expire or {}, dry_run=job.dry_run))
             except LakeError as error:
                 failed.append((name, explain_failure(error)))
@@ -163,10 +172,21 @@ def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = N
         return Maintained(
             dry_run=job.dry_run,
             expired=tuple(expired),
+            exported=tuple(exported),
             failed=tuple(failed),
             vacuum=vacuum,
             vacuum_failed=vacuum_failed,
         )
+
+
+def export_delta(lake: Lake, name: str) -> list[DeltaExport]:
+    """What the table's Delta log has got; nothing for a table without one."""
+    table = lake.table(name)
+    return [table.export_delta()] if table.options.get("delta") else []
+
+
+def delta_facts(export: DeltaExport) -> dict[str, Any]:
+    return {field.name: getattr(export, field.name) for field in fields(export)}
 
 
 def _vacuum(

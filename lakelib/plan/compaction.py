@@ -54,6 +54,8 @@ class CompactionRules:
     options: TableOptions
     row_bytes: int
     """About what a row takes in memory, at least."""
+    outdated: frozenset[int] = frozenset()
+    """Versions of the schema whose files are to be rewritten, for they call columns by other names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +148,8 @@ def _merging_units(
     partition: Partition, files: Sequence[DataFile], rules: CompactionRules, full: bool
 ) -> Iterator[Unit]:
     for group in _overlapping_groups(files, _joint_depth(files, rules) if full else None):
-        chosen = [group.files] if full else _due_files(group.files, rules.options)
+        is_outdated = any(file.schema_id in rules.outdated for file in group.files)
+        chosen = [group.files] if full or is_outdated else _due_files(group.files, rules.options)
         for part in chosen:
             for inputs in _overlapping_groups(part, group.depth if full else None):
                 yield from _units(partition, inputs, group.files, rules, full)
@@ -178,7 +181,7 @@ def _units(
 
 def _gains(unit: Unit, rules: CompactionRules, full: bool) -> bool:
     """Whether readers have less to do once the unit is done."""
-    if stack_height(unit.files) > 1:
+    if stack_height(unit.files) > 1 or any(file.schema_id in rules.outdated for file in unit.files):
         return True
     if not full:
         return False
@@ -358,12 +361,16 @@ def _packing_units(
     """Small files that follow each other become one, so that rows keep their order."""
     target_bytes = rules.options.target_file_bytes
 
-    def is_small(file: DataFile) -> bool:
-        return 2 * _estimate((file,), rules) <= target_bytes and file.id not in claimed
+    def is_outdated(file: DataFile) -> bool:
+        return file.schema_id in rules.outdated
 
-    for stretch in _stretches(files, is_small):
-        for pack in _packs(stretch if full else _due_stretch(stretch, rules), rules):
-            if len(pack) > 1:
+    def is_chosen(file: DataFile) -> bool:
+        return (2 * _estimate((file,), rules) <= target_bytes or is_outdated(file)) and file.id not in claimed
+
+    for stretch in _stretches(files, is_chosen):
+        takes_all = full or any(map(is_outdated, stretch))
+        for pack in _packs(stretch if takes_all else _due_stretch(stretch, rules), rules):
+            if len(pack) > 1 or any(map(is_outdated, pack)):
                 yield Unit(
                     partition=partition, depth=0, prefix=0, files=tuple(pack), output_depth=0, drops_deletes=False
                 )

@@ -152,6 +152,15 @@ def _changed(
     return replace(renamed, type=wanted)
 
 
+def names_differ(now: TableSchema, earlier: TableSchema) -> bool:
+    """Whether a column of both has two names, or a name has meant another column."""
+    for column in now.columns:
+        known, of_name = earlier.by_id(column.id), earlier.find(column.name)
+        if (known is not None and known.name != column.name) or (of_name is not None and of_name.id != column.id):
+            return True
+    return False
+
+
 def is_wider(wanted: str, current: str) -> bool:
     """Whether a column of the current type can become one of the wanted type."""
     try:

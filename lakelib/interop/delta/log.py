@@ -78,6 +78,11 @@ def list_log(storage: Storage) -> Listing:
     )
 
 
+def is_of_log(path: str) -> bool:
+    """Whether a file, by its path relative to a table, is in the log."""
+    return path.startswith(f"{LOG_FOLDER}/")
+
+
 def version_path(version: int) -> str:
     return f"{LOG_FOLDER}/{version:020d}.json"
 
