@@ -16,12 +16,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from lakelib.catalog import delta, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
-from lakelib.errors import ConflictError, CorruptionError, InvalidInputError, LakeError, NotFoundError
+from lakelib.errors import ConflictError, CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
 from lakelib.interop.delta.actions import Txn
 from lakelib.interop.delta.log import (
     LOG_FOLDER,
     Listing,
-    create_version,
+    create_versions,
     list_log,
     read_checkpoint,
     read_version,
@@ -41,6 +41,7 @@ from lakelib.storage.filesystem import Storage
 
 _LOG = logging.getLogger(__name__)
 _BATCH_SNAPSHOTS = 200
+_WRITTEN_AT_ONCE = 50
 _MOST_AFTER_PUBLISH = 20
 """Whoever publishes tells of so many snapshots; where the log is further behind, the rest is for a catch-up."""
 _DRAFT_AGE = timedelta(days=1)
@@ -206,26 +207,34 @@ class _Exporter:
         features: Sequence[str] = () if before is None else before.features
         until_id = self.table.head_id if most is None else min(self.table.head_id, next_id + most - 1)
         waits: str | None = None
-        batch: Batch | None = None
+        planned: list[Version]
         last_id = next_id - 1
         while next_id <= until_id:
             end_id = min(until_id, next_id + _BATCH_SNAPSHOTS - 1)
-            batch = load_batch(self.runtime, self.table, self.mode, next_id, end_id)
+            batch, planned = load_batch(self.runtime, self.table, self.mode, next_id, end_id), []
             try:
                 for snapshot_id in range(next_id, end_id + 1):
                     if not batch.facts[snapshot_id].is_kept:
                         raise _Expired
                     version = self._plan(batch, snapshot_id, before, features)
-                    before = self._write(batch, version)
-                    features = before.features
+                    if before is None and version.number > 0:  # without it the version would be of no use
+                        self._write_checkpoint(batch, version.note)
+                    planned.append(version)
+                    before, features = version.note, version.note.features
                     last_id, next_id = snapshot_id, snapshot_id + 1
+                    if len(planned) >= _WRITTEN_AT_ONCE:
+                        self._write(planned)
+                        planned = []
+                self._write(planned)
             except _Expired:
+                self._write(planned)
                 first_kept = delta.find_first_kept(self.runtime.catalog, self.table.id)
                 self.skipped += first_kept - next_id
                 next_id, before = first_kept, None
                 until_id = max(until_id, min(self.table.head_id, first_kept))
                 continue
             except NotTold as reason:
+                self._write(planned)
                 found = self._find_told(snapshot_id)
                 if found is None:
                     waits = str(reason)
@@ -252,19 +261,27 @@ class _Exporter:
             )
         return planned
 
-    def _write(self, batch: Batch, version: Version) -> Note:
-        """Where a log begins behind others its checkpoint is there first: without it the version would be of no use."""
-        begins = version.note.began == version.number
-        if begins and version.number > 0:
-            self._write_checkpoint(batch, version.note)
-        found = create_version(self.log, version.number, version.actions)
-        if found is None:
-            self.written += 1
-            return version.note
-        note = find_note(found)
+    def _write(self, versions: Sequence[Version]) -> None:
+        """One after the other; those that another exporter has written meanwhile are there."""
+        left = list(versions)
+        while left:
+            count = create_versions(self.log, [(each.number, each.actions) for each in left])
+            self.written += count
+            left = left[count:]
+            if left:
+                self._check_same(left.pop(0))
+
+    def _check_same(self, version: Version) -> None:
+        actions = read_version(self.log, version.number)
+        if actions is None:
+            raise RetryableError(
+                f"{self.log.uri_of(version_path(version.number))} was being written by another one, and is not there.",
+                kind="storage_unavailable",
+                remedy="Try again.",
+            )
+        note = find_note(actions)
         if note is None or note.commit != version.note.commit:
             raise self._foreign(version.number)
-        return note
 
     def _checkpoint_if_due(self, batch: Batch, note: Note | None, checkpointed: int | None) -> int | None:
         if note is None:

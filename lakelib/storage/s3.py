@@ -1,11 +1,11 @@
 """Storage. One S3 bucket as a process reaches it: pyarrow carries the bytes, boto3 does what pyarrow lacks."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -78,6 +78,9 @@ class S3Store:
             return False
         return True
 
+    def put_in_order(self, files: Sequence[tuple[str, bytes]]) -> int:
+        return put_one_by_one(self, files)
+
     def _prefix(self, folder: str) -> str:
         key = folder.partition("/")[2].rstrip("/")
         return f"{key}/" if key else ""
@@ -87,6 +90,18 @@ class S3Store:
             if self._client is None:
                 self._client = _open_client(self._settings)
             return self._client
+
+
+class _Putting(Protocol):
+    def put(self, name: str, content: bytes, *, only_new: bool) -> bool: ...
+
+
+def put_one_by_one(store: _Putting, files: Sequence[tuple[str, bytes]]) -> int:
+    """How many were new, up to the first that was not."""
+    for count, (name, content) in enumerate(files):
+        if not store.put(name, content, only_new=True):
+            return count
+    return len(files)
 
 
 def silent_seconds(settings: StorageSettings) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakelib.errors import NotFoundError, RetryableError
+from lakelib.errors import NotFoundError
 from lakelib.interop.delta.actions import Action, from_json, to_json
 from lakelib.interop.delta.checkpoint import from_table, to_tables
 from lakelib.storage.filesystem import Storage
@@ -97,19 +97,9 @@ def read_version(storage: Storage, version: int) -> tuple[Action, ...] | None:
     return from_json(content, storage.uri_of(path))
 
 
-def create_version(storage: Storage, version: int, actions: Sequence[Action]) -> tuple[Action, ...] | None:
-    """Writes a version. None if that is done; what is there if another one was first."""
-    path = version_path(version)
-    if storage.create_bytes(path, to_json(actions)):
-        return None
-    found = read_version(storage, version)
-    if found is None:
-        raise RetryableError(
-            f"{storage.uri_of(path)} was being written by another one, and is not there.",
-            kind="storage_unavailable",
-            remedy="Try again.",
-        )
-    return found
+def create_versions(storage: Storage, versions: Sequence[tuple[int, Sequence[Action]]]) -> int:
+    """Writes versions that follow each other, and stops at the first that is there already: how many were written."""
+    return storage.create_in_order([(version_path(number), to_json(actions)) for number, actions in versions])
 
 
 def write_checkpoint(storage: Storage, version: int, actions: Sequence[Action]) -> tuple[str, ...]:
