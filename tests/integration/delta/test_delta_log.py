@@ -1,0 +1,497 @@
+"""A table with a Delta log, as engines that know nothing of lakelib read it: each version is the snapshot's rows."""
+
+import json
+import os
+import random
+import threading
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from lakelib import ConflictError, CorruptionError, InvalidInputError, Lake, Table
+from tests.delta_readers import READERS, folder_of, read_delta_rs, read_duckdb, rows_of
+
+NewTable = Callable[..., Table]
+
+_SCHEMA = (
+    "id bigint NOT NULL, part string, flag boolean, tiny tinyint, small smallint, number int, ratio float,"
+    " amount double, price decimal(12,3), name string, raw binary, day date, moment timestamp, wall timestamp_ntz,"
+    " tags array<string>, more map<string,int>, deep struct<a:int,b:struct<c:string>>"
+)
+_PARTS = (None, "a", "b/c", "%41", "a=b", "ü ", "a,b", "007")
+_LATE = {"columnMapping": ("polars",), "typeWidening": ("polars", "delta-rs"), "deletionVectors": ()}
+"""Which reader refuses a table once it has the feature."""
+
+
+_NUMBERS = count()
+
+
+@pytest.fixture
+def new_table(lake: Lake) -> NewTable:
+    def make(schema: Any, **definition: Any) -> Table:
+        return lake.create_table(f"shop.t{next(_NUMBERS)}", schema, **definition)
+
+    return make
+
+
+def log_of(table: Table) -> Path:
+    return Path(folder_of(table)) / "_delta_log"
+
+
+def versions_of(table: Table) -> list[int]:
+    return sorted(int(path.stem) for path in log_of(table).glob("*.json"))
+
+
+def actions_of(table: Table, version: int) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (log_of(table) / f"{version:020d}.json").read_text().split("\n") if line]
+
+
+def features_of(table: Table, version: int) -> set[str]:
+    return set(actions_of(table, version)[0]["commitInfo"]["lake"]["features"])
+
+
+def assert_told(table: Table, version: int | None = None) -> None:
+    """All readers that may read it have the rows of the snapshot."""
+    at = version if version is not None else table.head.id - 1  # type: ignore[union-attr]
+    expected = rows_of(table.scan(at=at + 1).to_arrow())
+    refusing = {name for feature in features_of(table, at) for name in _LATE.get(feature, ())}
+    for name, read in READERS.items():
+        if name not in refusing:
+            assert rows_of(read(folder_of(table), version)) == expected, (name, at)
+
+
+def rows(numbers: list[int], part: Any = "a", **others: list[Any]) -> pa.Table:
+    return pa.table({"id": numbers, "part": pa.array([part] * len(numbers), pa.string()), **others})
+
+
+# Each version is what the snapshot is
+
+
+def _some_rows(chance: random.Random, schema: pa.Schema) -> pa.Table:
+    def row() -> dict[str, Any]:
+        number = chance.randrange(40)
+        full = {
+            "id": number,
+            "part": chance.choice(_PARTS),
+            "flag": chance.choice((True, False, None)),
+            "tiny": chance.randrange(-128, 128),
+            "small": chance.randrange(-(2**15), 2**15),
+            "number": chance.randrange(-(2**31), 2**31),
+            "ratio": chance.choice((0.5, -0.0, float("inf"), None)),
+            "amount": chance.choice((1e300, -1.25, 0.1, None)),
+            "price": Decimal(chance.randrange(-(10**11), 10**11)).scaleb(-3),
+            "name": chance.choice(("", "é", "x" * 70, '"quoted"\\\n', "\u2028", None)),
+            "raw": chance.choice((b"\x00\xff", b"", None)),
+            "day": date(chance.randrange(1, 9999), 1, 31),
+            "moment": datetime(chance.randrange(1700, 2200), 1, 1, 1, 2, 3, chance.randrange(10**6), tzinfo=UTC),
+            "wall": datetime(chance.randrange(1700, 2200), 6, 1, 1, 2, 3, chance.randrange(10**6)),
+            "tags": chance.choice((["a", None], [], None)),
+            "more": chance.choice(([("k", number)], None)),
+            "deep": chance.choice(({"a": number, "b": {"c": "x"}}, None)),
+        }
+        return {name: full.get(name) for name in schema.names}
+
+    found = [row() for _ in range(chance.randrange(1, 6))]
+    return pa.Table.from_pylist(found, schema=schema)
+
+
+def _one_change(table: Table, chance: random.Random) -> None:
+    data = _some_rows(chance, table.schema)
+    head = table.head.id if table.head else 0
+    name = next(each for each in table.schema.names if each in ("name", "title"))
+    works: dict[str, Callable[[], object]] = {
+        "append": lambda: table.append(data),
+        "upsert": lambda: table.upsert(data),
+        "again": lambda: table.append(data, idempotency_key=("loader", head)),
+        "dynamic": lambda: table.overwrite(data, partitions="dynamic"),
+        "all": lambda: table.overwrite(data),
+        "delete": lambda: table.delete(f"id < {chance.randrange(10)}"),
+        "part": lambda: table.delete("part = 'b/c'"),
+        "compact": lambda: table.compact(full=True),
+        "rollback": lambda: table.rollback(chance.randrange(1, head + 1)) if head else None,
+        "rename": lambda: table.evolve(rename={name: "title" if name == "name" else "name"}),
+        "widen": lambda: table.evolve(widen={"tiny": "smallint", "number": "bigint", "ratio": "double"}),
+        "add": lambda: table.evolve(add=[(f"c{head}", "string")]),
+        "drop": lambda: table.evolve(drop=["raw"]) if "raw" in table.schema.names else None,
+    }
+    weights = {"append": 6, "upsert": 6, "compact": 3}
+    kinds = [kind for kind in works if kind not in ("rename", "widen") or chance.random() < 0.3]
+    if not table.primary_key:
+        kinds.remove("upsert")
+    kind = chance.choices(kinds, [weights.get(each, 1) for each in kinds])[0]
+    try:
+        works[kind]()
+    except InvalidInputError:
+        assert kind == "widen"
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LAKE_DELTA_RUNS", "3"))))
+def test_each_version_of_a_random_history_is_the_snapshot_of_it(new_table: NewTable, seed: int) -> None:
+    chance = random.Random(seed)
+    table = new_table(_SCHEMA, partition_by=["part"], options={"delta": "head", "delta_checkpoint_versions": 4})
+
+    for _ in range(14):
+        _one_change(table, chance)
+        if table.head is not None and table.export_delta().is_complete:
+            assert_told(table)
+
+    for version in versions_of(table):
+        assert_told(table, version)
+    assert table.compact() is not None
+    assert table.export_delta().is_complete
+    assert_told(table)
+
+
+def test_compactions_and_changes_of_the_schema_change_no_data(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    table.append(rows([1]))
+    table.append(rows([2]), idempotency_key=("loader", 7))
+    table.compact(full=True)
+    table.evolve(add=[("note", "string")])
+
+    told = [actions_of(table, version) for version in range(4)]
+
+    flags = [{each["dataChange"] for action in one for each in action.values() if "dataChange" in each} for one in told]
+    assert flags == [{True}, {True}, {False}, set()]
+    assert [each["txn"] | {"lastUpdated": 0} for each in told[1] if "txn" in each] == [
+        {"appId": "loader", "version": 7, "lastUpdated": 0}
+    ]
+    assert [one[0]["commitInfo"]["operation"] for one in told] == ["WRITE", "WRITE", "OPTIMIZE", "CHANGE COLUMNS"]
+    assert not any("protocol" in action for one in told[1:] for action in one)
+
+
+def test_a_feature_enters_when_it_is_needed(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string, n bigint", options={"delta": "head"})
+    table.append(rows([1], n=[1]))
+    table.evolve(drop=["part"])
+    table.evolve(add=[("wall", "timestamp_ntz")])
+    table.evolve(rename={"n": "m"})
+
+    protocols = [
+        [action["protocol"] for action in actions_of(table, version) if "protocol" in action] for version in range(4)
+    ]
+
+    assert protocols[:2] == [[{"minReaderVersion": 1, "minWriterVersion": 2}], []]
+    assert protocols[2][0]["readerFeatures"] == ["timestampNtz"]
+    assert protocols[3][0]["readerFeatures"] == ["columnMapping", "timestampNtz"]
+    assert_told(table)
+
+
+def test_after_a_rename_the_log_waits_for_files_of_one_name(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    table.append(rows([1]))
+    table.evolve(rename={"part": "piece"})
+    table.append(pa.table({"id": [2], "piece": ["b"]}))
+
+    waiting = table.export_delta()
+    table.compact()
+    table.append(pa.table({"id": [3], "piece": ["c"]}))
+
+    assert (waiting.version, waiting.is_complete) == (1, False)
+    assert "'piece'" in str(waiting.waits_for)
+    assert table.export_delta().is_complete
+    assert versions_of(table) == [0, 1, 3, 4]
+    for version in (0, 1, 3, 4, None):
+        assert_told(table, version)
+
+
+def test_a_partition_that_delta_has_no_value_for_is_a_column_like_others(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", partition_by=["part"], options={"delta": "head"})
+    table.append(rows([1], None))
+    table.append(rows([2], ""))
+    table.append(rows([3], "__HIVE_DEFAULT_PARTITION__"))
+
+    for version in range(3):
+        assert_told(table, version)
+    columns = [
+        action["metaData"]["partitionColumns"]
+        for v in range(3)
+        for action in actions_of(table, v)
+        if "metaData" in action
+    ]
+    assert columns == [["part"], []]
+
+
+@pytest.mark.parametrize("type_", ["timestamp", "decimal(20,3)", "binary"])
+def test_partitions_of_types_that_readers_differ_in_are_read_from_the_files(new_table: NewTable, type_: str) -> None:
+    values = {
+        "timestamp": datetime(1965, 1, 1, 1, 2, 3, 456789, tzinfo=UTC),
+        "decimal(20,3)": Decimal("-12345678901234567.125"),
+        "binary": b"\xff\x00",
+    }
+    table = new_table(f"id bigint, part {type_}", partition_by=["part"], options={"delta": "head"})
+    table.append(pa.Table.from_pylist([{"id": 1, "part": values[type_]}, {"id": 2}], schema=table.schema))
+
+    assert_told(table)
+
+
+def test_statistics_are_exact_or_absent(new_table: NewTable) -> None:
+    table = new_table("id bigint, s string, x double, d decimal(5,2), raw binary", options={"delta": "head"})
+    table.append(
+        pa.Table.from_pylist(
+            [
+                {"id": 1, "s": "x" * 80, "x": float("nan"), "d": Decimal("1.25"), "raw": b"a"},
+                {"id": -3, "s": "a", "x": 2.5, "d": Decimal("-7.5")},
+            ],
+            schema=table.schema,
+        )
+    )
+
+    (add,) = (action["add"] for action in actions_of(table, 0) if "add" in action)
+    told = json.loads(add["stats"])
+
+    assert told == {
+        "numRecords": 2,
+        "minValues": {"id": -3, "s": "a", "x": 2.5, "d": -7.5},
+        "maxValues": {"id": 1, "d": 1.25},
+        "nullCount": {"id": 0, "s": 0, "x": 0, "d": 0, "raw": 1},
+    }
+
+
+def test_what_is_compacted_is_told_to_readers_without_vectors(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", primary_key=["id"], options={"delta": "compacted"})
+    table.upsert(rows([1, 2]))
+    table.upsert(rows([2, 3], "b"))
+    table.compact(full=True)
+    table.delete_keys(pa.table({"id": [1]}))
+
+    for version in range(4):
+        expected = rows_of(table.scan(at=version + 1, view="read_optimized").to_arrow())
+        assert {name: rows_of(read(folder_of(table), version)) for name, read in READERS.items()} == dict.fromkeys(
+            READERS, expected
+        )
+    assert {actions_of(table, version)[0]["commitInfo"]["lake"]["mode"] for version in range(4)} == {"compacted"}
+    assert len(actions_of(table, 3)) == 1
+
+
+# The log
+
+
+def test_an_export_writes_what_is_missing_and_no_more(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string")
+    for number in range(5):
+        table.append(rows([number]))
+
+    first, second = table.export_delta(), table.export_delta()
+
+    assert (first.written, second.written, second.version) == (5, 0, 4)
+    assert_told(table)
+
+
+def test_checkpoints_tell_all_even_in_parts(new_table: NewTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakelib.interop.delta.log.PART_ACTIONS", 3)
+    table = new_table("id bigint, part string", options={"delta": "head", "delta_checkpoint_versions": 3})
+    for number in range(8):
+        table.append(rows([number]), idempotency_key=("loader", number))
+
+    for path in log_of(table).glob("0000000000000000000[0-5].json"):
+        path.unlink()
+
+    assert json.loads((log_of(table) / "_last_checkpoint").read_text()) == {"version": 6, "size": 10, "parts": 4}
+    assert_told(table)
+    assert DeltaTable(folder_of(table)).transaction_version("loader") == 7
+    assert table.export_delta().is_complete
+
+
+def test_what_expired_before_it_was_told_is_left_out(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string")
+    for number in range(6):
+        table.append(rows([number]))
+    table.expire(keep_last=2, older_than=timedelta(0))
+    begun = table.export_delta()
+    for number in range(6, 10):
+        table.append(rows([number]))
+    table.expire(keep_last=1, older_than=timedelta(0))
+    went_on = table.export_delta()
+
+    assert (begun.skipped, begun.written, went_on.skipped) == (4, 2, 3)
+    assert versions_of(table) == [4, 5, 9]
+    assert_told(table)
+    table.append(rows([10]))
+    table.export_delta()
+    assert_told(table)
+    assert rows_of(read_duckdb(folder_of(table), 9)) == rows_of(table.scan(at=10).to_arrow())
+
+
+def test_what_an_expired_snapshot_had_is_known_from_the_log(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", partition_by=["part"], options={"delta": "head"})
+    table.append(rows([1]))
+    table.append(rows([2], "b"))
+    table.set_options({"delta": ""})
+    table.overwrite(rows([3]), partitions="dynamic")
+    table.expire(keep_last=1, older_than=timedelta(0))
+    table.set_options({"delta": "head"})
+
+    told = table.export_delta()
+
+    assert (told.skipped, versions_of(table)) == (0, [0, 1, 2])
+    assert [len([1 for action in actions_of(table, 2) if kind in action]) for kind in ("add", "remove")] == [1, 1]
+    assert_told(table)
+
+
+def test_an_expiry_tells_first_and_keeps_files_for_older_versions(new_table: NewTable, lake: Lake) -> None:
+    table = new_table("id bigint, part string")
+    table.append(rows([1]))
+    table.overwrite(rows([2]))
+    table.set_options({"delta": "head", "delta_keep_hours": 5})
+
+    table.expire(keep_last=1, older_than=timedelta(0), grace=timedelta(0))
+    lake.vacuum(grace=timedelta(0), orphans=False)
+
+    assert versions_of(table) == [0, 1]
+    assert rows_of(read_delta_rs(folder_of(table), 0)) == rows_of(rows([1]))
+
+
+def test_old_files_of_the_log_go_behind_a_checkpoint_if_asked_for(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head", "delta_checkpoint_versions": 2})
+    for number in range(6):
+        table.append(rows([number]))
+    monkeypatch.setattr("lakelib.catalog.delta.load_now", lambda catalog: datetime.now(UTC) + timedelta(days=8))
+
+    kept = table.export_delta()
+    table.set_options({"delta_log_days": 7})
+    cleaned = table.export_delta()
+
+    assert (kept.deleted, cleaned.deleted, versions_of(table)) == (0, 5, [4, 5])
+    assert_told(table)
+    table.append(rows([6]))
+    assert table.export_delta().is_complete
+    assert_told(table)
+
+
+def test_a_vacuum_leaves_the_log_alone_until_the_table_is_dropped(new_table: NewTable, lake: Lake) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    table.append(rows([1]))
+    lake.vacuum(grace=timedelta(0))
+    assert_told(table)
+
+    lake.drop_table(table.name)
+    lake.vacuum(grace=timedelta(0))
+
+    assert not list(log_of(table).glob("*"))
+
+
+# Beside others
+
+
+def test_exporters_beside_each_other_write_one_log(new_table: NewTable, lake: Lake) -> None:
+    table = new_table("id bigint, part string", partition_by=["part"])
+    for number in range(40):
+        table.append(rows([number], chr(97 + number % 3)))
+    started, written = threading.Barrier(4), []
+
+    def export() -> None:
+        started.wait()
+        written.append(lake.table(table.name).export_delta().written)
+
+    exporters = [threading.Thread(target=export) for _ in range(4)]
+    for each in exporters:
+        each.start()
+    for each in exporters:
+        each.join()
+
+    assert (sum(written), versions_of(table)) == (40, list(range(40)))
+    for version in (0, 17, 39):
+        assert_told(table, version)
+
+
+def test_a_publish_stands_whatever_becomes_of_the_log(new_table: NewTable, caplog: pytest.LogCaptureFixture) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    log_of(table).parent.mkdir(parents=True, exist_ok=True)
+    log_of(table).write_text("in the way")
+
+    snapshot = table.append(rows([1]))
+
+    assert snapshot.id == 1
+    assert "is not in the Delta log yet" in caplog.text
+    log_of(table).unlink()
+    table.append(rows([2]))
+    assert versions_of(table) == [0, 1]
+
+
+def test_staged_commits_and_transactions_are_told_by_whoever_publishes(new_table: NewTable, lake: Lake) -> None:
+    first, second = (new_table("id bigint, part string", options={"delta": "head"}) for _ in range(2))
+    with lake.transaction() as transaction:
+        for table in (first, second):
+            transaction.add(table.stage_append(rows([1])))
+    first.stage_append(rows([2])).publish()
+
+    assert (versions_of(first), versions_of(second)) == ([0, 1], [0])
+
+
+def test_the_version_of_another_writer_is_refused_and_stays(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    table.append(rows([1]))
+    write_deltalake(folder_of(table), rows([100]), mode="append")
+    foreign = (log_of(table) / f"{1:020d}.json").read_bytes()
+
+    table.append(rows([2]))
+    with pytest.raises(ConflictError, match="Version 1 of the Delta log") as caught:
+        table.export_delta()
+    table.append(rows([3]))
+
+    assert caught.value.kind == "foreign_delta_version"
+    assert versions_of(table) == [0, 1]
+    assert (log_of(table) / f"{1:020d}.json").read_bytes() == foreign
+
+
+def test_a_log_of_somebody_else_is_refused_before_anything(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string")
+    table.append(rows([1]))
+    write_deltalake(folder_of(table), rows([100]))
+
+    with pytest.raises(ConflictError) as by_option:
+        table.set_options({"delta": "head"})
+    with pytest.raises(ConflictError) as by_export:
+        table.export_delta()
+
+    assert {by_option.value.kind, by_export.value.kind} == {"foreign_delta_log"}
+    assert (table.options, versions_of(table)) == ({}, [0])
+
+
+@pytest.mark.parametrize("damage", ["gap", "begin", "torn"])
+def test_a_log_that_is_not_whole_is_refused(new_table: NewTable, damage: str) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    for number in range(4):
+        table.append(rows([number]))
+    paths = sorted(log_of(table).glob("*.json"))
+    if damage == "torn":
+        paths[-1].write_bytes(paths[-1].read_bytes()[:100])
+    else:
+        paths[0 if damage == "begin" else 1].unlink()
+
+    with pytest.raises(CorruptionError) as caught:
+        table.export_delta()
+
+    assert caught.value.kind == ("unreadable_delta_log" if damage == "torn" else "broken_delta_log")
+    assert str(log_of(table)) in str(caught.value)
+
+
+def test_the_log_of_the_head_does_not_become_that_of_what_is_compacted(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head"})
+    table.append(rows([1]))
+
+    with pytest.raises(InvalidInputError) as caught:
+        table.set_options({"delta": "compacted"})
+
+    assert caught.value.kind == "delta_mode"
+
+
+def test_only_known_modes_are_taken(new_table: NewTable) -> None:
+    with pytest.raises(InvalidInputError, match="Give head, compacted"):
+        new_table("id bigint", options={"delta": "tail"})
+
+
+def test_a_table_without_snapshots_has_nothing_to_tell(new_table: NewTable) -> None:
+    told = new_table("id bigint", options={"delta": "head"}).export_delta()
+
+    assert (told.version, told.head_version, told.is_complete) == (None, None, True)
