@@ -56,6 +56,7 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	$(PYTHON) -m tests.soak --following 20
 	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 tests/property
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
+	LAKE_DELTA_RUNS=60 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta tests/integration/faults/test_killed_exports.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
 
 golden: setup  ## compute the golden key hashes with real Spark

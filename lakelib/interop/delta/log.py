@@ -98,7 +98,10 @@ def read_version(storage: Storage, version: int) -> tuple[Action, ...] | None:
 
 
 def create_versions(storage: Storage, versions: Sequence[tuple[int, Sequence[Action]]]) -> int:
-    """Writes versions that follow each other, and stops at the first that is there already: how many were written."""
+    """Writes versions that follow each other, and stops at the first that is there already: how many were written.
+    Some stores cannot tell, and would write over it: they are asked before."""
+    if versions and not storage.is_local and storage.exists(version_path(versions[0][0])):
+        return 0
     return storage.create_in_order([(version_path(number), to_json(actions)) for number, actions in versions])
 
 
