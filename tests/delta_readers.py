@@ -18,7 +18,7 @@ Reader = Callable[[str, int | None], pa.Table]
 
 def read_duckdb(folder: str, version: int | None = None) -> pa.Table:
     given = "" if version is None else f", version => {version}"
-    return _duckdb().cursor().sql(f"select * from delta_scan('{folder}'{given})").to_arrow_table()
+    return duckdb_with_delta().cursor().sql(f"select * from delta_scan('{folder}'{given})").to_arrow_table()
 
 
 def read_delta_rs(folder: str, version: int | None = None) -> pa.Table:
@@ -35,7 +35,7 @@ READERS: dict[str, Reader] = {"duckdb": read_duckdb, "delta-rs": read_delta_rs, 
 
 
 @cache
-def _duckdb() -> duckdb.DuckDBPyConnection:
+def duckdb_with_delta() -> duckdb.DuckDBPyConnection:
     """With the extension of its wheel: nothing is downloaded."""
     (extension,) = Path(duckdb_extension_delta.__file__).parent.glob("extensions/*/delta.duckdb_extension")
     db = duckdb.connect(config={"allow_unsigned_extensions": True})

@@ -13,6 +13,7 @@ from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.consumers import measure_consumers
 from tests.bench.data import KEY_TYPES
+from tests.bench.delta import measure_delta
 from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
 from tests.bench.lab import Lab, open_lab
@@ -43,6 +44,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "wide": measure_wide,
     "stream": measure_stream,
     "ducklake": measure_ducklake,
+    "delta": measure_delta,
     "spark": measure_spark,
     "long-lines": measure_long_lines,
     "gate": measure_gate,

@@ -144,3 +144,16 @@ def test_tags_are_made_listed_and_deleted(run: Run, orders: Table) -> None:
     assert run("tag", "create", orders.name, "eod", "--at", 2).code == 5
     assert run("tag", "delete", orders.name, "eod", "--json").document == {"table": orders.name, "deleted": "eod"}
     assert run("tag", "delete", orders.name, "eod").code == 4
+
+
+def test_a_delta_log_is_brought_up_to_date(run: Run, lake: Lake) -> None:
+    table = lake.create_table("shop.told", "id bigint")
+    table.append([{"id": 1}])
+    told = run("delta", table.name, "--json").document
+    assert (told["table"], told["mode"], told["version"], told["written"]) == (table.name, "head", 0, 1)
+    assert run("delta", table.name).out == f"{table.name}: 0 written, the Delta log is at version 0 of 0\n"
+    table.append([{"id": 2}])
+    table.set_options({"delta": "head"})
+    (told,) = run("maintain", table.name, "--expire", "--yes", "--json").document["delta"]
+    assert (told["version"], told["head_version"]) == (1, 1)
+    lake.drop_table(table.name)

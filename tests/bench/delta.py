@@ -1,0 +1,79 @@
+"""The Delta log: what telling of an upsert costs, how fast a log catches up, and what others read through it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelib.table import Table
+from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
+from tests.bench.lab import Lab, interleave, seconds_of
+from tests.bench.report import Line, at_least, at_most, at_most_times
+from tests.delta_readers import duckdb_with_delta, folder_of
+
+_ROWS = 10_000_000
+_UPSERT_ROWS = 500_000
+_UPSERTS = 4
+_COMMITS = 1000
+_ROUNDS = 7
+_TELL_TIMES, _TELL_SECONDS, _CAUGHT_UP, _READ_TIMES = 2.0, 1.0, 100, 2.0
+
+
+def measure_delta(lab: Lab) -> Iterator[Line]:
+    yield from _catching_up(lab)
+    yield from _telling(lab)
+
+
+def _catching_up(lab: Lab) -> Iterator[Line]:
+    count = _COMMITS // (10 if lab.quick else 1)
+    table = lab.lake.create_table("bench.small", "id bigint, value string")
+    for number in range(count):
+        table.append(pa.table({"id": [number], "value": ["x"]}))
+    seconds = seconds_of(table.export_delta, settle_disk=True)
+    assert table.export_delta().is_complete
+    yield at_least(f"{count:,} small commits told of", count / seconds, _CAUGHT_UP, "versions/s")
+
+
+def _telling(lab: Lab) -> Iterator[Line]:
+    """Of each upsert: the masks and the version, beside the upsert itself."""
+    divisor = 10 if lab.quick else 1
+    rows, upsert_rows = _ROWS // divisor, _UPSERT_ROWS // divisor
+    table = lab.lake.create_table(
+        "bench.told", orders_schema("int64"), primary_key=["order_id"], partition_by=["dt"], buckets=BUCKETS
+    )
+    table.upsert(make_table(rows, "int64"))
+    table.export_delta()
+    upserts, exports = [], []
+    for number in range(_UPSERTS):
+        batch = make_upsert(upsert_rows, rows, number, "int64")
+        upserts.append(seconds_of(lambda batch=batch: table.upsert(batch), settle_disk=True))
+        exports.append(seconds_of(table.export_delta))
+    note = f"median of {_UPSERTS}; peer: the upsert without the log"
+    told, wrote = median(exports), median(upserts)
+    yield at_most_times(f"masks and version of {upsert_rows:,} rows", told, wrote, _TELL_TIMES, note)
+    yield at_most("… in seconds", f"{told:.2f} s", told, _TELL_SECONDS, "s", note)
+    yield from _reading(lab, table)
+
+
+def _reading(lab: Lab, table: Table) -> Iterator[Line]:
+    """By DuckDB: the log, and one plain file of the same rows a partition."""
+    plain = lab.folder / "plain-told"
+    plain.mkdir()
+    for number, batch in enumerate(table.scan().to_arrow().to_batches(max_chunksize=2**21)):
+        pq.write_table(pa.Table.from_batches([batch]), plain / f"{number}.parquet", compression="zstd")
+    db = duckdb_with_delta().cursor()
+    question = "select count(*), sum(amount) from "
+    sources = (f"delta_scan('{folder_of(table)}')", f"read_parquet({_files(plain)})")
+    answers = {str(db.sql(question + source).fetchall()[0][0]) for source in sources}
+    assert len(answers) == 1, answers
+    ours, theirs = interleave(
+        _ROUNDS, [lambda source=source: db.sql(question + source).fetchall() for source in sources]
+    )
+    note = f"best of {_ROUNDS}; peer: the same rows in plain Parquet, {table.head.summary['rows_in']:,} changed last"
+    yield at_most_times("DuckDB's count and sum through the log", min(ours), min(theirs), _READ_TIMES, note)
+
+
+def _files(folder: Path) -> Sequence[str]:
+    return sorted(map(str, folder.glob("*.parquet")))
