@@ -57,7 +57,8 @@ def test_an_export_that_was_killed_at_any_step_is_finished_by_the_next(
         ended = run_process(export_and_die, warehouse, module_catalog_url, kill_at)
         versions = sorted(int(path.stem) for path in log.glob("*.json"))
 
-        assert ended.error == "" and versions == list(range(2, 2 + len(versions)))
+        assert ended.error == ""
+        assert versions == list(range(2, 2 + len(versions)))
         if versions:
             assert rows_of(read_delta_rs(folder_of(table))) == expected[versions[-1]]
         assert table.export_delta().is_complete
