@@ -75,11 +75,25 @@ def require_spark() -> None:
     import lakelib.work.spark  # noqa: F401 - it says so
 
 
-def read_frame(session: Any, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Any:
-    """The rows of the splits as a Spark data frame. Nothing is read yet."""
+def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
+    """Whether Spark reads the splits faster where their masks are known."""
     from lakelib.work.spark import read
 
-    return read.read_frame(session, storage, target, splits)
+    return read.takes_masks(storage, target, splits)
+
+
+def read_frame(
+    session: Any,
+    storage: Storage,
+    target: ReadTarget,
+    splits: Sequence[Split],
+    vectors: Mapping[int, bytes] | None = None,
+) -> Any:
+    """The rows of the splits as a Spark data frame; where it `takes_masks`, by the vectors of the files' masks. Nothing
+    is read yet."""
+    from lakelib.work.spark import read
+
+    return read.read_frame(session, storage, target, splits, vectors)
 
 
 def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit]) -> Any:
