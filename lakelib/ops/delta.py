@@ -16,8 +16,16 @@ from uuid import NAMESPACE_URL, uuid5
 
 from lakelib.catalog import delta, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
-from lakelib.errors import ConflictError, CorruptionError, InvalidInputError, LakeError, NotFoundError, RetryableError
-from lakelib.interop.delta.actions import Txn
+from lakelib.errors import (
+    ConflictError,
+    CorruptionError,
+    ExpiredError,
+    InvalidInputError,
+    LakeError,
+    NotFoundError,
+    RetryableError,
+)
+from lakelib.interop.delta.actions import Action, Add, Txn
 from lakelib.interop.delta.log import (
     LOG_FOLDER,
     Listing,
@@ -35,7 +43,7 @@ from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, p
 from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
 from lakelib.model.told import DeltaExport
-from lakelib.ops.delta_content import HEAD, Batch, NotTold, load_batch
+from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.filesystem import Storage
 
@@ -141,6 +149,8 @@ class _Exporter:
     skipped: int = 0
     checkpoint: int | None = None
     facts: TableFacts | None = None
+    state: ToldState | None = None
+    """Of a table whose files have vectors: what the log says of the last version that was planned."""
 
     def catch_up(self, listing: Listing, most: int | None) -> DeltaExport:
         """From where the log ends, `most` snapshots of it."""
@@ -207,59 +217,69 @@ class _Exporter:
         features: Sequence[str] = () if before is None else before.features
         until_id = self.table.head_id if most is None else min(self.table.head_id, next_id + most - 1)
         waits: str | None = None
-        planned: list[Version]
-        last_id = next_id - 1
         while next_id <= until_id:
             end_id = min(until_id, next_id + _BATCH_SNAPSHOTS - 1)
-            batch, planned = load_batch(self.runtime, self.table, self.mode, next_id, end_id), []
+            batch = load_batch(self.runtime, self.table, self.mode, next_id, end_id)
+            planned: list[Version] = []
+            reached: object = None
             try:
                 for snapshot_id in range(next_id, end_id + 1):
-                    if not batch.facts[snapshot_id].is_kept:
-                        raise _Expired
                     version = self._plan(batch, snapshot_id, before, features)
                     if before is None and version.number > 0:  # without it the version would be of no use
-                        self._write_checkpoint(batch, version.note)
+                        self._write_checkpoint(batch, version.note, version.actions)
                     planned.append(version)
                     before, features = version.note, version.note.features
-                    last_id, next_id = snapshot_id, snapshot_id + 1
                     if len(planned) >= _WRITTEN_AT_ONCE:
                         self._write(planned)
                         planned = []
+            except (ExpiredError, NotTold) as reason:
+                reached = reason
+            try:
                 self._write(planned)
-            except _Expired:
-                self._write(planned)
-                first_kept = delta.find_first_kept(self.runtime.catalog, self.table.id)
-                self.skipped += first_kept - next_id
-                next_id, before = first_kept, None
-                until_id = max(until_id, min(self.table.head_id, first_kept))
+            except _Overtaken as other:
+                before, features, self.state = other.note, other.note.features, None
+                next_id = other.note.snapshot + 1
                 continue
-            except NotTold as reason:
-                self._write(planned)
-                found = self._find_told(snapshot_id)
-                if found is None:
-                    waits = str(reason)
-                    break
-                self.skipped += found - next_id
-                next_id, before = found, None
-                until_id = max(until_id, found)
-                continue
+            next_id = end_id + 1 if reached is None else snapshot_id
             checkpointed = self._checkpoint_if_due(batch, before, checkpointed)
-        return self._result(last_id, waits)
+            if reached is None:
+                continue
+            found = self._find_beginning(next_id) if isinstance(reached, NotTold) else self._first_kept(next_id)
+            if found is None:
+                waits = str(reached)
+                break
+            self.skipped += found - next_id
+            next_id, until_id, before, self.state = found, max(until_id, found), None, None
+        return self._result(next_id - 1, waits)
 
     def _plan(self, batch: Batch, snapshot_id: int, before: Note | None, features: Sequence[str]) -> Version:
-        state = None
-        if before is not None and snapshot_id > 1 and not batch.facts[snapshot_id - 1].is_kept:
-            state = self._replay(version_of(snapshot_id) - 1).files
-        content = batch.content(snapshot_id, before, state)
-        planned = plan_version(
-            self._facts(), batch.facts[snapshot_id], content, before, self.mode, kept_features=features
-        )
+        """Raises ExpiredError for a snapshot that is there no more, NotTold for one that has to wait."""
+        facts = batch.facts[snapshot_id]
+        if not facts.is_kept:
+            raise ExpiredError(f"Snapshot {snapshot_id} of {self.table.full_name} has expired.")
+        content = batch.content(snapshot_id, before, self._state_before(batch, snapshot_id, before))
+        planned = plan_version(self._facts(), facts, content, before, self.mode, kept_features=features)
         if isinstance(planned, Mixed):
             raise NotTold(
-                f"files of snapshot {snapshot_id} call the column {planned.column!r} by several names: a full"
-                " compaction gives it one"
+                f"files of snapshot {snapshot_id} call the column {planned.column!r} by several names: a compaction"
+                " gives it one"
             )
+        if self._has_vectors:
+            self.state = ToldState() if before is None or self.state is None else self.state
+            self.state.apply(planned.actions)
         return planned
+
+    @property
+    def _has_vectors(self) -> bool:
+        return bool(self.table.primary_key_ids) and self.mode == HEAD
+
+    def _state_before(self, batch: Batch, snapshot_id: int, before: Note | None) -> ToldState | None:
+        """What the log says of the version before, where it takes that to tell of this one."""
+        if before is None or (not self._has_vectors and batch.facts[snapshot_id - 1].is_kept):
+            return None
+        if self.state is None or not self._has_vectors:
+            self.state = ToldState(self._replay(version_of(snapshot_id) - 1).files.values())
+        return self.state
 
     def _write(self, versions: Sequence[Version]) -> None:
         """One after the other; those that another exporter has written meanwhile are there."""
@@ -282,6 +302,8 @@ class _Exporter:
         note = find_note(actions)
         if note is None or note.commit != version.note.commit:
             raise self._foreign(version.number)
+        if tuple(actions) != version.actions:  # it has found other vectors for the same rows
+            raise _Overtaken(note)
 
     def _checkpoint_if_due(self, batch: Batch, note: Note | None, checkpointed: int | None) -> int | None:
         if note is None:
@@ -291,25 +313,30 @@ class _Exporter:
         if since < every:
             return checkpointed
         try:
-            self._write_checkpoint(batch, note)
+            self._write_checkpoint(batch, note, None)
         except NotFoundError:  # expired meanwhile: the next one is as good
             return checkpointed
         return version
 
-    def _write_checkpoint(self, batch: Batch, note: Note) -> None:
-        content = batch.content(note.snapshot, None)
-        for schema_id in note.seen:
-            batch.schema(schema_id)
+    def _write_checkpoint(self, batch: Batch, note: Note, actions: Sequence[Action] | None) -> None:
+        """`actions` are those of a version that tells of all files."""
+        content = batch.contents_of(note)
         applications = [
             Txn(app_id=each.application, version=each.version, last_updated=milliseconds(each.committed_at))
             for each in delta.list_applications(self.runtime.catalog, self.table.id, note.snapshot)
         ]
-        actions = plan_state(self._facts(), note, content, applications)
+        adds = None if actions is None else [each for each in actions if isinstance(each, Add)]
+        if adds is None and self._has_vectors and self.state is not None:
+            adds = list(self.state.all().values())
+        state = plan_state(self._facts(), note, content, applications, adds)
         snapshots.check_kept(self.runtime.catalog, self.table, note.snapshot)
         self.checkpoint = version_of(note.snapshot)
-        write_checkpoint(self.log, self.checkpoint, actions)
+        write_checkpoint(self.log, self.checkpoint, state)
 
-    def _find_told(self, snapshot_id: int) -> int | None:
+    def _first_kept(self, snapshot_id: int) -> int:
+        return max(snapshot_id, delta.find_first_kept(self.runtime.catalog, self.table.id))
+
+    def _find_beginning(self, snapshot_id: int) -> int | None:
         """The first snapshot behind this one that can be told of by itself, if the head can: from there on others
         can."""
         head_id: int = self.table.head_id
@@ -394,8 +421,12 @@ class _Exporter:
         )
 
 
-class _Expired(Exception):  # noqa: N818
-    """A snapshot is there no more."""
+class _Overtaken(Exception):  # noqa: N818
+    """Another exporter has told of the same in another way, which counts."""
+
+    def __init__(self, note: Note) -> None:
+        super().__init__(note.snapshot)
+        self.note = note
 
 
 def _clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing) -> int:

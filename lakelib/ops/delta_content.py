@@ -9,19 +9,48 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakelib.catalog import delta, files, tables
-from lakelib.interop.delta.actions import Add, DeletionVector
+from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
 from lakelib.interop.delta.values import log_path
+from lakelib.interop.delta.vectors import vector_of
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.model.told import CommitFacts
+from lakelib.ops.masks import masks_at
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compacted import compacted_files
-from lakelib.plan.scan import arrange_splits, needs_merge
 
 HEAD, COMPACTED = "head", "compacted"
+
+
+class ToldState:
+    """The files that a log tells of, as it does, by folder and path."""
+
+    def __init__(self, files: Iterable[Add] = ()) -> None:
+        self._folders: dict[str, dict[str, Add]] = defaultdict(dict)
+        for each in files:
+            self._folders[_folder(each.path)][each.path] = each
+
+    def apply(self, actions: Sequence[Action]) -> None:
+        """One version: what is removed and added again is there."""
+        for each in actions:
+            if isinstance(each, Remove):
+                self._folders[_folder(each.path)].pop(each.path, None)
+        for each in actions:
+            if isinstance(each, Add):
+                self._folders[_folder(each.path)][each.path] = each
+
+    def below(self, folders: Iterable[str]) -> dict[str, Add]:
+        return {path: each for folder in folders for path, each in self._folders.get(folder, {}).items()}
+
+    def all(self) -> dict[str, Add]:
+        return self.below(list(self._folders))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 class NotTold(Exception):  # noqa: N818
@@ -52,17 +81,15 @@ class Batch:
             self.schemas |= tables.load_schemas(self.runtime.catalog, self.table.id, {schema_id})
         return self.schemas[schema_id]
 
-    def content(self, snapshot_id: int, before: Note | None, state: Mapping[str, Add] | None = None) -> Content:
-        """What the snapshot did. `state` is what the log says of the one before it, where the catalog cannot say that
-        any more."""
+    def content(self, snapshot_id: int, before: Note | None, state: ToldState | None = None) -> Content:
+        """What the snapshot did. `state` is what the log says of the one before it, where that is asked for: of files
+        with vectors, and where the catalog does not know that one any more."""
         schema = self.schema(self.facts[snapshot_id].snapshot.schema_id)
+        removed: Sequence[ToldFile | Add] = ()
         if before is None:
-            everything = self.all_files(snapshot_id)
-            added: Sequence[ToldFile] = everything
-            removed: Sequence[ToldFile | Add] = ()
+            added: Sequence[ToldFile] = self.all_files(snapshot_id)
         elif state is not None:
-            everything = self.all_files(snapshot_id)
-            added, removed = _differences_to_log(state, everything)
+            added, removed = self._differences_to(state, snapshot_id)
         elif self.has_key:
             added, removed = self._differences(snapshot_id)
         else:
@@ -80,20 +107,47 @@ class Batch:
             schemas=self.schemas,
         )
 
+    def contents_of(self, note: Note) -> Content:
+        """All of a version that was told."""
+        for schema_id in note.seen:
+            self.schema(schema_id)
+        return Content(
+            added=(),
+            removed=(),
+            all_files=lambda: self.all_files(note.snapshot),
+            schema=self.schema(note.schema_id),
+            stored=(),
+            schemas=self.schemas,
+        )
+
     def all_files(self, snapshot_id: int) -> list[ToldFile]:
         """Of the whole snapshot."""
         return list(self._state(snapshot_id, None).values())
 
-    def _differences(self, snapshot_id: int) -> tuple[list[ToldFile], list[ToldFile]]:
-        """In the partitions that the snapshot has touched, for rows of other files there may be superseded by it."""
+    def _differences_to(self, state: ToldState, snapshot_id: int) -> tuple[list[ToldFile], list[Add]]:
+        """In the partitions that the snapshot has touched, if it is known which."""
+        if not self.facts[snapshot_id - 1].is_kept:
+            return _differences_to_log(state.all(), self.all_files(snapshot_id))
+        touched = self._touched(snapshot_id)
+        if not touched:
+            return [], []
+        now = self._state(snapshot_id, touched).values()
+        folders = [log_path(self.partitions[each].path) for each in touched]
+        return _differences_to_log(state.below(folders), now)
+
+    def _touched(self, snapshot_id: int) -> list[int]:
         moved = (*self.added.get(snapshot_id, ()), *self.removed.get(snapshot_id, ()))
-        touched = sorted({file.partition_id for file in moved})
+        return sorted({file.partition_id for file in moved})
+
+    def _differences(self, snapshot_id: int) -> tuple[list[ToldFile], list[ToldFile]]:
+        """In the partitions that the snapshot has touched."""
+        touched = self._touched(snapshot_id)
         if not touched:
             return [], []
         now = self._state(snapshot_id, touched)
         earlier = self._state(snapshot_id - 1, touched) if snapshot_id > 1 else {}
-        added = [each for path, each in now.items() if path not in earlier or earlier[path].vector != each.vector]
-        removed = [each for path, each in earlier.items() if path not in now or now[path].vector != each.vector]
+        added = [each for path, each in now.items() if path not in earlier]
+        removed = [each for path, each in earlier.items() if path not in now]
         return added, removed
 
     def _state(self, snapshot_id: int, partition_ids: Sequence[int] | None) -> dict[str, ToldFile]:
@@ -111,7 +165,7 @@ class Batch:
         if self.has_key and self.mode == COMPACTED:
             told = compacted_files(found.files, found.partitions)
         elif self.has_key:
-            vectors = find_vectors(self.runtime, self.table, snapshot_id, found)
+            vectors = find_vectors(self.runtime, self.table, snapshot_id, partition_ids)
         return {each.file.path: each for each in self._told(told, vectors)}
 
     def _told(self, found: Iterable[DataFile], vectors: Mapping[int, DeletionVector] | None = None) -> list[ToldFile]:
@@ -170,16 +224,15 @@ def load_batch(runtime: Runtime, table: TableInfo, mode: str, first_id: int, las
 
 
 def find_vectors(
-    runtime: Runtime, table: TableInfo, snapshot_id: int, found: files.FoundFiles
+    runtime: Runtime, table: TableInfo, snapshot_id: int, partition_ids: Sequence[int] | None
 ) -> dict[int, DeletionVector]:
     """Which rows of which file are superseded or deleted, as of a snapshot. The one place where masks come in."""
-    splits = arrange_splits(found.files, found.partitions, merges=True)
-    if any(needs_merge(split) for split in splits):
-        raise NotTold(f"rows of snapshot {snapshot_id} are superseded by others, and it has no masks")
-    return {}
+    found = masks_at(runtime, table, snapshot_id, partition_ids)
+    return {file_id: vector_of(mask) for file_id, mask in found.items()}
 
 
-def _differences_to_log(state: Mapping[str, Add], now: Sequence[ToldFile]) -> tuple[list[ToldFile], list[Add]]:
+def _differences_to_log(state: Mapping[str, Add], now: Iterable[ToldFile]) -> tuple[list[ToldFile], list[Add]]:
+    """What has to be told so that the log has these files; a file that goes is told as the log has it."""
     paths = {log_path(each.file.path): each for each in now}
     added = [each for path, each in paths.items() if path not in state or state[path].deletion_vector != each.vector]
     removed = [each for path, each in state.items() if path not in paths or paths[path].vector != each.deletion_vector]

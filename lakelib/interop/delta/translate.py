@@ -1,7 +1,7 @@
 """Interop. Pure. One snapshot of a table as a version of its Delta log: which actions tell what it did."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -157,16 +157,19 @@ def plan_version(
     return Version(number=version_of(snapshot.id), actions=tuple(actions), note=note)
 
 
-def plan_state(table: TableFacts, note: Note, content: Content, applications: Sequence[Txn]) -> tuple[Action, ...]:
-    """All that a checkpoint says of a version, of which `note` is what it says of itself."""
+def plan_state(
+    table: TableFacts, note: Note, content: Content, applications: Sequence[Txn], adds: Iterable[Add] | None = None
+) -> tuple[Action, ...]:
+    """All that a checkpoint says of a version, of which `note` is what it says of itself. `adds` are the files as the
+    log tells of them, where that matters."""
     telling = _Telling(table=table, content=content, naming=Naming(physical=note.names), note=note)
     changes = find_type_changes(content.schema, [content.schemas[each] for each in note.seen])
-    adds = [telling.add(each, False) for each in content.all_files()]
+    told = [telling.add(each, False) for each in content.all_files()] if adds is None else adds
     return (
         _protocol(note),
         telling.metadata(changes),
         *applications,
-        *_by_path(adds),
+        *_by_path(replace(each, data_change=False) for each in told),
     )
 
 
