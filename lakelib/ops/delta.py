@@ -50,6 +50,7 @@ from lakelib.storage.filesystem import Storage
 _LOG = logging.getLogger(__name__)
 _BATCH_SNAPSHOTS = 200
 _WRITTEN_AT_ONCE = 50
+_MOST_REMEMBERED = 16
 _MOST_AFTER_PUBLISH = 20
 """Whoever publishes tells of so many snapshots; where the log is further behind, the rest is for a catch-up."""
 _DRAFT_AGE = timedelta(days=1)
@@ -169,6 +170,9 @@ class _Exporter:
         if before is None or last + 1 not in facts or before.commit != str(facts[last + 1].snapshot.commit_id):
             raise self._foreign(last)
         self._check_mode(before)
+        version, state = self.runtime.told.pop(self.table.id, (None, None))
+        if version == last:
+            self.state = state
         every = self.table.options.delta_checkpoint_versions
         past = (last - before.began) % every
         return self._run(last + 2, before, None, last - past)
@@ -250,7 +254,15 @@ class _Exporter:
                 break
             self.skipped += found - next_id
             next_id, until_id, before, self.state = found, max(until_id, found), None, None
+        if self.state is not None and self._has_vectors:
+            self._remember(version_of(next_id - 1), self.state)
         return self._result(next_id - 1, waits)
+
+    def _remember(self, version: int, state: ToldState) -> None:
+        """Whoever publishes again in this process need not read the log for it."""
+        if len(self.runtime.told) >= _MOST_REMEMBERED:
+            self.runtime.told.clear()
+        self.runtime.told[self.table.id] = (version, state)
 
     def _plan(self, batch: Batch, snapshot_id: int, before: Note | None, features: Sequence[str]) -> Version:
         """Raises ExpiredError for a snapshot that is there no more, NotTold for one that has to wait."""

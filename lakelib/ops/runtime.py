@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
@@ -61,5 +62,7 @@ class Runtime:
     """Renews the leases of the reads that are under way."""
     known: KnownTables = field(default_factory=KnownTables)
     """Tables as they were a moment ago."""
+    told: dict[int, tuple[int, Any]] = field(default_factory=dict)
+    """What Delta logs said of tables when this process last wrote to them: the version, and the files."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""

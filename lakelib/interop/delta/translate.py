@@ -269,11 +269,17 @@ def _needed(schema: TableSchema, naming: Naming, changes: Mapping[int, Any], fil
     """The features that a reader of these files has to know."""
     needs = {
         VECTORS: any(each.vector is not None for each in files),
-        MAPPING: naming.physical is not None,
+        MAPPING: naming.physical is not None or any(map(_is_misread, files)),
         NTZ: has_type(schema.columns, "timestamp_ntz"),
         WIDENING: bool(changes),
     }
     return [feature for feature, is_needed in needs.items() if is_needed]
+
+
+def _is_misread(told: ToldFile) -> bool:
+    """Polars overlooks the vector of a file whose path is escaped in the log, and says nothing. It refuses tables with
+    this feature, which the others know: better no rows than wrong ones."""
+    return told.vector is not None and "%" in log_path(told.file.path)
 
 
 def _definition(note: Note) -> tuple[Any, ...]:
