@@ -60,11 +60,3 @@ def list_moments(catalog: Catalog, table_id: int, ids: Collection[int]) -> dict[
     """When these snapshots were committed."""
     rows = catalog.all("list_moments", {"table_id": table_id, "ids": sorted(ids)})
     return {row["id"]: row["committed_at"].astimezone(UTC) for row in rows}
-
-
-def load_now(catalog: Catalog) -> datetime:
-    """The catalog's clock."""
-    row = catalog.one("load_delta_now")
-    assert row is not None
-    now: datetime = row["now"]
-    return now.astimezone(UTC)

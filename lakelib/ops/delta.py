@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import NAMESPACE_URL, uuid5
 
-from lakelib.catalog import delta, snapshots, tables
+from lakelib.catalog import delta, reclaiming, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
 from lakelib.errors import (
     ConflictError,
@@ -446,7 +446,7 @@ def _clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing
     spent = []
     if table.options.delta_log_days and listing.versions:
         spent = _spent_files(runtime, table, listing)
-    now = delta.load_now(runtime.catalog)
+    now = reclaiming.load_now(runtime.catalog)
     spent += [path for path, since in listing.drafts if now - since > _DRAFT_AGE]
     if not spent:
         return 0
@@ -455,7 +455,7 @@ def _clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing
 
 
 def _spent_files(runtime: Runtime, table: TableInfo, listing: Listing) -> list[str]:
-    before = delta.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
+    before = reclaiming.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
     moments = delta.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
     old = [version for version in listing.checkpoints if version + 1 in moments and moments[version + 1] < before]
     if not old:

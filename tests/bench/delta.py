@@ -47,7 +47,7 @@ def _telling(lab: Lab) -> Iterator[Line]:
     table.export_delta()
     upserts, exports = [], []
     for number in range(_UPSERTS):
-        batch = make_upsert(upsert_rows, rows, number, "int64")
+        batch = make_upsert(upsert_rows, rows, "int64", number)
         upserts.append(seconds_of(lambda batch=batch: table.upsert(batch), settle_disk=True))
         exports.append(seconds_of(table.export_delta))
     note = f"median of {_UPSERTS}; peer: the upsert without the log"

@@ -162,6 +162,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "compact": ["compact", orders, "--full"],
         "compact --all": ["compact", "--all"],
         "compact --namespace": ["compact", "--namespace", "shop"],
+        "delta": ["delta", orders],
         "maintain": ["maintain", "--all", "--expire", "--vacuum"],
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],

@@ -29,7 +29,3 @@ order by c.application, c.version desc;
 -- When snapshots were committed.
 -- name: list_moments
 select id, committed_at from lake.snapshot where table_id = %(table_id)s and id = any(%(ids)s);
-
--- The catalog's clock.
--- name: load_delta_now
-select clock_timestamp() as now;
