@@ -17,6 +17,7 @@ _ROWS = 10_000_000
 _UPSERT_ROWS = 500_000
 _UPSERTS = 4
 _COMMITS = 1000
+_KEYS = 700
 _ROUNDS = 7
 _TELL_TIMES, _TELL_SECONDS, _CAUGHT_UP, _READ_TIMES = 2.0, 1.0, 100, 2.0
 
@@ -27,13 +28,15 @@ def measure_delta(lab: Lab) -> Iterator[Line]:
 
 
 def _catching_up(lab: Lab) -> Iterator[Line]:
+    """Without a key, and with one, where each commit supersedes rows of others."""
     count = _COMMITS // (10 if lab.quick else 1)
-    table = lab.lake.create_table("bench.small", "id bigint, value string")
-    for number in range(count):
-        table.append(pa.table({"id": [number], "value": ["x"]}))
-    seconds = seconds_of(table.export_delta, settle_disk=True)
-    assert table.export_delta().is_complete
-    yield at_least(f"{count:,} small commits told of", count / seconds, _CAUGHT_UP, "versions/s")
+    for title, key in (("appends", []), ("upserts", ["id"])):
+        table = lab.lake.create_table(f"bench.small_{title}", "id bigint NOT NULL, value string", primary_key=key)
+        for number in range(count):
+            table.append(pa.table({"id": [number % _KEYS], "value": ["x"]}))
+        seconds = seconds_of(table.export_delta, settle_disk=True)
+        assert table.export_delta().is_complete
+        yield at_least(f"{count:,} small {title} told of", count / seconds, _CAUGHT_UP, "versions/s")
 
 
 def _telling(lab: Lab) -> Iterator[Line]:

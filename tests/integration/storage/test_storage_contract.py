@@ -166,9 +166,18 @@ def test_of_many_who_create_a_file_one_does(storage: Storage) -> None:
     made = storage.read_bytes("file")
     assert made in contents
     if storage.is_local:
-        storage.create_bytes("file", b"later")
+        assert not storage.create_bytes("file", b"later")
         assert storage.read_bytes("file") == made
         assert [entry.path for entry in storage.list_files()] == ["file"]
+
+
+def test_files_are_made_in_order_up_to_one_that_is_there(storage: Storage) -> None:
+    """On S3 as far as the service knows conditions; the one here does not."""
+    files = [(f"log/{number}", str(number).encode()) for number in range(5)]
+    assert storage.create_in_order(files[:2]) == 2
+    if storage.is_local:
+        assert storage.create_in_order([files[2], (files[1][0], b"other"), files[3]]) == 1
+        assert {entry.path: storage.read_bytes(entry.path) for entry in storage.list_files()} == dict(files[:3])
 
 
 def test_a_root_that_has_moved_holds_what_was_below_it(storage: Storage) -> None:

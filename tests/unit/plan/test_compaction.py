@@ -207,3 +207,11 @@ def test_planning_twice_the_small_files_of_an_append_table_is_about_twice_the_wo
         )
         done.append(estimates)
     assert done[1] < 3 * done[0]
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_files_that_call_columns_otherwise_are_due_however_few(merges: bool) -> None:
+    outdated = replace(RULES, merges=merges, outdated=frozenset((1,)))
+    files = [file_of(1, size=100), replace(file_of(2, partition=2), schema_id=2)]
+
+    assert [shown(plan(*files, rules=rules)) for rules in (RULES, outdated)] == [[], [(0, 0, [1])]]
