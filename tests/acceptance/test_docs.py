@@ -153,6 +153,7 @@ SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/changes.md": _with_history,
     "docs/concepts.md": _with_lake,
     "docs/consumers.md": _with_invoices,
+    "docs/delta.md": _with_history,
     "docs/gates.md": _with_lake,
     "docs/notebook.md": _named(),
 }
