@@ -137,7 +137,7 @@ class _SparkOrders:
         yield at_most_times(title, min(ours), min(plain), 2.5, note)
 
     def measure_read(self) -> Iterator[Line]:
-        """After the upserts, and after a load whose runs overlap; the peer reads the very same files, superseded rows and
+        """After the upserts, and after a load whose runs overlap; the peer reads the same files, superseded rows and
         all."""
         table = self._loaded
         assert len(table.history()) == 1 + _UPSERTS
