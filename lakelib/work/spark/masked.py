@@ -1,7 +1,8 @@
 """Drops masked rows in the JVM: Spark's own reader tells of each row its file and its place there.
 
 Every executor has a bit for each row of the masked files, in words; a row finds the words of its file by the file's
-size, which is a number that Spark looks up faster than a name, or by its name where two files have the same size.
+size, which is a number that Spark looks up faster than a name, or by its name where two files have the same size. It is
+an anti join, for Spark takes any other for the product of its sides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,8 @@ from lakelib.model.files import DataFile
 from lakelib.storage.vectors import decode_positions
 
 _WORD_BITS = 64
-_FILE = "_masked_file"
+_FILE = "_file"
+_MASKED = "_masked_file"
 _WORDS = "_masked_words"
 
 ROW_INDEX = "_tmp_metadata_row_index"
@@ -33,23 +35,26 @@ def without_masked(
     words = [_words(file.row_count, vectors[file.id]) for file in files]
     masks = pa.table(
         {
-            _FILE: pa.array(names, pa.int64() if by_size else pa.string()),
+            _MASKED: pa.array(names, pa.int64() if by_size else pa.string()),
             _WORDS: pa.array(words, pa.list_(pa.int64())),
         }
     )
     told = sf.col("_metadata.file_size" if by_size else "_metadata.file_name")
-    joined = frame.select("*", told.alias(_FILE)).join(
-        sf.broadcast(session.createDataFrame(masks)), on=_FILE, how="left"
-    )
-    return joined.where(~_is_masked())
+    known = frame.select("*", sf.when(told.isin(names), told).otherwise(_refused(told)).alias(_FILE))
+    return known.join(sf.broadcast(session.createDataFrame(masks)), _is_masked(), "left_anti")
+
+
+def _refused(told: SparkColumn) -> SparkColumn:
+    """Of a file that is another than the catalog says no row is left out, or seen, in silence."""
+    why = sf.concat(sf.lit("a file is another one than the catalog says: "), told.cast("string"))
+    return sf.raise_error(why).cast("bigint")
 
 
 def _is_masked() -> SparkColumn:
-    """Of a file that is another than the catalog says no row is left out, or seen, in silence."""
     row = sf.col(ROW_INDEX)
     word = sf.col(_WORDS)[sf.shiftright(row, 6).cast("int")]
-    known = sf.coalesce(word, sf.raise_error(sf.lit("a file is another one than the catalog says")).cast("bigint"))
-    return sf.bit_get(known, row.bitwiseAND(sf.lit(_WORD_BITS - 1)).cast("int")) == 1
+    bit = sf.bit_get(word, row.bitwiseAND(sf.lit(_WORD_BITS - 1)).cast("int"))
+    return (sf.col(_FILE) == sf.col(_MASKED)) & (bit == 1)
 
 
 def _words(row_count: int, vector: bytes) -> pa.Array:

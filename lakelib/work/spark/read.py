@@ -81,6 +81,7 @@ def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -
         all(_is_plain_file(storage, target, file) for file in files)
         and len({_group_of(target, file) for file in files}) * 2 <= _MOST_FRAMES
         and sum(file.row_count for file in files) <= _MOST_MASKED_ROWS
+        and not _have_long_rows(files)
         and (target.predicate is None or fits_the_jvm(target.predicate))
     )
 
@@ -212,9 +213,14 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     if not splits:
         return session.createDataFrame([], schema)
     dealt = deal_parts(storage, target, splits, parallelism(session))
-    long_rows = are_long(file.size_bytes // max(1, file.row_count) for split in splits for file in split.files)
+    long_rows = _have_long_rows(_files_of(splits))
     numbers = sized_numbers(session, len(dealt), _size_bytes(target, splits), long_rows=long_rows)
     return numbers.mapInArrow(reading_task(storage, target, dealt), schema)
+
+
+def _have_long_rows(files: Sequence[DataFile]) -> bool:
+    """Of which Spark has to be told, where Python gets the rows in the end."""
+    return are_long(file.size_bytes // max(1, file.row_count) for file in files)
 
 
 def _size_bytes(target: ReadTarget, splits: Sequence[Split]) -> int:
