@@ -43,7 +43,7 @@ class DeltaExport:
 
     @property
     def is_complete(self) -> bool:
-        return self.version == self.head_version
+        return self.head_version is None or (self.version is not None and self.version >= self.head_version)
 
     def __str__(self) -> str:
         if self.head_version is None:

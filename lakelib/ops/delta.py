@@ -14,20 +14,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import NAMESPACE_URL, uuid5
 
-from lakelib.catalog import delta, reclaiming, snapshots, tables
+from lakelib.catalog import delta, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
 from lakelib.errors import (
-    ConflictError,
-    CorruptionError,
     ExpiredError,
-    InvalidInputError,
     LakeError,
     NotFoundError,
     RetryableError,
 )
 from lakelib.interop.delta.actions import Action, Add, Txn
 from lakelib.interop.delta.log import (
-    LOG_FOLDER,
     Listing,
     create_versions,
     list_log,
@@ -44,6 +40,7 @@ from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
 from lakelib.model.told import DeltaExport
 from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
+from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.filesystem import Storage
 
@@ -53,7 +50,6 @@ _WRITTEN_AT_ONCE = 50
 _MOST_REMEMBERED = 16
 _MOST_AFTER_PUBLISH = 20
 """Whoever publishes tells of so many snapshots; where the log is further behind, the rest is for a catch-up."""
-_DRAFT_AGE = timedelta(days=1)
 
 
 def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
@@ -64,9 +60,9 @@ def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
     table = tables.load_table(runtime.catalog, ref)
     log = runtime.storage.at(table.location)
     listing = list_log(log)
-    exporter = _Exporter(runtime, table, table.options.delta or _known_mode(log, listing), log)
+    exporter = _Exporter(runtime, table, table.options.delta or known_mode(log, listing), log)
     result = exporter.catch_up(listing, None)
-    deleted = _clean_up(runtime, table, log, list_log(log))
+    deleted = clean_up(runtime, table, log, list_log(log))
     return replace(result, deleted=deleted)
 
 
@@ -117,7 +113,7 @@ def check_delta(runtime: Runtime, table: TableInfo, mode: str) -> None:
     log = runtime.storage.at(table.location)
     listing = list_log(log)
     if not listing.is_empty:
-        _Exporter(runtime, table, mode, log).check_own(listing)
+        OwnLog(runtime, table, mode, log).check(listing)
 
 
 def delta_keeps(table: TableInfo) -> timedelta:
@@ -130,12 +126,6 @@ def _check_may_export(runtime: Runtime) -> None:
         load_rights(runtime.catalog)
     if Right.MAINTAIN not in runtime.catalog.rights:
         require_right(runtime.catalog, Right.WRITE)
-
-
-def _known_mode(log: Storage, listing: Listing) -> str:
-    """Of a log that is there; that of the head for a new one."""
-    note = find_note(read_version(log, listing.versions[-1]) or ()) if listing.versions else None
-    return HEAD if note is None else note.mode
 
 
 @dataclass(slots=True)
@@ -153,12 +143,15 @@ class _Exporter:
     state: ToldState | None = None
     """Of a table whose files have vectors: what the log says of the last version that was planned."""
 
+    @property
+    def own(self) -> OwnLog:
+        return OwnLog(self.runtime, self.table, self.mode, self.log)
+
     def catch_up(self, listing: Listing, most: int | None) -> DeltaExport:
         """From where the log ends, `most` snapshots of it."""
+        before = self.own.check(listing)
         if self.table.head_id == 0:
-            self.check_own(listing)
             return self._result(None, None)
-        before = self.check_own(listing)
         last = listing.versions[-1] if listing.versions else None
         due_from = listing.newest_checkpoint
         next_id = 1 if last is None else last + 2
@@ -166,56 +159,13 @@ class _Exporter:
 
     def go_on(self, last: int, before: Note | None) -> DeltaExport:
         """From a version that is there on."""
-        facts = delta.list_facts(self.runtime.catalog, self.table.id, last + 1, last + 1)
-        if before is None or last + 1 not in facts or before.commit != str(facts[last + 1].snapshot.commit_id):
-            raise self._foreign(last)
-        self._check_mode(before)
+        before = self.own.check_note(last, before)
         version, state = self.runtime.told.pop(self.table.id, (None, None))
         if version == last:
             self.state = state
         every = self.table.options.delta_checkpoint_versions
         past = (last - before.began) % every
         return self._run(last + 2, before, None, last - past)
-
-    def check_own(self, listing: Listing) -> Note | None:
-        """What the newest version says of itself; None for no log. Raises ConflictError for a log of somebody else's,
-        CorruptionError for one that lacks versions."""
-        if listing.is_empty:
-            return None
-        if listing.foreign:
-            raise self._foreign_log(listing.foreign[0])
-        if not listing.versions:
-            paths = next(iter(listing.checkpoints.values()))
-            if not self._begins_here(listing):
-                raise self._foreign_log(paths[0])
-            return None
-        last = listing.versions[-1]
-        note = find_note(read_version(self.log, last) or ())
-        commit = self._commit_of(last + 1)
-        if note is None or note.commit != commit:
-            first = find_note(read_version(self.log, listing.versions[0]) or ())
-            raise self._foreign_log(version_path(last)) if first is None else self._foreign(last)
-        self._check_mode(note)
-        self._check_whole(listing, note)
-        return note
-
-    def _begins_here(self, listing: Listing) -> bool:
-        """Whether an exporter was killed between the first checkpoint of a log and its first version."""
-        found = [version for version in listing.checkpoints if version < self.table.head_id]
-        return len(found) == len(listing.checkpoints) == 1
-
-    def _check_whole(self, listing: Listing, note: Note) -> None:
-        own = [version for version in listing.versions if version >= note.began]
-        last = own[-1]
-        missing = sorted(set(range(own[0], last + 1)) - set(own))
-        starts = own[0] == 0 or any(own[0] <= each + 1 and each <= last for each in listing.checkpoints)
-        if missing or not starts:
-            lacks = f"version {missing[0]}" if missing else f"what was before version {own[0]}"
-            raise CorruptionError(
-                f"The Delta log {self.log.uri_of(LOG_FOLDER)} of {self.table.full_name} lacks {lacks}.",
-                kind="broken_delta_log",
-                remedy="Restore its files, or move the folder away and export again: the log begins anew then.",
-            )
 
     def _run(self, next_id: int, before: Note | None, most: int | None, checkpointed: int | None) -> DeltaExport:
         features: Sequence[str] = () if before is None else before.features
@@ -313,7 +263,7 @@ class _Exporter:
             )
         note = find_note(actions)
         if note is None or note.commit != version.note.commit:
-            raise self._foreign(version.number)
+            raise self.own.foreign(version.number)
         if tuple(actions) != version.actions:  # it has found other vectors for the same rows
             raise _Overtaken(note)
 
@@ -391,35 +341,6 @@ class _Exporter:
         )
         return self.facts
 
-    def _commit_of(self, snapshot_id: int) -> str | None:
-        facts = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)
-        return str(facts[snapshot_id].snapshot.commit_id) if snapshot_id in facts else None
-
-    def _check_mode(self, note: Note) -> None:
-        if note.mode != self.mode:
-            raise InvalidInputError(
-                f"The Delta log of {self.table.full_name} tells of {note.mode!r}, and {self.mode!r} is asked for.",
-                kind="delta_mode",
-                remedy=f"Leave the option delta as it was, or move {self.log.uri_of(LOG_FOLDER)} away first.",
-            )
-
-    def _foreign(self, version: int) -> ConflictError:
-        return ConflictError(
-            f"Version {version} of the Delta log of {self.table.full_name}, {self.log.uri_of(version_path(version))},"
-            " was written by somebody else. Nothing was written over it, and the log does not go on.",
-            kind="foreign_delta_version",
-            remedy="Have nobody write to the log but lakelib; take back what was written by moving the folder"
-            f" {LOG_FOLDER} away and exporting again.",
-        )
-
-    def _foreign_log(self, path: str) -> ConflictError:
-        return ConflictError(
-            f"There is a Delta log at {self.log.uri_of(LOG_FOLDER)} that is not the one of {self.table.full_name}:"
-            f" {path} was written by somebody else.",
-            kind="foreign_delta_log",
-            remedy="Move the folder away, or leave the option delta out.",
-        )
-
     def _result(self, last_id: int | None, waits: str | None) -> DeltaExport:
         return DeltaExport(
             table=self.table.full_name,
@@ -439,27 +360,3 @@ class _Overtaken(Exception):  # noqa: N818
     def __init__(self, note: Note) -> None:
         super().__init__(note.snapshot)
         self.note = note
-
-
-def _clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing) -> int:
-    """Deletes what the newest checkpoint that is old enough makes superfluous, and what killed writers have left."""
-    spent = []
-    if table.options.delta_log_days and listing.versions:
-        spent = _spent_files(runtime, table, listing)
-    now = reclaiming.load_now(runtime.catalog)
-    spent += [path for path, since in listing.drafts if now - since > _DRAFT_AGE]
-    if not spent:
-        return 0
-    runtime.ownership.confirm_now()
-    return len(spent) - len(log.delete_files(spent))
-
-
-def _spent_files(runtime: Runtime, table: TableInfo, listing: Listing) -> list[str]:
-    before = reclaiming.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
-    moments = delta.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
-    old = [version for version in listing.checkpoints if version + 1 in moments and moments[version + 1] < before]
-    if not old:
-        return []
-    kept = max(old)
-    versions = [version_path(version) for version in listing.versions if version < kept]
-    return versions + [path for version, paths in listing.checkpoints.items() if version < kept for path in paths]
