@@ -14,6 +14,7 @@ from lakelib.catalog import commits, consumers, leases
 from lakelib.catalog.queries import query
 from lakelib.consumer import Consumer
 from lakelib.model.consumer import Advance
+from lakelib.model.reading import CHANGES, ReadRange, ranges_as_text
 from lakelib.model.upkeep import describe_holdings
 from tests.integration.catalog.test_retention import Beside, transaction
 from tests.integration.faults.jobs import SCHEMA, read, rows
@@ -731,6 +732,28 @@ def test_how_many_statements_it_takes(
     assert statements() == ["find_consumer"]
     _ = lake.consumers()
     assert statements() == ["list_consumers"]
+
+
+def test_only_who_publishes_what_was_made_of_changes_pays_for_it(
+    table: lakelib.Table, other: lakelib.Table, statements: Callable[[], list[str]]
+) -> None:
+    consumer = table.consumer("billing")
+    read_range = ReadRange(
+        view="orders", table="shop.a", table_id=table.ref.id, consumer="billing", from_id=0, to_id=2, is_whole=False
+    )
+    plain, made = (
+        other.stage_upsert(rows({number: ("mon", number)}), properties=properties)
+        for number, properties in enumerate(({}, {CHANGES: ranges_as_text([read_range])}), start=1)
+    )
+    statements()
+    plain.publish()
+    assert statements() == ["publish"]
+    made.publish()
+    assert statements() == ["publish", "publish_advancing"]
+    assert consumer.position == 2
+    statements()
+    made.publish()
+    assert statements() == ["publish"]
 
 
 @pytest.fixture
