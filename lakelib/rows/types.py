@@ -350,8 +350,8 @@ def arrow_schema(columns: Sequence[Column], hidden: Sequence[str] = ()) -> pa.Sc
 
 
 def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with columns of that schema, which has the same names. Values are touched only where types differ. Raises
-    ValueError for NULL where the schema has none."""
+    """The rows with the columns of that schema, whose names are theirs. Values are touched only where types differ.
+    Raises ValueError for NULL where the schema has none."""
     if rows.schema.equals(schema, check_metadata=True):
         return rows
     pairs = zip(rows.columns, schema, strict=True)

@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import lakelib
 from lakelib import Lake, LakeError, StagedCommit, Table
 from lakelib.catalog.rollbacks import find_moved
+from lakelib.consumer import Consumer
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import ArrowEngine, Engine
@@ -260,22 +261,59 @@ class LakeMachine(RuleBasedStateMachine):
         chosen = data.draw(
             st.lists(st.sampled_from(self.staged), min_size=2, max_size=4, unique_by=lambda one: one[2].id)
         )
+        moves = self._draw_moves(data)
         models = [model.copy() for model in self.models]
         expected: Any = None
         try:
+            is_replay = all(models[number].is_done(proposal) for number, proposal, _ in chosen)
+            for number, consumer, seen, to, backwards in moves:
+                models[number].move(consumer.name, seen, to, backwards=backwards, is_replay=is_replay)
             expected = _publish_in_order(models, [(number, proposal) for number, proposal, _ in chosen])
             self.models = models
         except RefusedError as refused:
             expected = str(refused)
-        assert self._transaction([commit for _, _, commit in chosen]) == expected
+        assert self._transaction([commit for _, _, commit in chosen], moves) == expected
         for number in {number for number, _, _ in chosen}:
             self._check_head(number)
+        for number in {number for number, *_ in moves}:
+            self._check_consumers(number)
 
-    def _transaction(self, commits: Sequence[StagedCommit]) -> Any:
+    def _draw_moves(self, data: st.DataObject) -> list[tuple[int, Consumer, int, int, bool]]:
+        """Consumers of some tables that were read, each from where and to where it is to move; somebody else may have
+        moved one since."""
+        moves = []
+        for number, model in enumerate(self.models) if self.has_consumers else ():
+            for name in _CONSUMERS if model.head_id and data.draw(st.booleans()) else ():
+                if name not in model.consumers:
+                    model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
+                seen = model.consumers[name]
+                consumer = self.tables[number].consumer(name, after=seen)
+                assert consumer.position == seen
+                if data.draw(_rarely):
+                    model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
+                    self.tables[number].consumer(name).advance(model.consumers[name], backwards=True)
+                to, backwards = data.draw(st.integers(0, model.head_id + 1)), data.draw(st.booleans())
+                moves.append((number, consumer, seen, to, backwards))
+        return moves
+
+    def _check_consumers(self, number: int) -> None:
+        """They stand where the model says. Some are removed: else hardly anything would ever expire."""
+        model, table = self.models[number], self.tables[number]
+        assert {each.name: each.position for each in table.consumers()} == model.consumers
+        for name in list(model.consumers)[1:]:
+            table.consumer(name).remove()
+            del model.consumers[name]
+        self._step("move")
+
+    def _transaction(
+        self, commits: Sequence[StagedCommit], moves: Sequence[tuple[int, Consumer, int, int, bool]]
+    ) -> Any:
         try:
             with self.lake.transaction() as transaction:
                 for commit in commits:
                     transaction.add(commit)
+                for _, consumer, _, to, backwards in moves:
+                    transaction.advance(consumer, to, backwards=backwards)
         except LakeError as error:
             return error.kind
         return [snapshot.id for snapshot in transaction.snapshots]

@@ -756,6 +756,33 @@ def test_only_who_publishes_what_was_made_of_changes_pays_for_it(
     assert statements() == ["publish"]
 
 
+@pytest.mark.parametrize(("backwards", "outcome"), [(False, 5), (True, "consumer_past_expired")])
+def test_a_repeated_transaction_moves_nobody_back_who_may_not(
+    lake: lakelib.Lake, table: lakelib.Table, other: lakelib.Table, backwards: bool, outcome: int | str
+) -> None:
+    """To a snapshot that has expired, and unless it was told."""
+    consumer = table.consumer("billing", after=5)
+    expire(table)
+    staged = other.stage_upsert(rows({9: ("mon", 9)}))
+    staged.publish()
+
+    def publish_again() -> int:
+        with lake.transaction() as transaction:
+            transaction.add(staged)
+            transaction.advance(consumer, 2, backwards=backwards)
+        return table.consumer("billing").position
+
+    assert moved(publish_again) == outcome
+    assert table.consumer("billing").position == 5
+
+
+def moved(act: Callable[[], int]) -> int | str:
+    try:
+        return act()
+    except lakelib.LakeError as error:
+        return error.kind
+
+
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """The names of the queries that were asked since it was called last."""
