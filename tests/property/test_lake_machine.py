@@ -255,11 +255,11 @@ class LakeMachine(RuleBasedStateMachine):
         assert commit.state == self.models[number].states[proposal]
         self._check_head(number)
 
-    @precondition(lambda self: len(self.staged) > 1)
+    @precondition(lambda self: self.staged)
     @rule(data=st.data())
     def publish_together(self, data: st.DataObject) -> None:
         chosen = data.draw(
-            st.lists(st.sampled_from(self.staged), min_size=2, max_size=4, unique_by=lambda one: one[2].id)
+            st.lists(st.sampled_from(self.staged), min_size=1, max_size=4, unique_by=lambda one: one[2].id)
         )
         moves = self._draw_moves(data)
         models = [model.copy() for model in self.models]
@@ -281,19 +281,23 @@ class LakeMachine(RuleBasedStateMachine):
     def _draw_moves(self, data: st.DataObject) -> list[tuple[int, Consumer, int, int, bool]]:
         """Consumers of some tables that were read, each from where and to where it is to move; somebody else may have
         moved one since."""
+        if not self.has_consumers:
+            return []
+        known = [(number, name) for number, model in enumerate(self.models) if model.head_id for name in _CONSUMERS]
         moves = []
-        for number, model in enumerate(self.models) if self.has_consumers else ():
-            for name in _CONSUMERS if model.head_id and data.draw(st.booleans()) else ():
-                if name not in model.consumers:
-                    model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
-                seen = model.consumers[name]
-                consumer = self.tables[number].consumer(name, after=seen)
-                assert consumer.position == seen
-                if data.draw(_rarely):
-                    model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
-                    self.tables[number].consumer(name).advance(model.consumers[name], backwards=True)
-                to, backwards = data.draw(st.integers(0, model.head_id + 1)), data.draw(st.booleans())
-                moves.append((number, consumer, seen, to, backwards))
+        for number, name in data.draw(st.lists(st.sampled_from(known), max_size=2, unique=True)) if known else ():
+            model = self.models[number]
+            if name not in model.consumers:
+                model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
+            seen = model.consumers[name]
+            consumer = self.tables[number].consumer(name, after=seen)
+            assert consumer.position == seen
+            if data.draw(_rarely):
+                model.consumers[name] = data.draw(st.sampled_from([0, *model.kept_ids]))
+                self.tables[number].consumer(name).advance(model.consumers[name], backwards=True)
+            anywhere, backwards = data.draw(_rarely), data.draw(_rarely)
+            to = data.draw(st.integers(0, model.head_id + 1) if anywhere else st.integers(seen, model.head_id))
+            moves.append((number, consumer, seen, to, backwards))
         return moves
 
     def _check_consumers(self, number: int) -> None:
