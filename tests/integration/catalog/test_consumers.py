@@ -22,6 +22,9 @@ from tests.integration.faults.jobs import SCHEMA, read, rows
 NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
+drop trigger file_forgotten on lake.data_file;
+drop table lake.masked, lake.mask cascade;
+drop function lake.queue_mask_v1, lake.forget_masked_v1;
 drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
 drop trigger named_files_stay on lake.deletion_queue;
