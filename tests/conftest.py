@@ -80,6 +80,9 @@ _SPARK_SETTINGS = {
 EXAMPLES = int(os.environ.get("LAKE_EXAMPLES", "100"))
 """For each property that does not name a lower number."""
 
+WHOLE_MATRICES = os.environ.get("LAKE_MATRICES") == "all"
+"""Where the same code runs for many combinations, `make test` has some of each, `make soak` all."""
+
 settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
 

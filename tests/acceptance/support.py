@@ -16,6 +16,7 @@ from lakelib.model.upkeep import CompactionResult
 from lakelib.model.verdict import Verdict
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
+from tests.conftest import WHOLE_MATRICES
 
 Row = dict[str, Any]
 
@@ -110,6 +111,20 @@ class SparkEngine:
 
 in_process = pytest.mark.parametrize("engine", ["arrow"], indirect=True)
 """For promises about one writer's files, and about rows that Spark cannot hold."""
+
+
+def in_places(
+    names: tuple[str, ...], values: Sequence[tuple[Any, ...]], *, spark: Sequence[int], s3: Sequence[int]
+) -> pytest.MarkDecorator:
+    """All values in process on local files; those numbered on Spark and on S3 too."""
+    places = (("local", "arrow", range(len(values))), ("local", "spark", spark), ("s3", "arrow", s3))
+    chosen = [
+        (storage, engine, *value)
+        for storage, engine, numbers in places
+        for number, value in enumerate(values)
+        if WHOLE_MATRICES or number in numbers
+    ]
+    return pytest.mark.parametrize(("storage_kind", "engine", *names), chosen, indirect=["storage_kind", "engine"])
 
 
 def data(schema: pa.Schema | Mapping[str, Any], *rows: Sequence[Any]) -> pa.Table:
