@@ -56,7 +56,8 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	$(PYTHON) -m tests.soak --following 20
-	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 tests/property
+	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 \
+		tests/property tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
 	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(MATRICES)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py

@@ -16,7 +16,7 @@ from lakelib.model.verdict import Verdict
 from tests.acceptance.support import SparkEngine
 from tests.property.test_lake_machine import IN_PROCESS, LakeMachine, run_machine
 
-RUNS = int(os.environ.get("LAKE_MACHINE_SPARK_RUNS", "5"))
+RUNS = int(os.environ.get("LAKE_MACHINE_SPARK_RUNS", "3"))
 
 
 def test_both_engines_together_do_what_a_dict_does(machine_lake: Lake, spark: SparkSession) -> None:
