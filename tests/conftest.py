@@ -43,6 +43,7 @@ from infra.spark.connect import started_server
 from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
+from tests.catalogs import Catalogs
 from tests.handing_out import LONGEST_FIRST, HandingOut
 from tests.spark_classes import ARCHIVE, JVM_OPTIONS
 
@@ -164,6 +165,12 @@ def make_database() -> Iterator[Callable[[], str]]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def catalogs(make_database: Callable[[], str]) -> Catalogs:
+    """Lends migrated catalogs."""
+    return Catalogs(make=make_database, drop=drop_database)
 
 
 @pytest.fixture(scope="session")
