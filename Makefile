@@ -52,7 +52,7 @@ pictures: setup  ## take the pictures of docs/tutorial.md anew, from a live Airf
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; what Spark loses while it writes; streams that are killed
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; all combinations of which make test takes some; what Spark loses while it writes; streams that are killed
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	$(PYTHON) -m tests.soak --following 20
