@@ -22,7 +22,7 @@ lint: setup  ## ruff, mypy and the layers
 
 test: lint  ## set-up, lint and all tests
 	$(PYTHON) -m tests.spark_classes
-	$(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo
