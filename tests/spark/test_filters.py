@@ -48,8 +48,8 @@ def rows_from(seed: int, ids: Sequence[int]) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def tables(lake: Lake) -> dict[str, Table]:
-    """Tables that Spark's reader reads, as they are and by masks, that the kernels must merge, for a column has two types,
-    and of both kinds of splits."""
+    """Tables that Spark's reader reads, as they are and by masks, that the kernels must merge, for a column has two
+    types, and of both kinds of splits."""
     first = rows_from(0, range(1))
     schema = pa.schema([*first.schema, pa.field("half", pa.string()), pa.field("wide", pa.float32())])
     options = {"row_group_rows": 7}
