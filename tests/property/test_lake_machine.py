@@ -43,7 +43,7 @@ from tests.property.lake_values import (
 )
 
 STEPS_A_RUN = 60
-RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "20"))
+RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "10"))
 """For each of the three tests."""
 IN_PROCESS: Engine = ArrowEngine()
 
