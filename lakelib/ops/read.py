@@ -205,8 +205,8 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
-def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
-    """How many rows the scan has. Files whose rows all count are not opened."""
+def count_rows(runtime: Runtime, plan: ScanPlan, session: Any = None) -> int:
+    """How many rows the scan has, counted here or on Spark. Files whose rows all count are not opened."""
     merges = bool(plan.table.primary_key_ids)
     known = 0
     splits = []
@@ -217,6 +217,8 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
             splits.append(split)
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
+    if session is not None and splits:
+        return known + int(read_frame(runtime, counted, session).count())
     with Held(runtime, counted), _shown(counted, "Counting") as shown:
         for part in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
             known += part.num_rows
