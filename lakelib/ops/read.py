@@ -201,7 +201,7 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     engines.require_spark()
     hold_for_spark(runtime, plan)
     if plan.unmerged is not None:
-        return engines.read_change_frame(session, runtime.storage, plan.unmerged, _file_by_file(plan.splits))
+        return engines.read_change_frame(session, runtime.storage, plan.unmerged, file_by_file(plan.splits))
     return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
 
 
@@ -236,14 +236,14 @@ def _reading(
         if plan.unmerged is None:
             yield from read_splits(runtime.storage, plan.target, splits, threads_each)
         else:
-            for own in _file_by_file(splits):
+            for own in file_by_file(splits):
                 yield from read_changes(runtime.storage, plan.unmerged, own)
         shown.advance(sum(split.size_bytes for split in splits))
 
     return gathered, read
 
 
-def _file_by_file(splits: Iterable[Split]) -> list[ChangeSplit]:
+def file_by_file(splits: Iterable[Split]) -> list[ChangeSplit]:
     """Each file's rows by themselves, oldest first."""
     return [
         ChangeSplit(way=Way.FRESH, partition=split.partition, depth=split.depth, prefix=split.prefix, fresh=(file,))

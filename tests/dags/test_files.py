@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from .conftest import PROJECT, Lab, Place
 
 FILES = sorted((PROJECT / "dags").glob("*.py"))
-INGEST = ["customers", "daily_revenue", "orders", "payments"]
+INGEST = ["customers", "daily_revenue", "order_changes", "orders", "payments"]
 _MEASURE = """
 import importlib.util, json, sys, time
 import airflow.providers.standard.operators.hitl, airflow.sdk, airflow.sdk.definitions.asset, airflow.settings, pendulum
