@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
-from lakelib.model.changes import ChangeView, ScanView
+from lakelib.model.changes import ChangeView, ScanView, view_of
 from lakelib.model.text import choose_from
 from lakelib.ops.changes import ChangesRequest
 from lakelib.plan.at import parse_at
@@ -91,7 +91,7 @@ def _parse_changes(options: Mapping[str, str], columns: tuple[str, ...] | None) 
     return ChangesRequest(
         after=options.get("changes_after"),
         until=options.get("changes_until"),
-        view=options.get("view", ChangeView.LATEST.value),
+        view=view_of(ChangeView, options.get("view", ChangeView.LATEST.value)).value,
         columns=columns,
         where=options.get("where"),
     )

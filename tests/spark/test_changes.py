@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakelib.spark
-from lakelib import Changes, InvalidInputError, Lake, Table
+from lakelib import Changes, Lake, Table
 from tests.spark.conftest import NewTable
 
 _ROWS = 4000
@@ -65,23 +65,6 @@ def test_the_format_reads_the_views_of_a_scan(spark: Any, lake: Lake, table: Tab
         for found in (frame, spark.table("looked_at")):
             assert found.columns == scan.schema.names
             assert sorted(map(tuple, found.collect()), key=repr) == wanted
-
-
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ({"view": "merge"}, "Did you mean 'merged'"),
-        ({"view": "unmerged", "changes_after": "1"}, "Views: all, latest, net"),
-        ({"view": "net", "at": "1"}, "Give changes_after and changes_until, or at"),
-    ],
-)
-def test_a_view_of_something_else_is_refused(
-    spark: Any, lake: Lake, table: Table, options: dict[str, str], remedy: str
-) -> None:
-    lakelib.spark.register(spark, lake)
-    with pytest.raises(InvalidInputError) as refused:
-        spark.read.format("lake").options(**options).load(table.name)
-    assert remedy in refused.value.remedy
 
 
 def test_no_changes_are_an_empty_frame(spark: Any, table: Table) -> None:
