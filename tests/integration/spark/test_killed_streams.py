@@ -15,6 +15,7 @@ import pytest
 
 from infra.spark.standalone import spark_environment
 from lakelib import Lake, Table
+from tests.spark.streams import LATE_WORKER, MOST_STARTS
 
 SCRIPT = Path(__file__).with_name("stream_job.py")
 ROUNDS = int(os.environ.get("LAKE_STREAM_ROUNDS", "1"))
@@ -22,9 +23,6 @@ SCHEMA = "id BIGINT, day INT, version INT"
 _SECONDS = 240
 _FOREIGN = 1_000_000
 """Keys from here on are another writer's."""
-_LATE_WORKER = "Python worker failed to connect back"
-"""Spark gives a worker ten seconds to start, and no setting gives it more: too few where a machine has much to do."""
-_MOST_STARTS = 5
 
 
 @pytest.mark.timeout(300 + 240 * ROUNDS)
@@ -81,7 +79,7 @@ def _disturb(source: Table, target: Table, round_: int) -> None:
 
 def _run(told: dict[str, Any], *, dies: bool) -> None:
     """A query that ends before it has begun is started again, as whoever runs it would do."""
-    for _ in range(_MOST_STARTS):
+    for _ in range(MOST_STARTS):
         done = subprocess.run(
             [sys.executable, str(SCRIPT), json.dumps({**told, "dies": dies})],
             env=spark_environment(),
@@ -90,7 +88,7 @@ def _run(told: dict[str, Any], *, dies: bool) -> None:
             check=False,
         )
         said = done.stderr.decode(errors="replace")
-        if done.returncode != 1 or _LATE_WORKER not in said:
+        if done.returncode != 1 or LATE_WORKER not in said:
             break
     assert done.returncode == (-signal.SIGKILL if dies else 0), said[-4000:]
 
