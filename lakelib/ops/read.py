@@ -24,7 +24,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
-from lakelib.ops.hold import Held, hold_for_spark
+from lakelib.ops.hold import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -94,6 +94,12 @@ class ScanPlan:
     """How rows are read of which none takes the place of another."""
     left_out: tuple[DataFile, ...] = ()
     """What the view does not show."""
+
+    @property
+    def shows_snapshot(self) -> bool:
+        """Whether it is the rows of a snapshot that it shows, as readers see them."""
+        is_whole = self.query.commit_id is None and self.query.after_sequence is None
+        return self.view is ScanView.MERGED and is_whole and self.snapshot_id > 0
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -196,15 +202,6 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
             yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
-def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
-    """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
-    engines.require_spark()
-    hold_for_spark(runtime, plan)
-    if plan.unmerged is not None:
-        return engines.read_change_frame(session, runtime.storage, plan.unmerged, file_by_file(plan.splits))
-    return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
-
-
 def count_rows(runtime: Runtime, plan: ScanPlan, session: Any = None) -> int:
     """How many rows the scan has, counted here or on Spark. Files whose rows all count are not opened."""
     merges = bool(plan.table.primary_key_ids)
@@ -218,7 +215,8 @@ def count_rows(runtime: Runtime, plan: ScanPlan, session: Any = None) -> int:
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
     if session is not None and splits:
-        return known + int(read_frame(runtime, counted, session).count())
+        with Held(runtime, counted):
+            return known + int(engines.read_frame(session, runtime.storage, counted.target, counted.splits).count())
     with Held(runtime, counted), _shown(counted, "Counting") as shown:
         for part in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
             known += part.num_rows

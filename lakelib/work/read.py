@@ -35,7 +35,7 @@ from lakelib.work.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]
 
-_MOST_SOUGHT = 100
+MOST_SOUGHT = 100
 """Of more values than these some is nearly always admitted by a row group's Bloom filter."""
 
 _MOST_OPEN_FILES = 64
@@ -244,7 +244,7 @@ def _sought_values(predicate: Predicate | None, primary_key: Sequence[Column]) -
         match conjunct:
             case Compare(column=column, op=Comparison.EQ, value=raw) if column in primary_key:
                 sought.append((column, arrow_values(column.type, [raw])))
-            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= _MOST_SOUGHT:
+            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= MOST_SOUGHT:
                 sought.append((column, arrow_values(column.type, raws)))
     return sought
 
@@ -409,13 +409,15 @@ def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> boo
 
 def _may_hold(source: _FileSource, row_group: int, sought: Sequence[tuple[Column, pa.Array]]) -> bool:
     """Whether each of the columns may have one of the values sought in the row group."""
-    for column, values in sought:
-        stored = source.stored.by_id(column.id)
-        if stored is None or stored.type != column.type:
-            continue
-        if not source.reader.may_hold(row_group, stored.name, values):
-            return False
-    return True
+    return all(may_hold_values(source.reader, source.stored, row_group, column, values) for column, values in sought)
+
+
+def may_hold_values(
+    reader: ParquetReader, stored: TableSchema, row_group: int, column: Column, values: pa.Array
+) -> bool:
+    """Whether the column may have one of the values, of its type, in the row group of a file of the schema `stored`."""
+    kept = stored.by_id(column.id)
+    return kept is None or kept.type != column.type or reader.may_hold(row_group, kept.name, values)
 
 
 def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int, chosen: pa.Array | None = None) -> pa.Table:

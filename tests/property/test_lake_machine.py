@@ -24,6 +24,7 @@ from lakelib.catalog.rollbacks import find_moved
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import ArrowEngine, Engine
+from tests.masked import seen_rows, unmasked_rows
 from tests.property.lake_model import Entry, Place, Proposal, RefusedError, TableModel, Values, shown
 from tests.property.lake_values import (
     ARROW,
@@ -349,6 +350,18 @@ class LakeMachine(RuleBasedStateMachine):
         model, table = self.models[number], self.tables[number]
         head = model.snapshots[snapshot]
         self._compare(data, table.scan, head.schema, model.live(head), at=at or snapshot)
+
+    @rule(data=st.data())
+    def look_at_masks(self, data: st.DataObject) -> None:
+        """The files as they are, without the rows that masks name, in any order of snapshots."""
+        number, model = self._pick(data)
+        if model.primary_key and model.kept_ids:
+            at = data.draw(st.sampled_from(model.kept_ids))
+            ids = sorted({*model.primary_key, *model.partition_by})
+            names = [_by_id(model.snapshots[at].schema, each).name for each in ids]
+            table = self.tables[number]
+            assert unmasked_rows(self.lake, table, at, ids) == seen_rows(table, at, names)
+        self._step("masks")
 
     @rule(data=st.data())
     def travel_by_time(self, data: st.DataObject) -> None:
