@@ -1,4 +1,4 @@
-"""What a reader sees who knows nothing of keys: the files of a snapshot as they are, without the rows that masks name."""
+"""What a reader sees who knows nothing of keys: a snapshot's files as they are, without the rows that masks name."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -139,8 +139,13 @@ def hold_changes_for_spark(runtime: Runtime, plan: ChangesPlan) -> list[Lease]:
 
 def count_rows(runtime: Runtime, plan: ChangesPlan) -> int:
     """How many changes there are."""
-    narrow = replace(plan.target, output_schema=pa.schema([plan.target.output_schema.field(plan.target.told_in)]))
-    return sum(batch.num_rows for batch in stream_batches(runtime, replace(plan, target=narrow)))
+    return sum(count_by_kind(runtime, plan).values())
+
+
+def count_by_kind(runtime: Runtime, plan: ChangesPlan) -> dict[str, int]:
+    """How many changes there are of each kind."""
+    with held(runtime, plan):
+        return engines.count_changes(None, runtime.storage, plan.target.narrow, plan.splits, runtime.read_threads)
 
 
 def _reading(runtime: Runtime, plan: ChangesPlan) -> Any:
@@ -229,13 +234,14 @@ def _splits(runtime: Runtime, table: TableInfo, range_: Range, query: files.File
 
 def _expired(table: TableInfo, range_: Range, touched: Touched) -> ExpiredError:
     first = first_told(range_, touched)
+    left = next((step.id for step in range_.steps if step.is_kept and first is not None and step.id >= first), None)
     remedy = "A consumer, or a tag, keeps history from expiring."
     since = "" if first is None else f"; it can be told from snapshot {first} on"
     return ExpiredError(
         f"What has changed in {table.full_name} after snapshot {range_.after_id} and until snapshot {range_.until_id}"
         f" cannot be told any more: snapshots have expired{since}.",
         kind="changes_expired",
-        remedy=remedy if first is None else f"Read the table at snapshot {first}, and the changes after it. {remedy}",
+        remedy=remedy if left is None else f"Read the table at snapshot {left}, and the changes after it. {remedy}",
     )
 
 

@@ -51,6 +51,7 @@ def measure_spark(lab: Lab) -> Iterator[Line]:
         yield from orders.measure_upsert()
         yield from orders.measure_partitions()
         yield from orders.measure_read()
+        yield from orders.measure_net()
         yield from orders.measure_clean_read()
         yield from orders.measure_join()
 
@@ -152,6 +153,23 @@ class _SparkOrders:
         for what, columns, bar in (("two columns", _TWO_COLUMNS, 1.3), ("all columns", None, 1.15)):
             line = self._measure_scan(table, f"Spark: {title}, {what}", columns, bar)
             yield replace(line, note=f"{line.note}; the first read took {show_seconds(first)}")
+
+    def measure_net(self) -> Iterator[Line]:
+        """What the last upsert has changed, with the rows as they were before."""
+        table = self._loaded
+        expected = self._upsert_rows // 2 * 3
+        found = table.changes(view="net").to_spark(self._session).count()
+        assert found == expected, f"{found} changes were read, there are {expected}"
+        net, full = interleave(
+            _READ_ROUNDS,
+            [
+                lambda: _consume(table.changes(view="net").to_spark(self._session)),
+                lambda: _consume(table.scan().to_spark(self._session)),
+            ],
+        )
+        note = f"best of {_READ_ROUNDS}; peer: lakelib's merged read of all rows on Spark"
+        title = f"Spark: net of the last {self._upsert_rows:,} rows"
+        yield at_most_times(title, min(net), min(full), 1.0, note)
 
     def measure_clean_read(self) -> Iterator[Line]:
         table = self._create()
