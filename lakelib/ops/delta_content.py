@@ -13,16 +13,22 @@ from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
 from lakelib.interop.delta.values import log_path
-from lakelib.interop.delta.vectors import vector_of
-from lakelib.model.files import DataFile, Partition
+from lakelib.interop.delta.vectors import inline_vector, vector_of
+from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.model.told import CommitFacts
 from lakelib.ops.masks import masks_at
+from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compacted import compacted_files
+from lakelib.work.superseded import Superseded, find_superseded
 
 HEAD, COMPACTED = "head", "compacted"
+_WORTH_LOOKING = 4
+"""Of so many snapshots the masks are found together."""
+_MOST_ROWS = 4_000_000
+"""Of a partition whose keys are held at once."""
 
 
 class ToldState:
@@ -71,6 +77,7 @@ class Batch:
     partitions: dict[int, Partition]
     schemas: dict[int, TableSchema] = field(default_factory=dict)
     moments: dict[int, datetime] = field(default_factory=dict)
+    _superseded: dict[int, Superseded | None] = field(default_factory=dict)
 
     @property
     def has_key(self) -> bool:
@@ -131,9 +138,61 @@ class Batch:
         touched = self._touched(snapshot_id)
         if not touched:
             return [], []
-        now = self._state(snapshot_id, touched).values()
-        folders = [log_path(self.partitions[each].path) for each in touched]
-        return _differences_to_log(state.below(folders), now)
+        known = [each for each in touched if self._superseded_in(each) is not None]
+        rest = [each for each in touched if each not in known]
+        added, removed = self._grown(known, snapshot_id, state)
+        if rest:
+            folders = [log_path(self.partitions[each].path) for each in rest]
+            others = _differences_to_log(state.below(folders), self._state(snapshot_id, rest).values())
+            added, removed = [*added, *others[0]], [*removed, *others[1]]
+        return added, removed
+
+    def _grown(
+        self, partition_ids: Sequence[int], snapshot_id: int, state: ToldState
+    ) -> tuple[list[ToldFile], list[Add]]:
+        """In partitions from which no file goes: what came, and files of which more rows are masked."""
+        added: list[ToldFile] = []
+        for partition_id in partition_ids:
+            superseded = self._superseded_in(partition_id)
+            assert superseded is not None
+            new = [file for file in self.added.get(snapshot_id, ()) if file.partition_id == partition_id]
+            changed = {file.id: file for file in (*new, *superseded.changed_at(snapshot_id))}
+            vectors = {
+                file_id: inline_vector(*found)
+                for file_id in changed
+                if (found := superseded.vector(file_id, snapshot_id)) is not None
+            }
+            added += self._told(changed.values(), vectors)
+        earlier = state.below({log_path(self.partitions[each].path) for each in partition_ids})
+        paths = {log_path(each.file.path) for each in added}
+        return added, [earlier[path] for path in sorted(paths) if path in earlier]
+
+    def _superseded_in(self, partition_id: int) -> Superseded | None:
+        """Of a partition that is looked at once for many snapshots, for its files only come, and are not too many."""
+        if partition_id not in self._superseded:
+            self._superseded[partition_id] = self._find_superseded(partition_id)
+        return self._superseded[partition_id]
+
+    def _find_superseded(self, partition_id: int) -> Superseded | None:
+        table, first_id, last_id = self.table, min(self.facts), max(self.facts)
+        goes = any(file.partition_id == partition_id for found in self.removed.values() for file in found)
+        if last_id - first_id < _WORTH_LOOKING or table.sequence_ids or table.merge != "deduplicate" or goes:
+            return None
+        query = files.FileQuery(
+            table_id=table.id,
+            snapshot_id=last_id,
+            since=first_id,
+            partition_ids=(partition_id,),
+            with_bounds=True,
+        )
+        found = files.load_files(self.runtime.catalog, query)
+        if sum(file.row_count for file in found.files) > _MOST_ROWS:
+            return None
+        schema = self.schema(self.facts[last_id].snapshot.schema_id)
+        keys = schema.select(table.primary_key_ids)
+        target = target_of(self.runtime, table, schema, keys, None, found.files)
+        split = Split(partition=self.partitions[partition_id], depth=0, prefix=0, files=found.files)
+        return find_superseded(self.runtime.storage, target, split)
 
     def _touched(self, snapshot_id: int) -> list[int]:
         moved = (*self.added.get(snapshot_id, ()), *self.removed.get(snapshot_id, ()))

@@ -30,7 +30,7 @@ from lakelib.storage.vectors import Positions, encode_positions
 from lakelib.work.read import MOST_SOUGHT, ReadTarget, may_hold_values
 from lakelib.work.small_files import open_alike
 
-_PLACE = "_place"
+PLACE = "_place"
 """Column: which row of the split's files it is, counted through all of them."""
 
 _FEW = 4
@@ -98,6 +98,15 @@ def find_masked(storage: Storage, work: MaskWork) -> dict[int, bytes]:
     }
 
 
+def open_runs(storage: Storage, work: MaskWork) -> Iterator[Iterator[pa.Table]]:
+    """Keys and delete marks of all rows of the files, a run a file, in any order: `PLACE` says which row it is, counted
+    through all of them."""
+    ends = np.cumsum([file.row_count for file in work.split.files])
+    starts = {file.id: int(end) - file.row_count for file, end in zip(work.split.files, ends, strict=True)}
+    for group in gather_files(work.split.files):
+        yield from _open_group(storage, work, group, starts, None)
+
+
 def _lost_places(rows: pa.Table, mask: npt.NDArray[np.bool_] | None) -> Positions | None:
     gone = None if mask is None else ~mask
     if OP_COLUMN in rows.column_names:
@@ -105,7 +114,7 @@ def _lost_places(rows: pa.Table, mask: npt.NDArray[np.bool_] | None) -> Position
         gone = marks if gone is None else gone | marks
     if gone is None or not gone.any():
         return None
-    places: Positions = fixed_values(whole_array(rows.column(_PLACE)), "<i8")[gone]
+    places: Positions = fixed_values(whole_array(rows.column(PLACE)), "<i8")[gone]
     return places
 
 
@@ -200,7 +209,7 @@ def _may_hold_some(reader: ParquetReader, stored: TableSchema, row_group: int, s
 
 def _placed(work: MaskWork, file: DataFile, rows: pa.Table, start: int, sought: _Sought | None) -> pa.Table:
     """The rows that count, each with its place."""
-    placed = rows.append_column(_PLACE, array_of_numbers(np.arange(start, start + rows.num_rows, dtype=np.int64)))
+    placed = rows.append_column(PLACE, array_of_numbers(np.arange(start, start + rows.num_rows, dtype=np.int64)))
     keys = [rows.column(column.name) for column in work.target.primary_key]
     kept: npt.NDArray[np.bool_] | None = None
     if sought is not None and rows.num_rows:

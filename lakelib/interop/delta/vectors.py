@@ -19,12 +19,7 @@ def vector_of(mask: Mask) -> DeletionVector:
     """What `add` and `remove` say of the mask."""
     if mask.path is None:
         assert mask.inline is not None
-        return DeletionVector(
-            storage_type="i",
-            path_or_inline_dv=z85(mask.inline),
-            size_in_bytes=mask.size_bytes,
-            cardinality=mask.cardinality,
-        )
+        return inline_vector(mask.inline, mask.cardinality)
     name = UUID(mask.path.removeprefix(f"{FOLDER}/deletion_vector_").removesuffix(".bin"))
     return DeletionVector(
         storage_type="u",
@@ -32,6 +27,13 @@ def vector_of(mask: Mask) -> DeletionVector:
         offset=_OFFSET,
         size_in_bytes=mask.size_bytes,
         cardinality=mask.cardinality,
+    )
+
+
+def inline_vector(vector: bytes, cardinality: int) -> DeletionVector:
+    """A vector that stands in the log itself."""
+    return DeletionVector(
+        storage_type="i", path_or_inline_dv=z85(vector), size_in_bytes=len(vector), cardinality=cardinality
     )
 
 

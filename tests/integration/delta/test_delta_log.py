@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -17,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import lakelib
 from lakelib import ConflictError, CorruptionError, InvalidInputError, Lake, Table
+from lakelib.ops.delta_content import find_vectors
 from tests.delta_readers import READERS, folder_of, read_delta_rs, read_duckdb, rows_of
 
 NewTable = Callable[..., Table]
@@ -157,6 +159,10 @@ def test_each_version_of_a_random_history_is_the_snapshot_of_it(new_table: NewTa
     table.compact()
     assert table.export_delta().is_complete
     assert_told(table)
+    shutil.rmtree(log_of(table))
+    assert table.export_delta().is_complete
+    for version in versions_of(table):
+        assert_told(table, version)
 
 
 def test_compactions_and_changes_of_the_schema_change_no_data(new_table: NewTable) -> None:
@@ -279,6 +285,33 @@ def test_what_is_compacted_is_told_to_readers_without_vectors(new_table: NewTabl
         )
     assert {actions_of(table, version)[0]["commitInfo"]["lake"]["mode"] for version in range(4)} == {"compacted"}
     assert len(actions_of(table, 3)) == 1
+
+
+def test_many_small_changes_of_a_partition_are_told_at_once(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(7)
+    table = new_table("id bigint NOT NULL, part string NOT NULL", primary_key=["part", "id"], buckets=2)
+    for number in range(20):
+        numbers = chance.sample(range(12), 4)
+        if number % 5 == 4:
+            table.delete(f"id = {numbers[0]}")
+        else:
+            table.upsert(
+                rows(numbers, chance.choice("ab"), **({"note": [number] * 4} if number > 9 else {})), merge_schema=True
+            )
+    monkeypatch.setattr("lakelib.ops.delta_content.find_vectors", _not_asked)
+
+    assert table.export_delta().is_complete
+
+    for version in range(20):
+        assert_told(table, version)
+
+
+def _not_asked(*arguments: object) -> Any:
+    if arguments[-1] is not None:  # a checkpoint's or a first version's are of all partitions
+        raise AssertionError("masks were found one by one")
+    return find_vectors(*arguments)  # type: ignore[arg-type]
 
 
 def test_large_vectors_are_the_files_of_the_masks(
