@@ -26,12 +26,26 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
+from lakelib.model.imports import ImportResult
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, vacuum, watch
+from lakelib.ops import (
+    backup,
+    consumers,
+    create,
+    decide,
+    doctor,
+    gates,
+    imports,
+    inspect,
+    publish,
+    roles,
+    vacuum,
+    watch,
+)
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.runtime import Runtime
@@ -205,6 +219,91 @@ class Lake:
             if_not_exists=if_not_exists,
         )
         return Table(self._runtime, info)
+
+    def import_delta(
+        self,
+        source: str | os.PathLike[str],
+        table: str,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] | None = None,
+        sequence_by: Sequence[str] = (),
+        buckets: int | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        schema: Any = None,
+        version: int | None = None,
+        duplicates: str = "refuse",
+        batch_bytes: int | None = None,
+        session: Any = None,
+        dry_run: bool = False,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> ImportResult:
+        """Copies the rows of a Delta table, as it is or as of a `version`, into a new table, or an empty one.
+
+        Columns and partitions are the source's, unless told. With a primary key, keys that are NULL are refused, and
+        those that come more than once, unless `duplicates` is "last": the highest `sequence_by` stays, without it the
+        one that comes last. Files are copied in batches of about `batch_bytes`, each a commit. Who calls again after a
+        kill goes on where it ended, from the same version; once it is finished, a call changes nothing. With a Spark
+        session its tasks do the work. `tell` hears how many bytes are copied, and of how many. A dry run looks at the
+        source and its keys, and tells what would be copied.
+
+        Raises NotFoundError where there is no Delta table, and InvalidInputError for one that asks for what is not
+        known here, types that a table lacks, and a table that has other rows.
+        """
+        request = imports.ImportRequest(
+            primary_key=primary_key,
+            partition_by=partition_by,
+            sequence_by=sequence_by,
+            buckets=buckets,
+            options=options or {},
+            schema=schema,
+            version=version,
+            duplicates=duplicates,
+            batch_bytes=batch_bytes,
+            session=session,
+            dry_run=checked_flag("dry_run", dry_run),
+            tell=tell,
+        )
+        return imports.import_delta(self._runtime, os.fspath(source), table, request)
+
+    def import_parquet(
+        self,
+        source: str | os.PathLike[str],
+        table: str,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] | None = None,
+        sequence_by: Sequence[str] = (),
+        buckets: int | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        schema: Any = None,
+        duplicates: str = "refuse",
+        batch_bytes: int | None = None,
+        session: Any = None,
+        dry_run: bool = False,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> ImportResult:
+        """Copies the rows of Parquet files into a table, as `import_delta` does. `source` is a folder, a file, or a
+        pattern of either.
+
+        Folders such as `dt=2026-11-18` give their files columns, of text unless the `schema` says otherwise, and the
+        table is partitioned by them, unless told. The files are those that were there when the import began: a run
+        that goes on leaves out what has come since, and raises RetryableError for a file that has changed.
+        """
+        request = imports.ImportRequest(
+            primary_key=primary_key,
+            partition_by=partition_by,
+            sequence_by=sequence_by,
+            buckets=buckets,
+            options=options or {},
+            schema=schema,
+            duplicates=duplicates,
+            batch_bytes=batch_bytes,
+            session=session,
+            dry_run=checked_flag("dry_run", dry_run),
+            tell=tell,
+        )
+        return imports.import_parquet(self._runtime, os.fspath(source), table, request)
 
     def table(self, name: str) -> Table:
         """The table of that name. Raises NotFoundError."""

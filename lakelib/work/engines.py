@@ -15,10 +15,15 @@ import pyarrow as pa
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.changes import ChangeSplit
 from lakelib.model.files import NewFile, Split
+from lakelib.model.schema import Column
 from lakelib.storage.filesystem import Storage
+from lakelib.work import key_check
 from lakelib.work.changes import ChangeTarget
+from lakelib.work.key_check import KeyTrouble
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
+from lakelib.work.source_files import SourceFile
+from lakelib.work.source_rows import FileRows, look_into_files
 from lakelib.work.sources import RowSource, open_arrow
 
 if TYPE_CHECKING:
@@ -82,6 +87,26 @@ def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, spli
     from lakelib.work.spark import changes
 
     return changes.read_frame(session, storage, target, splits)
+
+
+def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], format: str, **how: Any) -> FileRows:
+    """Files as `look_into_files` gives them, for the session's tasks to read; None is this process."""
+    if session is None:
+        return look_into_files(storage, files, format, **how)
+    from lakelib.work.spark.files import open_files
+
+    return open_files(session, storage, files, format, **how)
+
+
+def check_keys(
+    source: FileRows, key: Sequence[Column], partition_by: Sequence[Column], threads: int
+) -> KeyTrouble | None:
+    """What is wrong with the keys of the rows, which who has them looks for."""
+    if session_of(source) is None:
+        return key_check.check_keys(source, key, partition_by, threads)
+    from lakelib.work.spark import keys
+
+    return keys.check_keys(source, key, partition_by)  # type: ignore[arg-type]
 
 
 def task_count(session: Any) -> int:
