@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 
 from lakelib.model.upkeep import readable_bytes
 
@@ -50,7 +51,7 @@ class ImportPlan:
     @property
     def ranges(self) -> tuple[range, ...]:
         """Which files each batch has."""
-        ends = [sum(self.batches[: place + 1]) for place in range(len(self.batches))]
+        ends = accumulate(self.batches)
         return tuple(range(end - count, end) for end, count in zip(ends, self.batches, strict=True))
 
 

@@ -210,11 +210,9 @@ class _Import:
         )
         found = self._look(source.files, target, names)
         found.check_roles(target.roles)
-        trouble = engines.check_keys(found, key, partition_by, self._runtime.threads)
-        if trouble is not None and trouble.nulls:
-            raise _null_keys(self._uri, trouble.nulls)
-        if trouble is not None and self._duplicates is Duplicates.REFUSE:
-            raise _repeated_keys(self._uri, trouble.repeated)
+        repeated = engines.find_repeated(found, key, partition_by, self._runtime.threads)
+        if repeated and self._duplicates is Duplicates.REFUSE:
+            raise _repeated_keys(self._uri, repeated)
 
     def _look(
         self, files: Sequence[SourceFile], target: TargetColumns, columns: Sequence[str] | None = None
@@ -319,16 +317,15 @@ class _Import:
             engines.task_count(self._request.session)
         count = len(plan.batches)
         before = self._batches_done(table, count)
-        copied, total = 0, plan.size_bytes
-        with bar(f"Importing {self._name}", total) as shown:
-            for number, places in enumerate(plan.ranges, start=1):
-                size_bytes = sum(plan.files[place].size_bytes for place in places)
-                if number > before:
-                    self._copy_batch(table, plan, number, source.files[places.start : places.stop])
-                copied += size_bytes
-                shown.advance(size_bytes)
+        sizes = [sum(plan.files[place].size_bytes for place in places) for places in plan.ranges]
+        with bar(f"Importing {self._name}", sum(sizes)) as shown:
+            shown.advance(sum(sizes[:before]))
+            for number in range(before + 1, count + 1):
+                places = plan.ranges[number - 1]
+                self._copy_batch(table, plan, number, source.files[places.start : places.stop])
+                shown.advance(sizes[number - 1])
                 if self._request.tell is not None:
-                    self._request.tell(copied, total)
+                    self._request.tell(sum(sizes[:number]), sum(sizes))
         forget_plan(self._runtime, table)
         return self._result(plan, before, *self._came(table, count))
 
@@ -451,15 +448,6 @@ def _check_batch_bytes(given: Any) -> None:
         raise InvalidInputError(
             f"batch_bytes is {given!r}.", kind="invalid_option", remedy="Give a number of bytes above 0."
         )
-
-
-def _null_keys(uri: str, nulls: Mapping[str, int]) -> InvalidInputError:
-    told = ", ".join(f"{name!r} in {count:,} rows" for name, count in nulls.items())
-    return InvalidInputError(
-        f"The key is NULL in rows of {uri}: {told}. Nothing was imported.",
-        kind="null_key",
-        remedy="Choose another primary key, or import it as a table without one.",
-    )
 
 
 def _repeated_keys(uri: str, repeated: Sequence[Mapping[str, Any]]) -> InvalidInputError:

@@ -19,7 +19,7 @@ from lakelib.model.schema import Column
 from lakelib.storage.filesystem import Storage
 from lakelib.work import key_check
 from lakelib.work.changes import ChangeTarget
-from lakelib.work.key_check import KeyTrouble
+from lakelib.work.key_check import Key
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
@@ -98,15 +98,16 @@ def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], forma
     return open_files(session, storage, files, format, **how)
 
 
-def check_keys(
+def find_repeated(
     source: FileRows, key: Sequence[Column], partition_by: Sequence[Column], threads: int
-) -> KeyTrouble | None:
-    """What is wrong with the keys of the rows, which who has them looks for."""
+) -> tuple[Key, ...]:
+    """Some of the keys that come more than once in their partition; who has the rows looks. Raises InvalidInputError
+    for one that is NULL."""
     if session_of(source) is None:
-        return key_check.check_keys(source, key, partition_by, threads)
+        return key_check.find_repeated(source, key, partition_by, threads)
     from lakelib.work.spark import keys
 
-    return keys.check_keys(source, key, partition_by)  # type: ignore[arg-type]
+    return keys.find_repeated(source, key, partition_by)  # type: ignore[arg-type]
 
 
 def task_count(session: Any) -> int:

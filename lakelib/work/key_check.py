@@ -7,7 +7,6 @@ many, and what shares a hash is read again and compared. Memory does not grow wi
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import IO, Any
 
 import numpy as np
@@ -30,50 +29,32 @@ _SUSPECTS = 10_000
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyTrouble:
-    """What is wrong with the keys of rows."""
-
-    nulls: dict[str, int] = field(default_factory=dict)
-    """How many rows lack a value, by the key's column."""
-    repeated: tuple[dict[str, Any], ...] = ()
-    """Some keys that come more than once, each with its partition."""
+Key = dict[str, Any]
+"""The values of a key's columns and its partition's, by name."""
 
 
-def check_keys(
+def find_repeated(
     source: FileRows, key: Sequence[Column], partition_by: Sequence[Column], threads: int
-) -> KeyTrouble | None:
-    """None for a source each of whose keys comes once in its partition and is whole."""
+) -> tuple[Key, ...]:
+    """Some of the keys that come more than once in their partition. Raises InvalidInputError, naming file and row, for
+    one that is NULL."""
     columns = tuple({column.id: column for column in (*partition_by, *key)}.values())
-    nulls = dict.fromkeys((column.name for column in key), 0)
     with _HashStore() as store:
-        for hashes, found in stream_as_ready(
-            source.whole_files, lambda part: _hashed(source, part, columns, key), threads
-        ):
+        for hashes in stream_as_ready(source.whole_files, lambda part: _hashed(source, part, columns), threads):
             store.add(hashes)
-            for name, count in found.items():
-                nulls[name] += count
-        nulls = {name: count for name, count in nulls.items() if count}
-        if nulls:
-            return KeyTrouble(nulls=nulls)
         for suspects in store.suspects():
             repeated = _repeated(source, columns, suspects, threads)
             if repeated:
-                return KeyTrouble(repeated=repeated)
-    return None
+                return repeated
+    return ()
 
 
-def _hashed(
-    source: FileRows, part: FilePart, columns: Sequence[Column], key: Sequence[Column]
-) -> Iterator[tuple[Hashes, dict[str, int]]]:
+def _hashed(source: FileRows, part: FilePart, columns: Sequence[Column]) -> Iterator[Hashes]:
     for batch in uniform_rows(source, columns, [part]):
-        nulls = {column.name: batch.column(column.name).null_count for column in key}
-        yield key_hashes(batch.columns), nulls
+        yield key_hashes(batch.columns)
 
 
-def _repeated(
-    source: FileRows, columns: Sequence[Column], suspects: Hashes, threads: int
-) -> tuple[dict[str, Any], ...]:
+def _repeated(source: FileRows, columns: Sequence[Column], suspects: Hashes, threads: int) -> tuple[Key, ...]:
     """Keys that come twice, of those that have these hashes."""
 
     def suspected(part: FilePart) -> Iterator[pa.RecordBatch]:
@@ -124,7 +105,8 @@ class _HashStore:
         if not self._far:
             yield from _twice(self._near)
             return
-        self._put_far()
+        if self._near:
+            self._put_far()
         for file in self._far:
             file.seek(0)
             yield from _twice([np.fromfile(file, np.uint64)])

@@ -76,7 +76,7 @@ def _opened(storage: Storage, uri: str, version: int | None) -> Any:
     place = uri.removeprefix("file://") if uri.startswith("file:") else uri
     options = delta_options(storage)
     try:
-        found = DeltaTable(place, storage_options=options, skip_stats=True)
+        found = DeltaTable(place, storage_options=options)
         if version is not None and not 0 <= version <= found.version():
             raise InvalidInputError(
                 f"The Delta table at {uri} has no version {version}; its newest is {found.version()}.",
@@ -84,7 +84,7 @@ def _opened(storage: Storage, uri: str, version: int | None) -> Any:
                 remedy="Name a version that it has.",
             )
         if version is not None and version != found.version():
-            found = DeltaTable(place, version=version, storage_options=options, skip_stats=True)
+            found = DeltaTable(place, version=version, storage_options=options)
         return found
     except TableNotFoundError as error:
         raise _no_table(uri) from error

@@ -31,7 +31,7 @@ class LoggedColumn:
     def is_called(self, given: pa.Field) -> bool:
         if self.id is not None:
             return bool((given.metadata or {}).get(FIELD_ID) == str(self.id).encode())
-        return self.inside.casefold() == given.name.casefold()
+        return bool(self.inside.casefold() == given.name.casefold())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

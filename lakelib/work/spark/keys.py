@@ -4,26 +4,30 @@ from collections.abc import Sequence
 
 from pyspark.sql import functions as sql
 
+from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
-from lakelib.work.key_check import KeyTrouble
+from lakelib.work.key_check import Key
 from lakelib.work.spark.files import FileSource
 
 _SHOWN = 3
 
 
-def check_keys(source: FileSource, key: Sequence[Column], partition_by: Sequence[Column]) -> KeyTrouble | None:
-    """As `lakelib.work.key_check.check_keys`."""
+def find_repeated(source: FileSource, key: Sequence[Column], partition_by: Sequence[Column]) -> tuple[Key, ...]:
+    """As `lakelib.work.key_check.find_repeated`; of a key that is NULL the error says how often."""
     columns = tuple({column.id: column for column in (*partition_by, *key)}.values())
     names = [_quoted(column.name) for column in columns]
     frame = source.frame().select(*names)
     lacking = [sql.sum(sql.col(_quoted(column.name)).isNull().cast("bigint")) for column in key]
     counts = frame.agg(*lacking).collect()[0]
-    nulls = {column.name: int(count) for column, count in zip(key, counts, strict=True) if count}
-    if nulls:
-        return KeyTrouble(nulls=nulls)
+    for column, count in zip(key, counts, strict=True):
+        if count:
+            raise InvalidInputError(
+                f"Column {column.name!r} is NULL in {count:,} rows, and may not be NULL.",
+                kind="null_value",
+                remedy="Give values, or choose another key.",
+            )
     twice = frame.groupBy(*names).count().where("count > 1").limit(_SHOWN).select(*names)
-    repeated = tuple(row.asDict() for row in twice.collect())
-    return KeyTrouble(repeated=repeated) if repeated else None
+    return tuple(row.asDict() for row in twice.collect())
 
 
 def _quoted(name: str) -> str:
