@@ -17,7 +17,7 @@ from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging
 from lakelib.ops.publish import publish as publish_commits
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments
-from lakelib.pipeline.following import Followed, follow, partition_about
+from lakelib.pipeline.following import Followed, follow, partition_about, report
 from lakelib.pipeline.outcome import Failed, explain_failure
 from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
@@ -113,6 +113,7 @@ def _follow(
             continue
         try:
             followed[snapshot.commit_id] = follow(lake, specs[table], partition, snapshot.id)
+            report(lake, specs[table], partition, snapshot.id)
         except LakeError as error:
             failed.append((table, explain_failure(error)))
     return followed, tuple(failed)

@@ -1,10 +1,13 @@
-"""What follows once a partition's commit is published, as its spec says: a tag, done marks. Safe to repeat."""
+"""What follows once a partition's commit is published, as its spec says: a tag, done marks, a report to a Hive
+metastore. Safe to repeat."""
 
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from lakelib import Lake, Snapshot
+from lakelib.errors import RetryableError
+from lakelib.model.hive import HiveResult
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
 
@@ -44,6 +47,45 @@ def mark_done(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> lis
     table, ways = lake.table(spec.table), _ways(spec)
     own = table.mark_done(spec.partition_value(partition), actions=ways)
     return [own.path, *(each.path for each in table.mark_done_again(snapshot, actions=ways))]
+
+
+def report(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> HiveResult | None:
+    """Tells the Hive metastore of the partitions that the snapshot has changed, if the spec says so. Raises
+    RetryableError if it was not told: another report makes up for it."""
+    wanted = spec.publish.report
+    if wanted is None or wanted.idle is not None:
+        return None
+    table = lake.table(spec.table)
+    touched = [each.values for each in table.touched_partitions(at=snapshot)]
+    own = spec.partition_value(partition)  # it may be marked done, and have no new rows
+    named = [own] if {name.casefold() for name in own} == {name.casefold() for name in table.partition_by} else []
+    return require_told(_report(lake, spec, partitions=[*named, *touched]))
+
+
+def report_at_rest(lake: Lake, spec: TableSpec) -> HiveResult | None:
+    """Tells the Hive metastore all that it does not know, but of partitions that are not at rest yet."""
+    wanted = spec.publish.report
+    return None if wanted is None else _report(lake, spec, idle=wanted.idle)
+
+
+def require_told(result: HiveResult) -> HiveResult:
+    """Raises RetryableError for a result of which a part has failed."""
+    if result.failed:
+        first = result.failed[0]
+        raise RetryableError(
+            f"The Hive metastore was not told of {len(result.failed):,} partitions of {result.table}, such as"
+            f" {first.path}: {first.why}",
+            kind="report_failed",
+            remedy="What is published stands. Report again: `lake hive` does what is left.",
+        )
+    return result
+
+
+def _report(lake: Lake, spec: TableSpec, **which: Any) -> HiveResult:
+    wanted = spec.publish.report
+    assert wanted is not None
+    metastore = fill_variables(wanted.metastore, os.environ, f"{spec.path}, field publish.report")
+    return lake.table(spec.table).report_hive(metastore, database=wanted.database, **which)
 
 
 def _ways(spec: TableSpec) -> list[str | dict[str, Any]]:

@@ -70,7 +70,11 @@ def _opened(storage: Storage, uri: str, version: int | None) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, DeltaProtocolError, TableNotFoundError
     except ImportError as error:
-        raise ImportError('Reading a Delta table takes deltalake: pip install "lakelib[delta]".') from error
+        raise InvalidInputError(
+            "Reading the log of a Delta table takes deltalake, which is not installed.",
+            kind="delta_missing",
+            remedy='pip install "lakelib[delta]".',
+        ) from error
     if next(iter(storage.at(f"{uri}/_delta_log").list_files()), None) is None:
         raise _no_table(uri)
     place = uri.removeprefix("file://") if uri.startswith("file:") else uri
