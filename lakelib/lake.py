@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from lakelib.catalog import tables
@@ -48,6 +48,7 @@ from lakelib.ops import (
 )
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
+from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
@@ -225,63 +226,27 @@ class Lake:
         source: str | os.PathLike[str],
         table: str,
         *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] | None = None,
-        sequence_by: Sequence[str] = (),
-        buckets: int | str | None = None,
-        options: Mapping[str, Any] | None = None,
-        schema: Any = None,
         version: int | None = None,
-        duplicates: str = "refuse",
-        batch_bytes: int | None = None,
-        session: Any = None,
-        dry_run: bool = False,
-        tell: Callable[[int, int], None] | None = None,
+        **options: Unpack[ImportOptions],
     ) -> ImportResult:
         """Copies the rows of a Delta table, as it is or as of a `version`, into a new table, or an empty one.
 
-        Columns and partitions are the source's, unless told. With a primary key, keys that are NULL are refused, and
-        those that come more than once, unless `duplicates` is "last": the highest `sequence_by` stays, without it the
-        one that comes last. Files are copied in batches of about `batch_bytes`, each a commit. Who calls again after a
-        kill goes on where it ended, from the same version; once it is finished, a call changes nothing. With a Spark
-        session its tasks do the work. `tell` hears how many bytes are copied, and of how many. A dry run looks at the
-        source and its keys, and tells what would be copied.
+        Options are `primary_key`, `partition_by`, `sequence_by`, `buckets` and `options` as for `create_table`, and
+        `schema`: columns and partitions are the source's, unless told. Keys that are NULL are refused, and those that
+        come more than once, unless `duplicates` is "last": the highest `sequence_by` stays, without it the one that
+        comes last. Files are copied in batches of about `batch_bytes`, each a commit. Who calls again after a kill goes
+        on where it ended, from the same version; once it is finished, a call changes nothing. With a Spark `session`
+        its tasks do the work. `tell` hears how many bytes are copied, and of how many. A `dry_run` looks at the source
+        and its keys, and tells what would be copied.
 
         Raises NotFoundError where there is no Delta table, and InvalidInputError for one that asks for what is not
         known here, types that a table lacks, and a table that has other rows.
         """
-        request = imports.ImportRequest(
-            primary_key=primary_key,
-            partition_by=partition_by,
-            sequence_by=sequence_by,
-            buckets=buckets,
-            options=options or {},
-            schema=schema,
-            version=version,
-            duplicates=duplicates,
-            batch_bytes=batch_bytes,
-            session=session,
-            dry_run=checked_flag("dry_run", dry_run),
-            tell=tell,
-        )
-        return imports.import_delta(self._runtime, os.fspath(source), table, request)
+        request = parse_import("version", **options)
+        return imports.import_delta(self._runtime, os.fspath(source), table, replace(request, version=version))
 
     def import_parquet(
-        self,
-        source: str | os.PathLike[str],
-        table: str,
-        *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] | None = None,
-        sequence_by: Sequence[str] = (),
-        buckets: int | str | None = None,
-        options: Mapping[str, Any] | None = None,
-        schema: Any = None,
-        duplicates: str = "refuse",
-        batch_bytes: int | None = None,
-        session: Any = None,
-        dry_run: bool = False,
-        tell: Callable[[int, int], None] | None = None,
+        self, source: str | os.PathLike[str], table: str, **options: Unpack[ImportOptions]
     ) -> ImportResult:
         """Copies the rows of Parquet files into a table, as `import_delta` does. `source` is a folder, a file, or a
         pattern of either.
@@ -290,20 +255,7 @@ class Lake:
         table is partitioned by them, unless told. The files are those that were there when the import began: a run
         that goes on leaves out what has come since, and raises RetryableError for a file that has changed.
         """
-        request = imports.ImportRequest(
-            primary_key=primary_key,
-            partition_by=partition_by,
-            sequence_by=sequence_by,
-            buckets=buckets,
-            options=options or {},
-            schema=schema,
-            duplicates=duplicates,
-            batch_bytes=batch_bytes,
-            session=session,
-            dry_run=checked_flag("dry_run", dry_run),
-            tell=tell,
-        )
-        return imports.import_parquet(self._runtime, os.fspath(source), table, request)
+        return imports.import_parquet(self._runtime, os.fspath(source), table, parse_import(**options))
 
     def table(self, name: str) -> Table:
         """The table of that name. Raises NotFoundError."""

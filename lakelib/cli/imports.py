@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import NewLake, TableName, option, read_choice, read_names
+from lakelib.cli.arguments import Buckets, Names, NewLake, TableName, option, read_buckets, read_choice, read_names
 from lakelib.cli.command import MayMake, Session, wrong_usage
 from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import working
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 _PANEL = "Write"
 _KINDS = ("delta", "parquet")
 _DUPLICATES = ("refuse", "last")
-_NAMES = 'Names with commas between; a name with a comma in "quotes".'
-
-Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,9 +31,7 @@ def import_table(
     primary_key: Names = None,
     partition_by: Names = None,
     sequence_by: Names = None,
-    buckets: Annotated[
-        str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
-    ] = None,
+    buckets: Buckets = None,
     columns: Annotated[
         str | None, option(metavar="DDL", help="The table's columns. (those of the source, in its types)")
     ] = None,
@@ -56,7 +51,7 @@ def import_table(
         "primary_key": read_names(primary_key, "--primary-key"),
         "partition_by": None if partition_by is None else read_names(partition_by, "--partition-by"),
         "sequence_by": read_names(sequence_by, "--sequence-by"),
-        "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
+        "buckets": read_buckets(buckets),
         "schema": columns,
         "duplicates": read_choice(duplicates, _DUPLICATES, "--duplicates"),
         "dry_run": dry_run,

@@ -72,10 +72,13 @@ class _Report:
         self._failed: list[FailedPartition] = []
 
     def run(self) -> HiveResult:
+        there = self._metastore.find_table(self._database, self._name)
+        if there is None:  # all of it is new
+            self._request = replace(self._request, partitions=None)
         wanted, at_work = self._wanted_partitions()
         table = self._describe(wanted)
         check_registrable(table)
-        is_new = self._tell_table(table)
+        is_new = self._tell_table(table, there)
         known = {} if is_new else self._known(wanted)
         behind = [each for each in wanted if self._is_behind(table, each, known)] if table.partition_by else []
         told = [each for each in behind if self._request.dry_run or self._tell(table, each, known)]
@@ -209,11 +212,10 @@ class _Report:
 
     # What it knows, and is told
 
-    def _tell_table(self, table: HiveTable) -> bool:
+    def _tell_table(self, table: HiveTable, found: Any) -> bool:
         """Whether it was not there. Raises InvalidInputError for one that is somebody else's."""
         types = self._metastore.types
         wanted = describe_table(types, table, self._database, self._name)
-        found = self._metastore.find_table(self._database, self._name)
         if found is not None:
             self._check_own(found, table)
         is_other = found is not None and (found.parameters or {}).get(f"{OWN}table_id") != str(self._table.id)

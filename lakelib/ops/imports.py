@@ -7,71 +7,35 @@ own: a run that was killed is followed by one that goes on after the last batch,
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from lakelib.catalog import commits, tables
-from lakelib.errors import EmptySourceError, InvalidInputError, NotFoundError, RetryableError
+from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.imports import Duplicates, ImportPlan, ImportResult, PinnedFile, SourceKind
 from lakelib.model.options import MIB, parse_options
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, IdempotencyKey, Snapshot, TableInfo
-from lakelib.model.text import choose_from
 from lakelib.ops import create
 from lakelib.ops.import_plan import cut_batches, find_plan, forget_plan, keep_plan
+from lakelib.ops.import_request import ImportRequest
+from lakelib.ops.import_source import Source, open_delta_source, open_parquet_source, pinned_source
 from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import write
 from lakelib.plan.declare import declare_schema
 from lakelib.progress import bar
-from lakelib.rows.types import arrow_schema, is_list_like
+from lakelib.rows.align import plan_alignment
+from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.paths import complete_uri
 from lakelib.work import engines
-from lakelib.work.source_delta import DeltaVersion, open_delta
-from lakelib.work.source_files import SourceFile, find_source_files
+from lakelib.work.source_files import SourceFile
 from lakelib.work.source_rows import FileRows
 
 _BATCH_BYTES = 1024 * MIB
 _MOST_NAMED = 3
-
-Tell = Callable[[int, int], None]
-"""Hears how many bytes of the source are copied, and of how many."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
-    """What a caller asks for. What is None is the source's own, or the default."""
-
-    primary_key: Sequence[str] = ()
-    partition_by: Sequence[str] | None = None
-    sequence_by: Sequence[str] = ()
-    buckets: int | str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    schema: Any = None
-    """The table's columns; None: all that the source has, in its types."""
-    version: int | None = None
-    duplicates: str = Duplicates.REFUSE.value
-    batch_bytes: int | None = None
-    session: Any = None
-    dry_run: bool = False
-    tell: Tell | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What is imported, as it was pinned."""
-
-    kind: SourceKind
-    uri: str
-    files: tuple[SourceFile, ...]
-    version: int | None = None
-    schema: pa.Schema | None = None
-    """Of all its files; None: they would have to be looked into."""
-    partition_by: tuple[str, ...] = ()
 
 
 def import_delta(runtime: Runtime, given: str, name: str, request: ImportRequest) -> ImportResult:
@@ -94,11 +58,9 @@ class _Import:
         self._uri = complete_uri(given, runtime.storage.settings.default_fs).rstrip("/")
         self._name = name
         self._request = request
-        self._duplicates = _parse_duplicates(request.duplicates)
         self._start = time.monotonic()
 
     def run(self) -> ImportResult:
-        _check_batch_bytes(self._request.batch_bytes)
         namespace, name = create.split_name(self._name)
         table = tables.find_table(self._runtime.catalog, namespace, name)
         if table is None:
@@ -115,10 +77,10 @@ class _Import:
 
     def _begin(self, table: TableInfo | None) -> ImportResult:
         """With a table that is there, and empty, or one that is made."""
-        source = self._open_source()
-        new = self._define(source) if table is None else None
-        shape = table or new
-        assert shape is not None
+        source = self._open_source(table)
+        shape = table or self._define(source)
+        required = frozenset(column.id for column in shape.schema.columns if not column.nullable)
+        plan_alignment(source.columns, shape.schema, required_ids=required)
         self._check_keys(source, shape.schema, shape.primary_key_ids, shape.partition_ids)
         pinned = tuple(
             PinnedFile(uri=file.uri, size_bytes=file.size_bytes, version=file.version, folder_values=file.folder_values)
@@ -134,25 +96,20 @@ class _Import:
             return self._result(plan, 0, 0, None)
         return self._copy(table, keep_plan(self._runtime, table, plan), source)
 
-    def _open_source(self) -> _Source:
+    def _open_source(self, table: TableInfo | None) -> Source:
         if self._kind is SourceKind.DELTA:
-            return _of_delta(open_delta(self._runtime.storage, self._uri, self._request.version))
-        _check_plain(self._runtime, self._uri)
-        files = tuple(find_source_files(self._runtime.storage, self._uri))
-        looked = engines.look_into(None, self._runtime.storage, files, "parquet", target=self._declared())
-        if not looked.files:
-            raise EmptySourceError(f"The files at {self._uri} have no rows.", remedy="Look whether they are whole.")
-        folders = [name for name, _ in looked.files[0].folder_values]
-        schema = _loosened(looked.schema)
-        return _Source(kind=self._kind, uri=self._uri, files=looked.files, schema=schema, partition_by=tuple(folders))
+            return open_delta_source(self._runtime.storage, self._uri, self._request.version)
+        return open_parquet_source(self._runtime.storage, self._uri, self._declared(table))
 
-    def _declared(self) -> TargetColumns:
-        """The types that the files' columns are to have, as far as the caller has said so."""
+    def _declared(self, table: TableInfo | None) -> TargetColumns:
+        """The types that the files' columns are to have, as far as that is said."""
+        if table is not None:
+            return TargetColumns(columns=table.schema.columns)
         if self._request.schema is None:
             return TargetColumns()
         return TargetColumns(columns=declare_schema(self._request.schema))
 
-    def _define(self, source: _Source) -> tables.NewTable:
+    def _define(self, source: Source) -> tables.NewTable:
         request = self._request
         namespace, name = create.split_name(self._name)
         return create.define_table(
@@ -168,7 +125,7 @@ class _Import:
             parse_options(request.options),
         )
 
-    def _create(self, source: _Source) -> TableInfo:
+    def _create(self, source: Source) -> TableInfo:
         request = self._request
         return create.create_table(
             self._runtime,
@@ -183,10 +140,10 @@ class _Import:
             if_not_exists=False,
         )
 
-    def _schema(self, source: _Source) -> Any:
-        return source.schema if self._request.schema is None else self._request.schema
+    def _schema(self, source: Source) -> Any:
+        return source.columns if self._request.schema is None else self._request.schema
 
-    def _partition_by(self, source: _Source) -> Sequence[str]:
+    def _partition_by(self, source: Source) -> Sequence[str]:
         return source.partition_by if self._request.partition_by is None else self._request.partition_by
 
     def _batch_bytes(self) -> int:
@@ -196,7 +153,7 @@ class _Import:
         return _BATCH_BYTES if session is None else _BATCH_BYTES * engines.task_count(session)
 
     def _check_keys(
-        self, source: _Source, schema: TableSchema, key_ids: Sequence[int], partition_ids: Sequence[int]
+        self, source: Source, schema: TableSchema, key_ids: Sequence[int], partition_ids: Sequence[int]
     ) -> None:
         """Raises InvalidInputError, before anything is made, for keys that the table could not have."""
         if not key_ids or not source.files:
@@ -211,7 +168,7 @@ class _Import:
         found = self._look(source.files, target, names)
         found.check_roles(target.roles)
         repeated = engines.find_repeated(found, key, partition_by, self._runtime.threads)
-        if repeated and self._duplicates is Duplicates.REFUSE:
+        if repeated and self._request.duplicates is Duplicates.REFUSE:
             raise _repeated_keys(self._uri, repeated)
 
     def _look(
@@ -233,27 +190,7 @@ class _Import:
         if self._request.dry_run:
             done = self._batches_done(table, len(plan.batches))
             return self._result(plan, done, None, None)
-        return self._copy(table, plan, self._pinned_source(plan))
-
-    def _pinned_source(self, plan: ImportPlan) -> _Source:
-        """The files of the plan, with what the log says of them. Raises RetryableError for one that has changed."""
-        if plan.kind is SourceKind.PARQUET:
-            files = tuple(
-                SourceFile(
-                    uri=each.uri, size_bytes=each.size_bytes, version=each.version, folder_values=each.folder_values
-                )
-                for each in plan.files
-            )
-            return _Source(kind=plan.kind, uri=plan.source, files=files)
-        found = _of_delta(open_delta(self._runtime.storage, plan.source, plan.version))
-        if [(file.uri, file.version) for file in found.files] != [(file.uri, file.version) for file in plan.files]:
-            raise RetryableError(
-                f"The files of version {plan.version} of the Delta table at {plan.source} are not those that they were"
-                " when its import began.",
-                kind="source_changed",
-                remedy=f"Drop {self._name}, and import it anew.",
-            )
-        return found
+        return self._copy(table, plan, pinned_source(self._runtime.storage, plan))
 
     def _finished(self, table: TableInfo) -> ImportResult:
         """What an import has brought that was finished. Raises InvalidInputError for a table that has other rows."""
@@ -312,9 +249,10 @@ class _Import:
 
     # Copying
 
-    def _copy(self, table: TableInfo, plan: ImportPlan, source: _Source) -> ImportResult:
+    def _copy(self, table: TableInfo, plan: ImportPlan, source: Source) -> ImportResult:
         if self._request.session is not None:
             engines.task_count(self._request.session)
+        self._runtime.ownership.confirm()
         count = len(plan.batches)
         before = self._batches_done(table, count)
         sizes = [sum(plan.files[place].size_bytes for place in places) for places in plan.ranges]
@@ -384,69 +322,6 @@ class _Import:
             rows=rows,
             snapshot=snapshot,
             seconds=time.monotonic() - self._start,
-        )
-
-
-def _of_delta(found: DeltaVersion) -> _Source:
-    return _Source(
-        kind=SourceKind.DELTA,
-        uri=found.uri,
-        files=found.files,
-        version=found.version,
-        schema=_loosened(found.schema),
-        partition_by=found.partition_by,
-    )
-
-
-def _check_plain(runtime: Runtime, uri: str) -> None:
-    """Raises InvalidInputError for the folder of a table of another system, where not every file counts."""
-    storage = runtime.storage
-    for inside, system, remedy in (
-        ("_delta_log", "Delta", "Import it with import_delta."),
-        (".hoodie", "Hudi", "Write its rows to Parquet files by a program that knows it."),
-        ("metadata", "Iceberg", "Write its rows to Parquet files by a program that knows it."),
-    ):
-        names = (entry.path for entry in storage.at(f"{uri}/{inside}").list_files())
-        if any(inside != "metadata" or name.endswith(".metadata.json") for name in names):
-            raise InvalidInputError(
-                f"At {uri} is a table of {system}, and not all of its files have rows that count.",
-                kind="not_plain_files",
-                remedy=remedy,
-            )
-
-
-def _loosened(schema: pa.Schema) -> pa.Schema:
-    """Without fields inside of columns that may not be NULL, which a table does not have, and without metadata."""
-    return pa.schema([pa.field(each.name, _loose(each.type), each.nullable) for each in schema])
-
-
-def _loose(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        fields = [kind.field(index) for index in range(kind.num_fields)]
-        return pa.struct([pa.field(each.name, _loose(each.type)) for each in fields])
-    if pa.types.is_map(kind):
-        return pa.map_(_loose(kind.key_type), _loose(kind.item_type))
-    if is_list_like(kind):
-        return pa.list_(_loose(kind.value_type))
-    return kind
-
-
-def _parse_duplicates(given: str) -> Duplicates:
-    try:
-        return Duplicates(given)
-    except ValueError:
-        raise InvalidInputError(
-            f"duplicates is {given!r}.",
-            kind="invalid_option",
-            remedy=choose_from("Known", str(given), [each.value for each in Duplicates]),
-        ) from None
-
-
-def _check_batch_bytes(given: Any) -> None:
-    is_number = isinstance(given, int) and not isinstance(given, bool) and given > 0
-    if given is not None and not is_number:
-        raise InvalidInputError(
-            f"batch_bytes is {given!r}.", kind="invalid_option", remedy="Give a number of bytes above 0."
         )
 
 

@@ -19,6 +19,8 @@ class Followed:
     tag: str | None
     done: tuple[str, ...]
     """The folders of the partitions that are marked done; "" for the whole table."""
+    report: HiveResult | None = None
+    """What a Hive metastore was told."""
 
 
 def partition_about(snapshot: Snapshot) -> str | None:

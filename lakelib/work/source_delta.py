@@ -3,7 +3,7 @@ with `deltalake`, which reads the log; the files' rows are read as those of ever
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -55,11 +55,14 @@ def open_delta(storage: Storage, given: str, version: int | None = None) -> Delt
     partition_by = tuple(table.metadata().partition_columns)
     declared = json.loads(table.schema().to_json())
     stored = [field for field in declared["fields"] if field["name"] not in partition_by]
-    columns = LoggedColumns(tuple(_logged_column(field, by_id) for field in stored))
+    schema = _schema(table, uri)
+    columns = LoggedColumns(
+        tuple(replace(_logged_column(field, by_id), kind=schema.field(field["name"]).type) for field in stored)
+    )
     return DeltaVersion(
         uri=uri,
         version=table.version(),
-        schema=_schema(table, uri),
+        schema=schema,
         partition_by=partition_by,
         files=tuple(_files(storage, uri, table, columns, partition_by)),
     )

@@ -212,7 +212,8 @@ def look_into_parquet(storage: Storage, file: SourceFile) -> Looked | None:
     if not metadata.num_rows:
         return None
     if file.logged is not None:
-        schema = pa.schema([each.field for each in file.logged.columns.reach(schema)])
+        reached = file.logged.columns.reach(schema)
+        schema = pa.schema([*(each.field for each in reached), *file.logged.columns.lacking(reached)])
     size_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     return Looked(schema=schema, row_bytes=size_bytes // metadata.num_rows)
 
@@ -254,6 +255,7 @@ def read_parquet(
     with _opened(storage, file) as parquet:
         places_by_name(parquet.schema_arrow)
         reached = _reached(file, parquet.schema_arrow, columns)
+        lacking = _lacking(file, parquet.schema_arrow, columns)
         places = [place for each in reached for place in each.leaves]
         groups = list(range(parquet.num_row_groups) if row_groups is None else row_groups)
         first_row = sum(parquet.metadata.row_group(number).num_rows for number in range(min(groups, default=0)))
@@ -266,16 +268,30 @@ def read_parquet(
             if file.logged is None:
                 yield SourceRows(first_row=first_row, batch=batch)
             else:
-                yield from _logged_rows(file.logged, reached, first_row, batch)
+                yield from _logged_rows(file.logged, reached, lacking, first_row, batch)
             first_row += batch.num_rows
 
 
+def _lacking(file: SourceFile, schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.Field]:
+    """The wanted columns that a file of this schema does not have, and its log has."""
+    if file.logged is None:
+        return []
+    lacking = file.logged.columns.lacking(file.logged.columns.reach(schema))
+    return [each for each in lacking if _is_wanted(each.name, columns)]
+
+
 def _logged_rows(
-    logged: LoggedFile, reached: Sequence[Reached], first_row: int, batch: pa.RecordBatch
+    logged: LoggedFile,
+    reached: Sequence[Reached],
+    lacking: Sequence[pa.Field],
+    first_row: int,
+    batch: pa.RecordBatch,
 ) -> Iterator[SourceRows]:
     """The rows under the names that the log gives them, without those that it has deleted."""
-    named = [each.named(batch.column(each.inside)) for each in reached]
-    renamed = batch.from_arrays(named, schema=pa.schema([each.field for each in reached])) if named else batch
+    arrays = [each.named(batch.column(each.inside)) for each in reached]
+    arrays += [pa.nulls(batch.num_rows, each.type) for each in lacking]
+    schema = pa.schema([*(each.field for each in reached), *lacking])
+    renamed = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else batch
     kept, numbers = logged.keep(renamed, first_row)
     if kept.num_rows:
         yield SourceRows(first_row=first_row, batch=kept, numbers=numbers)

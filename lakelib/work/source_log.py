@@ -25,6 +25,8 @@ class LoggedColumn:
     """Its name in files."""
     id: int | None = None
     """Its number in files, where the log goes by that and not by names."""
+    kind: pa.DataType | None = None
+    """Its type, of a whole column."""
     parts: tuple["LoggedColumn", ...] = ()
     """The fields of a struct; of a list its elements', of a map its keys' and values'. Empty for plain values."""
 
@@ -68,6 +70,11 @@ class LoggedColumns:
                     reached.append(Reached(inside=given.name, field=found, leaves=tuple(kept)))
             first += count
         return reached
+
+    def lacking(self, reached: Sequence[Reached]) -> list[pa.Field]:
+        """The columns that a file does not have, which are NULL in it, as the log means it."""
+        names = {each.field.name for each in reached}
+        return [pa.field(each.name, each.kind) for each in self.columns if each.name not in names]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

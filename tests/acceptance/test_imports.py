@@ -291,11 +291,38 @@ def test_what_cannot_be_imported_is_said_and_leaves_nothing(
 
 
 @in_process
+def test_a_column_that_came_later_is_null_in_files_before(
+    engine: Engine, lake: Lake, tmp_path: Path, name: str
+) -> None:
+    """Also one that orders rows; but not the key."""
+    delta = DeltaFolder(tmp_path)
+    newer = pa.table({"id": pa.array([1, 2], pa.int64()), "v": ["new", "new"], "at": pa.array([5, None], pa.int64())})
+    delta.commit(
+        delta.protocol(),
+        delta.metadata(column("id", "long"), column("v", "string"), column("at", "long")),
+        delta.file("a.parquet", newer),
+        delta.file("b.parquet", pa.table({"id": pa.array([1, 2], pa.int64()), "v": ["old", "old"]})),
+    )
+    how: dict[str, Any] = {"primary_key": ["id"], "sequence_by": ["at"], "duplicates": "last"}
+    lake.import_delta(tmp_path, name, **how)
+    assert rows_of(engine, lake.table(name).scan()) == [(1, "new", 5), (2, "old", None)]
+    delta.commit(delta.file("c.parquet", pa.table({"v": ["whose?"]})))
+    with pytest.raises(lakelib.InvalidInputError, match="Column 'id' is NULL") as null:
+        lake.import_delta(tmp_path, f"{name}_null", **how)
+    assert (null.value.kind, _is_there(lake, f"{name}_null")) == ("null_value", False)
+
+
+@in_process
 def test_a_table_with_rows_of_its_own_stays_as_it_is(engine: Engine, lake: Lake, tmp_path: Path, name: str) -> None:
     pq.write_table(_orders(1), tmp_path / "a.parquet")
     table = lake.create_table(name, "id BIGINT, dt DATE, amount DECIMAL(12, 2), own STRING", primary_key=["id"])
     with pytest.raises(lakelib.InvalidInputError, match="its primary_key is another one: id") as other:
         lake.import_parquet(tmp_path, name, primary_key=["dt"])
+    (tmp_path / "odd").mkdir()
+    pq.write_table(pa.table({"id": [1], "odd": ["x"]}), tmp_path / "odd" / "a.parquet")
+    with pytest.raises(lakelib.InvalidInputError, match="'odd'"):
+        lake.import_parquet(tmp_path / "odd", name)
+    (tmp_path / "odd" / "a.parquet").unlink()
     told = lake.import_parquet(tmp_path, name, primary_key=["id"], dry_run=True)
     assert (told.dry_run, told.files, told.snapshot, table.head) == (True, 1, None, None)
     lake.import_parquet(tmp_path, name)

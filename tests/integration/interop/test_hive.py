@@ -113,6 +113,17 @@ def test_only_what_has_changed_is_told_and_what_is_gone_is_taken_out(lake: Lake,
     assert anew.report_hive(metastore).is_new
 
 
+def test_a_table_without_partitions_has_its_statistics_itself(lake: Lake, metastore: str) -> None:
+    plain = lake.create_table("shop.plain", "id BIGINT")
+    plain.append(pa.table({"id": [1, 2, 3]}))
+    for _ in range(2):
+        assert plain.report_hive(metastore, partitions=[{}]).told == ()
+    with Metastore(parse_address(metastore)) as client:
+        told = client.find_table("shop", "plain").parameters
+    said = {name: told[name] for name in ("numRows", "lakelib.plain_reads", "lakelib.snapshot", "EXTERNAL")}
+    assert said == {"numRows": "3", "lakelib.plain_reads": "exact", "lakelib.snapshot": "1", "EXTERNAL": "TRUE"}
+
+
 def test_a_table_of_somebody_else_stays_as_it_is(lake: Lake, metastore: str) -> None:
     own = _table(lake, "taken")
     own.append(_rows(1))
