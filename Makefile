@@ -2,6 +2,8 @@
 
 PYTHON := .venv/bin/python
 
+MATRICES := $(shell grep -rlE 'WHOLE_MATRICES|in_places|jobs.test_source_paths' tests --include='test_*.py')
+
 .DEFAULT_GOAL := help
 .PHONY: help setup lint test demo tour up down status e2e pictures bench soak golden schemas reference requirements clean
 
@@ -20,7 +22,7 @@ lint: setup  ## ruff, mypy and the layers
 
 test: lint  ## set-up, lint and all tests
 	$(PYTHON) -m tests.spark_classes
-	$(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo
@@ -50,11 +52,13 @@ pictures: setup  ## take the pictures of docs/tutorial.md anew, from a live Airf
 bench: setup  ## measure against plain Parquet and the peer, and say which bar is missed
 	$(PYTHON) -m tests.bench
 
-soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; what Spark loses while it writes; streams that are killed
+soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at once; crowds of writers; the lake machines and all properties at length; all combinations of which make test takes some; what Spark loses while it writes; streams that are killed
 	$(PYTHON) -m tests.soak
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	$(PYTHON) -m tests.soak --following 20
-	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 tests/property
+	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 \
+		tests/property tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
+	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(MATRICES)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
 

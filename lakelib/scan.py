@@ -8,7 +8,7 @@ import pyarrow as pa
 from lakelib.model.changes import ScanView
 from lakelib.model.consumer import Lag
 from lakelib.model.html import html_table
-from lakelib.ops import explain, read
+from lakelib.ops import explain, frame, read
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate, one_line
 
@@ -72,7 +72,7 @@ class Scan:
 
         Nothing is read until Spark is told to. The snapshot is held for a day from now on.
         """
-        return read.read_frame(self._runtime, self._plan, session)
+        return frame.read_frame(self._runtime, self._plan, session)
 
     def count(self) -> int:
         """How many rows there are."""

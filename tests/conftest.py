@@ -43,6 +43,7 @@ from infra.spark.connect import started_server
 from lakelib import Lake
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
+from tests.catalogs import Catalogs
 from tests.handing_out import LONGEST_FIRST, HandingOut
 from tests.hive_service import started_metastore
 from tests.spark_classes import ARCHIVE, JVM_OPTIONS
@@ -72,6 +73,7 @@ _SPARK_SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",
     "spark.python.daemon.module": "tests.spark_daemon",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "Asia/Kolkata",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -80,6 +82,9 @@ _SPARK_SETTINGS = {
 
 EXAMPLES = int(os.environ.get("LAKE_EXAMPLES", "100"))
 """For each property that does not name a lower number."""
+
+WHOLE_MATRICES = os.environ.get("LAKE_MATRICES") == "all"
+"""Where the same code runs for many combinations, `make test` has some of each, `make soak` all."""
 
 settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
@@ -164,8 +169,15 @@ def make_database() -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture(scope="session")
+def catalogs(make_database: Callable[[], str]) -> Catalogs:
+    """Lends migrated catalogs."""
+    return Catalogs(make=make_database, drop=drop_database)
+
+
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A classic Spark session with two slots, in a time zone that is not UTC."""
+    """A classic Spark session with two slots, in a time zone that is not UTC. It does not plan anew on the way, which
+    costs a tenth of small queries; the tests of `lakelib.spark` and those over Connect have Spark's default."""
     builder = SparkSession.builder.master("local[2]")
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)

@@ -2,9 +2,11 @@
 
 A file is one piece of work. The longest come first: none of them is to be the last, when nothing is left for the other
 processes to do. Whoever has a Spark session, a Spark Connect server or Airflow goes on with files that need one, and
-others keep away from those as long as there is something else: a session takes as much as a hundred tests on it.
+others keep away from those as long as there is something else: a session takes as much as a hundred tests on it. Nor
+does anybody start one more session than there are cores, but for two: it ends instead, for those are busy.
 """
 
+import os
 from collections.abc import Iterable
 
 from xdist.scheduler import LoadFileScheduling
@@ -70,6 +72,12 @@ _WANTED = ("spark", "spark", "connect", "airflow")
 class HandingOut(LoadFileScheduling):
     """File after file, each to the process that it suits best."""
 
+    def _reschedule(self, node: WorkerController) -> None:
+        if self.workqueue and not any(may_begin(file, self.nodes.index(node)) for file in self.workqueue):
+            node.shutdown()  # once it has done what it has
+        else:
+            super()._reschedule(node)
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         self.workqueue.move_to_end(choose(self.workqueue, self.nodes.index(node)), last=False)
         super()._assign_work_unit(node)
@@ -78,7 +86,12 @@ class HandingOut(LoadFileScheduling):
 def choose(files: Iterable[str], process: int) -> str:
     """Of files in the order in which they are to be begun, the one that this process is to begin."""
     wanted = _WANTED[process] if process < len(_WANTED) else ""
-    return min(files, key=lambda file: (need(file) != wanted, need(file) != ""))
+    return min(files, key=lambda file: (not may_begin(file, process), need(file) != wanted, need(file) != ""))
+
+
+def may_begin(file: str, process: int, cores: int = os.cpu_count() or 1) -> bool:
+    """Whether this process is to do it at all: there is always one that does."""
+    return need(file) != "spark" or process < max(cores, _WANTED.count("spark"))
 
 
 def need(file: str) -> str:

@@ -39,6 +39,7 @@ from lakelib.model.commit import (
     FilesReclaimed,
     IdentityDiffers,
     InputGone,
+    MadeOfChanges,
     NotAdvanced,
     PastExpired,
     Published,
@@ -55,7 +56,7 @@ from lakelib.model.commit import (
     TableMissing,
 )
 from lakelib.model.consumer import Advance
-from lakelib.model.reading import ReadRange, ranges_of
+from lakelib.model.reading import CHANGES, ranges_of
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
 from lakelib.model.table import Approval, Attempt, CommitState, IdempotencyKey, Proposal, ReadScope, Snapshot, TableInfo
@@ -69,6 +70,7 @@ _MOST_QUESTIONS = 10
 """So often, beside once a commit, it is told of partitions that came; where ever more do, others have to wait first."""
 
 _Answer = Mapping[str, Any]
+_Question = dict[str, Any]
 
 _STANDSTILLS = {
     "consumer_missing": Standstill.MISSING,
@@ -119,7 +121,7 @@ def commit(
     """Stages the proposal and publishes it, in one transaction. What cannot be published stays staged. Safe to repeat.
     `turn` is its place in the line of those who wait."""
     publishing = _publishing(epoch=epoch, rebase=rebase, turn=turn)
-    answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=publishing)
+    answer = _ask(catalog, "stage", proposal=_proposal_json(proposal), publishing=Jsonb(publishing))
     match answer["outcome"]:
         case "table_changed":
             return TableChanged()
@@ -155,20 +157,45 @@ def publish(
     without, what was added there since it was staged is a conflict. `turn` is its place in the line of those who wait;
     at `epoch` the lake's identity was seen.
     """
+    publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, turn=turn)
+    return _told(catalog, _ask_publish(catalog, commit_ids, publishing, advances))
+
+
+def publish_or_tell(
+    catalog: Catalog,
+    commit_ids: Sequence[UUID],
+    *,
+    epoch: int,
+    approval: Approval | None = None,
+    turn: UUID | None = None,
+    advances: Sequence[Advance] = (),
+) -> PublishOutcome | MadeOfChanges:
+    """As `publish`, unless commits that are not published were made of changes: nothing was done then, and it is told
+    of which."""
+    publishing = _publishing(epoch=epoch, rebase=False, approval=approval, turn=turn) | {"asks_changes": True}
+    answer = _ask_publish(catalog, commit_ids, publishing, advances)
+    if answer["outcome"] != "made_of_changes":
+        return _told(catalog, answer)
+    told = {commit_id: answer["changes"].get(str(commit_id)) for commit_id in commit_ids}
+    return MadeOfChanges(ranges={each: ranges_of({CHANGES: text}) for each, text in told.items() if text is not None})
+
+
+def _ask_publish(
+    catalog: Catalog, commit_ids: Sequence[UUID], publishing: _Question, advances: Sequence[Advance]
+) -> _Answer:
+    """The answer, once all partitions are settled that it depends on."""
     settled: _Settled = {}
     for _ in range(_MOST_QUESTIONS + len(commit_ids)):
-        publishing = _publishing(epoch=epoch, rebase=rebase, approval=approval, settled=settled, turn=turn)
+        parameters = {"commit_ids": list(commit_ids), "publishing": Jsonb({**publishing, "settled": settled})}
         if advances:
             moves = Jsonb([_advance_json(each) for each in advances])
-            answer = _ask(
-                catalog, "publish_advancing", commit_ids=list(commit_ids), publishing=publishing, advances=moves
-            )
+            answer = _ask(catalog, "publish_advancing", **parameters, advances=moves)
         else:
-            answer = _ask(catalog, "publish", commit_ids=list(commit_ids), publishing=publishing)
+            answer = _ask(catalog, "publish", **parameters)
         if answer["outcome"] != "unsettled":
-            return _told(catalog, answer)
+            return answer
         _settle(settled, answer)
-    return Busy(needs_turn=True)
+    return {"outcome": "busy", "needs_turn": True}
 
 
 def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
@@ -221,7 +248,7 @@ def retarget(catalog: Catalog, commit_id: UUID, *, over_changes: bool) -> Amende
     settled: _Settled = {}
     for _ in range(_MOST_QUESTIONS):
         publishing = _publishing(rebase=over_changes, settled=settled)
-        answer = _ask(catalog, "retarget", commit_id=commit_id, publishing=publishing)
+        answer = _ask(catalog, "retarget", commit_id=commit_id, publishing=Jsonb(publishing))
         match answer["outcome"]:
             case "retargeted":
                 return Amended()
@@ -300,19 +327,17 @@ def _publishing(
     approval: Approval | None = None,
     settled: _Settled | None = None,
     turn: UUID | None = None,
-) -> Jsonb:
-    return Jsonb(
-        {
-            "patience_ms": str(_LOCK_PATIENCE_MS),
-            "epoch": epoch,
-            "rebase": rebase,
-            "approved_by": approval.by if approval else None,
-            "approval_reason": approval.reason if approval else None,
-            "settled": settled or {},
-            "turn": str(turn) if turn else None,
-            "turn_ms": _TURN_MS,
-        }
-    )
+) -> _Question:
+    return {
+        "patience_ms": str(_LOCK_PATIENCE_MS),
+        "epoch": epoch,
+        "rebase": rebase,
+        "approved_by": approval.by if approval else None,
+        "approval_reason": approval.reason if approval else None,
+        "settled": settled or {},
+        "turn": str(turn) if turn else None,
+        "turn_ms": _TURN_MS,
+    }
 
 
 def _advance_json(advance: Advance) -> dict[str, Any]:
@@ -353,7 +378,11 @@ def _publish_outcome(answer: _Answer) -> PublishOutcome:
         case "published":
             return Done(commits=tuple(_became(told) for told in answer["commits"]))
         case "busy":
-            return Busy(while_staging=answer.get("while_staging", False), ahead=answer.get("ahead", 0))
+            return Busy(
+                while_staging=answer.get("while_staging", False),
+                ahead=answer.get("ahead", 0),
+                needs_turn=answer.get("needs_turn", False),
+            )
         case "identity_differs":
             return IdentityDiffers(what=answer["differs"])
         case "commit_missing":
@@ -459,13 +488,6 @@ def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, parti
     parameters = _work(table, key) | {"partition": partition}
     row = catalog.one("find_appended", parameters)
     return None if row is None else int(row["snapshot_id"])
-
-
-def find_ranges(catalog: Catalog, commit_ids: Sequence[UUID]) -> dict[UUID, tuple[ReadRange, ...]]:
-    """The changes of tables that the commits were made of, by those that are not published, in their order."""
-    rows = catalog.all("find_ranges", {"commit_ids": list(commit_ids)}) if commit_ids else ()
-    found = {row["id"]: ranges_of(row["properties"]) for row in rows}
-    return {commit_id: found[commit_id] for commit_id in commit_ids if commit_id in found}
 
 
 def find_newest_copy(catalog: Catalog, table_id: int) -> tuple[int, str] | None:

@@ -128,6 +128,7 @@ def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFile
         queued = queued.plus(_counted(batch))
         place = {"after_snapshot": batch["last_snapshot"], "after_id": batch["last_id"]}
     catalog.do("forget_samples", parameters)
+    catalog.do("forget_masks", parameters)
     return queued
 
 

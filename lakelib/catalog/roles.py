@@ -206,10 +206,14 @@ def load_rights(catalog: Catalog) -> None:
     catalog.rights = frozenset(Right(name) for name in row["rights"])
 
 
-def require_right(catalog: Catalog, right: Right) -> None:
-    """Raises InvalidInputError for a user who lacks the right. One that was granted since is found."""
-    if right in catalog.rights:
-        return
-    load_rights(catalog)
+def has_right(catalog: Catalog, right: Right) -> bool:
+    """Whether the user has the right. One that was granted since is found."""
     if right not in catalog.rights:
+        load_rights(catalog)
+    return right in catalog.rights
+
+
+def require_right(catalog: Catalog, right: Right) -> None:
+    """Raises InvalidInputError for a user who lacks the right."""
+    if not has_right(catalog, right):
         raise right_missing(catalog.url, right)

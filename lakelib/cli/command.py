@@ -40,6 +40,8 @@ SAID_IN_COMMANDS = {
     "Take the id from StagedCommit.id": "`lake commits` lists them",
     "Take it from StagedCommit.id": "`lake commits` lists them",
     "lake.tables() or `lake tables`": "`lake tables`",
+    "consumers() lists them; consumer(NAME) makes one": "`lake consumers` lists them",
+    "; diff(a, b) takes both orders": "",
     "; a dropped and re-created table needs a new handle": "",
 }
 """What remedies of the API say, and how it is said here."""

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
+from lakelib.model.reading import ReadRange
 from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot, TableRef
 
 
@@ -269,6 +270,14 @@ class NotAdvanced:
     from_id: int
     to_id: int
     head_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeOfChanges:
+    """Commits were made of changes of tables, whose consumers are to move with them. Nothing was published yet."""
+
+    ranges: Mapping[UUID, tuple[ReadRange, ...]]
+    """By those that are not published, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,13 +229,14 @@ def _splits(runtime: Runtime, table: TableInfo, range_: Range, query: files.File
 
 def _expired(table: TableInfo, range_: Range, touched: Touched) -> ExpiredError:
     first = first_told(range_, touched)
+    left = next((step.id for step in range_.steps if step.is_kept and first is not None and step.id >= first), None)
     remedy = "A consumer, or a tag, keeps history from expiring."
     since = "" if first is None else f"; it can be told from snapshot {first} on"
     return ExpiredError(
         f"What has changed in {table.full_name} after snapshot {range_.after_id} and until snapshot {range_.until_id}"
         f" cannot be told any more: snapshots have expired{since}.",
         kind="changes_expired",
-        remedy=remedy if first is None else f"Read the table at snapshot {first}, and the changes after it. {remedy}",
+        remedy=remedy if left is None else f"Read the table at snapshot {left}, and the changes after it. {remedy}",
     )
 
 

@@ -16,6 +16,7 @@ from lakelib.model.commit import (
     About,
     Conflict,
     Done,
+    MadeOfChanges,
     NotAdvanced,
     Published,
     PublishOutcome,
@@ -69,17 +70,17 @@ def publish(
     approval = parse_approval(by, reason)
     if approval is not None:
         require_right(runtime.catalog, Right.JUDGE)
-    read = commits.find_ranges(runtime.catalog, commit_ids)
-    advances = (*advances, *_plan_advances(read))
-    if advances:
-        require_right(runtime.catalog, Right.WRITE)
+    moves = _Moves(runtime, advances)
     names = [*map(str, commit_ids), *(f"consumer {each.name!r}" for each in advances)]
     with Turn(runtime, Patience(f"Publishing {', '.join(names)}")) as turn:
 
         def attempt() -> list[Snapshot] | Overtaken:
-            match _try(runtime, commit_ids, turn, approval, advances):
+            match _try(runtime, commit_ids, turn, approval, moves):
                 case Done() as done:
                     return settle_done(runtime, done)
+                case MadeOfChanges(ranges=read):
+                    moves.add(read)
+                    return Overtaken()
                 case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if (
                     judgings_of(about.commit_id)
                 ):
@@ -88,11 +89,32 @@ def publish(
                     turn.patience.pause()
                     return Overtaken()
                 case NotAdvanced() as outcome:
-                    raise _not_advanced(outcome, read)
+                    raise _not_advanced(outcome, moves.read)
                 case outcome:
                     raise error_of(outcome)
 
         return do_again(attempt)
+
+
+class _Moves:
+    """How consumers move with a publish: as its caller says, and as is known of its commits once that was asked."""
+
+    def __init__(self, runtime: Runtime, advances: Sequence[Advance]) -> None:
+        self._runtime = runtime
+        self.advances: tuple[Advance, ...] = ()
+        self.read: Mapping[UUID, Sequence[ReadRange]] = {}
+        self.are_known = False
+        """Whether it was told what the commits were made of."""
+        self._take(advances)
+
+    def add(self, read: Mapping[UUID, Sequence[ReadRange]]) -> None:
+        self.read, self.are_known = read, True
+        self._take(_plan_advances(read))
+
+    def _take(self, advances: Sequence[Advance]) -> None:
+        if advances:
+            require_right(self._runtime.catalog, Right.WRITE)
+        self.advances = (*self.advances, *advances)
 
 
 def _plan_advances(read: Mapping[UUID, Sequence[ReadRange]]) -> tuple[Advance, ...]:
@@ -152,12 +174,13 @@ def _try(
     commit_ids: Sequence[UUID],
     turn: Turn,
     approval: Approval | None,
-    advances: Sequence[Advance],
-) -> PublishOutcome:
+    moves: _Moves,
+) -> PublishOutcome | MadeOfChanges:
     """What comes of it, once the tables are not busy."""
+    act = commits.publish if moves.are_known else commits.publish_or_tell
     outcome = turn.attempt(
-        lambda epoch: commits.publish(
-            runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id, advances=advances
+        lambda epoch: act(
+            runtime.catalog, commit_ids, epoch=epoch, approval=approval, turn=turn.id, advances=moves.advances
         )
     )
     if isinstance(outcome, Conflict | Stale) and len(commit_ids) > 1:

@@ -24,7 +24,7 @@ from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
-from lakelib.ops.hold import Held, hold_for_spark
+from lakelib.ops.hold import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -33,7 +33,6 @@ from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, change_target, read_changes
 from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget, read_splits
@@ -94,6 +93,12 @@ class ScanPlan:
     """How rows are read of which none takes the place of another."""
     left_out: tuple[DataFile, ...] = ()
     """What the view does not show."""
+
+    @property
+    def shows_snapshot(self) -> bool:
+        """Whether it is the rows of a snapshot that it shows, as readers see them."""
+        is_whole = self.query.commit_id is None and self.query.after_sequence is None
+        return self.view is ScanView.MERGED and is_whole and self.snapshot_id > 0
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -196,15 +201,6 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
             yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
-def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
-    """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
-    engines.require_spark()
-    hold_for_spark(runtime, plan)
-    if plan.unmerged is not None:
-        return engines.read_change_frame(session, runtime.storage, plan.unmerged, _file_by_file(plan.splits))
-    return engines.read_frame(session, runtime.storage, plan.target, plan.splits)
-
-
 def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
     """How many rows the scan has. Files whose rows all count are not opened."""
     merges = bool(plan.table.primary_key_ids)
@@ -234,14 +230,14 @@ def _reading(
         if plan.unmerged is None:
             yield from read_splits(runtime.storage, plan.target, splits, threads_each)
         else:
-            for own in _file_by_file(splits):
+            for own in file_by_file(splits):
                 yield from read_changes(runtime.storage, plan.unmerged, own)
         shown.advance(sum(split.size_bytes for split in splits))
 
     return gathered, read
 
 
-def _file_by_file(splits: Iterable[Split]) -> list[ChangeSplit]:
+def file_by_file(splits: Iterable[Split]) -> list[ChangeSplit]:
     """Each file's rows by themselves, oldest first."""
     return [
         ChangeSplit(way=Way.FRESH, partition=split.partition, depth=split.depth, prefix=split.prefix, fresh=(file,))

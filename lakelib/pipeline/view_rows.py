@@ -17,7 +17,8 @@ from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.ops import changes
 from lakelib.ops.changes import ChangesPlan, ChangesRequest
 from lakelib.ops.create import find_table
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, read_frame, schema_at, stream_batches, view_after
+from lakelib.ops.frame import read_frame
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, schema_at, stream_batches, view_after
 from lakelib.pipeline.partitions import PinnedRead
 from lakelib.plan.changes import told_columns
 from lakelib.plan.literals import all_of

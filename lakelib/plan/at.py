@@ -6,9 +6,10 @@ from lakelib.errors import InvalidInputError
 
 TAG_PREFIX = "tag:"
 CONSUMER_PREFIX = "consumer:"
-CONSUMER_PREFIX = "consumer:"
 _MOST_DIGITS = 30
 _MOST_SHOWN = 100
+_ALSO = dict.fromkeys(("after", "until"), '"consumer:name", ')
+"""What the bounds of changes may be beside."""
 
 
 def parse_at(text: str, what: str = "at") -> int | str | datetime:
@@ -31,6 +32,6 @@ def wrong_at(at: object, what: str = "at") -> InvalidInputError:
     return InvalidInputError(
         f"{what} is {shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + '…'}.",
         kind=f"invalid_{what}",
-        remedy='Give a snapshot id, "tag:name", a datetime with a time zone, or text of a moment such as'
-        ' "2026-11-18T10:30" (in UTC if it names no zone).',
+        remedy=f'Give a snapshot id, "tag:name", {_ALSO.get(what, "")}a datetime with a time zone, or text of a moment'
+        ' such as "2026-11-18T10:30" (in UTC if it names no zone).',
     )

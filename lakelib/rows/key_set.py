@@ -10,6 +10,7 @@ from lakelib.rows.buffers import fixed_values, is_long_type, whole_array
 from lakelib.rows.hash import Hashes, key_hashes
 
 Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 _SLOTS_A_KEY = 32
 _LEAST_BITS = 10
@@ -18,29 +19,73 @@ _MOST_BITS = 26
 
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_NO_HASHES = np.zeros(0, np.uint64)
+_NO_NUMBERS = np.zeros(0, np.int64)
+
+
+_MOST_SOUGHT = 1 / 8
+"""Of the rows that are asked about: to look so many keys up among them is cheaper than to look each row up."""
 
 
 class KeySet:
     def __init__(self, keys: Iterable[Sequence[pa.Array | pa.ChunkedArray]]) -> None:
         """Of the key columns of some tables."""
-        parts = [_scattered(columns) for columns in keys]
+        parts, numbers = [_NO_HASHES], [_NO_NUMBERS]
+        is_of_numbers = True
+        for columns in keys:
+            found = _numbers_of(columns)
+            is_of_numbers &= found is not None
+            numbers = [*numbers, found] if is_of_numbers and found is not None else [_NO_NUMBERS]
+            parts.append(_scattered(columns))
         wanted = max(1, sum(map(len, parts)) * _SLOTS_A_KEY)
         bits = min(_MOST_BITS, max(_LEAST_BITS, (wanted - 1).bit_length()))
         self._shift = np.uint64(64 - bits)
         self._slots = np.zeros(1 << bits, np.bool_)
         for part in parts:
             self._slots[part >> self._shift] = True
+        self._numbers = np.sort(np.concatenate(numbers)) if is_of_numbers else None
+        """The keys, where they are numbers."""
 
     def may_have(self, key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Mask:
         """Which rows may have a key of the set: all that do, and a few more."""
+        numbers = None if self._numbers is None else _numbers_of(key_columns)
+        if self._numbers is not None and numbers is not None and _ascend(numbers):
+            sought = _between(self._numbers, numbers[0], numbers[-1])
+            if len(sought) < len(numbers) * _MOST_SOUGHT:
+                return _are_among(numbers, sought)
         found: Mask = self._slots[_scattered(key_columns) >> self._shift]
         return found
 
 
+def _ascend(numbers: Numbers) -> bool:
+    """Whether there are some, in their order, none of them twice, as in a run."""
+    return bool(len(numbers) and (numbers[1:] > numbers[:-1]).all())
+
+
+def _between(ascending: Numbers, lowest: np.int64, highest: np.int64) -> Numbers:
+    return ascending[np.searchsorted(ascending, lowest) : np.searchsorted(ascending, highest, side="right")]
+
+
+def _are_among(ascending: Numbers, sought: Numbers) -> Mask:
+    """Which of the ascending numbers are sought; none that is sought lies above them."""
+    mask = np.zeros(len(ascending), np.bool_)
+    places = np.searchsorted(ascending, sought)
+    mask[places[ascending[places] == sought]] = True
+    return mask
+
+
+def _numbers_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Numbers | None:
+    """The keys, if they are integers of 64 bits; None for others."""
+    first = key_columns[0]
+    if len(key_columns) > 1 or not is_long_type(first.type) or first.null_count:
+        return None
+    return fixed_values(whole_array(first), "<i8")
+
+
 def _scattered(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
     """A number of 64 bits for each key, the first of which are as good as random."""
-    first = key_columns[0]
-    if len(key_columns) == 1 and is_long_type(first.type) and not first.null_count:
-        scattered: Hashes = fixed_values(whole_array(first), "<u8") * _FACTOR
-        return scattered
-    return key_hashes(key_columns)
+    numbers = _numbers_of(key_columns)
+    if numbers is None:
+        return key_hashes(key_columns)
+    scattered: Hashes = numbers.view(np.uint64) * _FACTOR
+    return scattered

@@ -349,6 +349,17 @@ def arrow_schema(columns: Sequence[Column], hidden: Sequence[str] = ()) -> pa.Sc
     return pa.schema(fields + [hidden_field(name) for name in hidden])
 
 
+def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the columns of that schema, whose names are theirs. Values are touched only where types differ.
+    Raises ValueError for NULL where the schema has none."""
+    if rows.schema.equals(schema, check_metadata=True):
+        return rows
+    pairs = zip(rows.columns, schema, strict=True)
+    if all(column.type == field.type and (field.nullable or not column.null_count) for column, field in pairs):
+        return pa.Table.from_arrays(rows.columns, schema=schema)
+    return rows.cast(schema)
+
+
 def plain_schema(columns: Sequence[Column]) -> pa.Schema:
     """The Arrow schema of the columns as people see it, without field ids."""
     return pa.schema([arrow_field(column).remove_metadata() for column in columns])

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.files import PartitionKey
+from lakelib.model.mask import FOLDER
 from lakelib.model.schema import Column
 from lakelib.model.sortable import decode
 from lakelib.settings import SCHEME_ALIASES, SCHEMES, holds_login
@@ -30,6 +31,7 @@ _HASH_BYTES = 16
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)?\Z", re.DOTALL)
 _LOGIN = re.compile(r":/.*@", re.DOTALL)
 _OWN_NAME = re.compile(r"[a-z][a-z_]*-[0-9a-f]{32}-[0-9]{5,}\.parquet")
+_OWN_MASK = re.compile(rf"{FOLDER}/deletion_vector_[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.bin")
 _MICROS_PER_DAY = 86_400_000_000
 _MOST_KNOWN = 1024
 """So many names are known from the last time: those of a few tables and partitions come again with each file."""
@@ -58,9 +60,11 @@ def file_name(kind: str, attempt: str, number: int) -> str:
 
 
 def is_own_file(path: str) -> bool:
-    """Whether the file's name is one that `file_name` gives: nobody else's file is taken for one of lakelib's."""
+    """Whether the file's name is one that `file_name` gives, or a mask's: nobody else's file is taken for one of
+    lakelib's."""
     *folders, name = path.split("/")
-    return _OWN_NAME.fullmatch(name) is not None and OWN_CATALOG not in folders
+    is_mask = _OWN_MASK.fullmatch("/".join((*folders[-1:], name))) is not None
+    return (is_mask or _OWN_NAME.fullmatch(name) is not None) and OWN_CATALOG not in folders
 
 
 def leads_back(path: str) -> bool:

@@ -35,11 +35,12 @@ from lakelib.rows.digest import Digests, row_digests
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.pairs import Pairing, chosen, pair_runs
-from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, read_newest_in_order, read_split
 
-_WORDS = array_of_bytes([word.encode() for word in (DELETE, UPSERT, INSERT, UPDATE_BEFORE, UPDATE_AFTER)], pa.string())
+_PLACES = {word: place for place, word in enumerate((DELETE, UPSERT, INSERT, UPDATE_BEFORE, UPDATE_AFTER))}
+_WORDS = array_of_bytes([word.encode() for word in _PLACES], pa.string())
 
 Mask = npt.NDArray[np.bool_]
 Rows = Iterator[pa.Table]
@@ -330,12 +331,12 @@ def _told(source: _Source, rows: pa.Table, word: str, bare: Mask) -> pa.Table:
     target = source.target
     if source.split.snapshot_id is not None and target.view is ChangeView.ALL:
         rows = _with_commit(rows, source.split.snapshot_id)
-    words = _WORDS.take(array_of_numbers(np.where(bare, 0, _WORDS.index(word).as_py()).astype(np.int8)))
+    words = _WORDS.take(array_of_numbers(np.where(bare, 0, _PLACES[word]).astype(np.int8)))
     mask = _matching(target, rows, bare)
     if bare.any():
         rows = _bared(target, rows, bare)
     columns = [words if name == target.told_in else rows.column(name) for name in target.output_schema.names]
-    return chosen(pa.table(columns, target.output_schema.names), mask).cast(target.output_schema)
+    return as_schema(chosen(pa.table(columns, target.output_schema.names), mask), target.output_schema)
 
 
 def _matching(target: ChangeTarget, rows: pa.Table, bare: Mask) -> Mask:

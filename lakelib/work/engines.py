@@ -20,6 +20,8 @@ from lakelib.storage.filesystem import Storage
 from lakelib.work import key_check
 from lakelib.work.changes import ChangeTarget
 from lakelib.work.key_check import Key
+from lakelib.work.masks import MaskWork
+from lakelib.work.masks import find_masked as find_masked_here
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
@@ -28,6 +30,9 @@ from lakelib.work.sources import RowSource, open_arrow
 
 if TYPE_CHECKING:
     from lakelib.work.spark.gathering import Combine, Gather
+
+_MOST_ROWS_HERE = 50_000_000
+"""What masks are found in within a few seconds, from the columns of the key alone."""
 
 Done = Callable[[int], None]
 """Hears of so many bytes that were rewritten."""
@@ -75,11 +80,25 @@ def require_spark() -> None:
     import lakelib.work.spark  # noqa: F401 - it says so
 
 
-def read_frame(session: Any, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> Any:
-    """The rows of the splits as a Spark data frame. Nothing is read yet."""
+def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
+    """Whether Spark reads the splits faster where their masks are known."""
     from lakelib.work.spark import read
 
-    return read.read_frame(session, storage, target, splits)
+    return read.takes_masks(storage, target, splits)
+
+
+def read_frame(
+    session: Any,
+    storage: Storage,
+    target: ReadTarget,
+    splits: Sequence[Split],
+    vectors: Mapping[int, bytes] | None = None,
+) -> Any:
+    """The rows of the splits as a Spark data frame; where it `takes_masks`, by the vectors of the files' masks. Nothing
+    is read yet."""
+    from lakelib.work.spark import read
+
+    return read.read_frame(session, storage, target, splits, vectors)
 
 
 def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit]) -> Any:
@@ -168,3 +187,16 @@ def _take_back(futures: Mapping["Future[tuple[NewFile, ...]]", RewriteWork]) -> 
         if not future.cancelled() and future.exception() is None:
             with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
                 work.storage.at(work.target.location).delete_files([file.path for file in future.result()])
+
+
+def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, threads: int) -> list[dict[int, bytes]]:
+    """Of each work the vectors of its files. Many rows are looked at by Spark's tasks, where there is a session."""
+    rows = sum(file.row_count for work in works for file in work.split.files)
+    if session is not None and rows > _MOST_ROWS_HERE:
+        from lakelib.work.spark.masks import find_on_spark
+
+        return find_on_spark(session, storage, works)
+    if threads == 1 or len(works) <= 1:
+        return [find_masked_here(storage, work) for work in works]
+    with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="lakelib-mask") as pool:
+        return list(pool.map(lambda work: find_masked_here(storage, work), works))

@@ -7,6 +7,7 @@ versions of a row share, is used before.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.merge import Window, arrange_window, merge_tables, merge_windows
 from lakelib.rows.raw_arrays import arrow_values
-from lakelib.rows.types import arrow_field, hidden_field
+from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 from lakelib.work.ahead import read_ahead
@@ -35,7 +36,7 @@ from lakelib.work.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]
 
-_MOST_SOUGHT = 100
+MOST_SOUGHT = 100
 """Of more values than these some is nearly always admitted by a row group's Bloom filter."""
 
 _MOST_OPEN_FILES = 64
@@ -62,7 +63,7 @@ class ReadTarget:
 
     @property
     def output_schema(self) -> pa.Schema:
-        return pa.schema([_output_field(column) for column in self.columns])
+        return _output_schema(self.columns)
 
     def within(self, predicate: Predicate | None) -> "ReadTarget":
         """The same rows as far as they match; the predicate is over key columns."""
@@ -128,7 +129,7 @@ def _with_op(rows: pa.Table) -> pa.Table:
 
 
 def _with_deletes(target: ReadTarget, rows: pa.Table) -> pa.Table:
-    plain = _as_asked(rows.select([column.name for column in target.columns]), target.output_schema)
+    plain = as_schema(rows.select([column.name for column in target.columns]), target.output_schema)
     if OP_COLUMN not in rows.column_names:
         return plain
     return plain.append_column(OP_COLUMN, rows.column(OP_COLUMN))
@@ -244,7 +245,7 @@ def _sought_values(predicate: Predicate | None, primary_key: Sequence[Column]) -
         match conjunct:
             case Compare(column=column, op=Comparison.EQ, value=raw) if column in primary_key:
                 sought.append((column, arrow_values(column.type, [raw])))
-            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= _MOST_SOUGHT:
+            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= MOST_SOUGHT:
                 sought.append((column, arrow_values(column.type, raws)))
     return sought
 
@@ -409,13 +410,15 @@ def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> boo
 
 def _may_hold(source: _FileSource, row_group: int, sought: Sequence[tuple[Column, pa.Array]]) -> bool:
     """Whether each of the columns may have one of the values sought in the row group."""
-    for column, values in sought:
-        stored = source.stored.by_id(column.id)
-        if stored is None or stored.type != column.type:
-            continue
-        if not source.reader.may_hold(row_group, stored.name, values):
-            return False
-    return True
+    return all(may_hold_values(source.reader, source.stored, row_group, column, values) for column, values in sought)
+
+
+def may_hold_values(
+    reader: ParquetReader, stored: TableSchema, row_group: int, column: Column, values: pa.Array
+) -> bool:
+    """Whether the column may have one of the values, of its type, in the row group of a file of the schema `stored`."""
+    kept = stored.by_id(column.id)
+    return kept is None or kept.type != column.type or reader.may_hold(row_group, kept.name, values)
 
 
 def _read_late(source: _FileSource, plan: _ReadPlan, row_group: int, chosen: pa.Array | None = None) -> pa.Table:
@@ -472,11 +475,12 @@ def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.T
     if mask is not None:
         rows = rows.filter(array_of_mask(mask))
     if rows.num_rows:
-        yield _as_asked(rows, plan.target.output_schema)
+        yield as_schema(rows, plan.target.output_schema)
 
 
-def _as_asked(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return rows if rows.schema.equals(schema) else rows.cast(schema)
+@lru_cache
+def _output_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([_output_field(column) for column in columns])
 
 
 def _output_field(column: Column) -> pa.Field:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from lakelib.model.upkeep import CompactionResult
 from lakelib.model.verdict import Verdict
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
+from tests.conftest import WHOLE_MATRICES
 
 Row = dict[str, Any]
 
@@ -41,6 +43,7 @@ class Engine(Protocol):
         """How an error names a row of the data."""
 
 
+@dataclass(frozen=True)
 class ArrowEngine:
     """Writes and reads in process."""
 
@@ -63,15 +66,15 @@ class ArrowEngine:
         return f"row {number}"
 
 
+@dataclass(frozen=True)
 class SparkEngine:
     """Writes data frames and reads scans as data frames, with the distribution given."""
 
-    def __init__(self, session: SparkSession, distribution: str) -> None:
-        self._session = session
-        self._distribution = distribution
+    session: SparkSession
+    distribution: str
 
     def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Any:
-        return getattr(table, kind)(self._frame(data), *args, distribution=self._distribution, **options)
+        return getattr(table, kind)(self._frame(data), *args, distribution=self.distribution, **options)
 
     def _frame(self, data: Any) -> Any:
         """What Spark cannot hold stays as it is."""
@@ -83,7 +86,7 @@ class SparkEngine:
             return data
         try:
             schema = from_arrow_schema(data.schema, prefer_timestamp_ntz=True)
-            return self._session.createDataFrame(data, schema)
+            return self.session.createDataFrame(data, schema)
         except (PySparkException, pa.ArrowException):
             return data
 
@@ -92,14 +95,14 @@ class SparkEngine:
 
     def open(self, scan: Scan) -> Callable[[], pa.Table]:
         """In the types of the scan: Spark gives moments in the session's zone."""
-        frame = scan.to_spark(self._session)
+        frame = scan.to_spark(self.session)
         return lambda: frame.toArrow().cast(scan.schema)
 
     def compact(self, table: Table, **options: Any) -> CompactionResult:
-        return table.compact(session=self._session, **options)
+        return table.compact(session=self.session, **options)
 
     def judge(self, commit: StagedCommit, gate: Any) -> Verdict:
-        return commit.judge(gate, self._session)
+        return commit.judge(gate, self.session)
 
     def row(self, number: int) -> str:
         """Each task counts its own rows; which of them it is, the error tells by its values."""
@@ -108,6 +111,20 @@ class SparkEngine:
 
 in_process = pytest.mark.parametrize("engine", ["arrow"], indirect=True)
 """For promises about one writer's files, and about rows that Spark cannot hold."""
+
+
+def in_places(
+    names: tuple[str, ...], values: Sequence[tuple[Any, ...]], *, spark: Sequence[int], s3: Sequence[int]
+) -> pytest.MarkDecorator:
+    """All values in process on local files; those numbered on Spark and on S3 too."""
+    places = (("local", "arrow", range(len(values))), ("local", "spark", spark), ("s3", "arrow", s3))
+    chosen = [
+        (storage, engine, *value)
+        for storage, engine, numbers in places
+        for number, value in enumerate(values)
+        if WHOLE_MATRICES or number in numbers
+    ]
+    return pytest.mark.parametrize(("storage_kind", "engine", *names), chosen, indirect=["storage_kind", "engine"])
 
 
 def data(schema: pa.Schema | Mapping[str, Any], *rows: Sequence[Any]) -> pa.Table:

@@ -9,10 +9,11 @@ import pytest
 
 from lakelib import Table
 from lakelib.settings import StorageSettings
-from tests.acceptance.support import Engine, NewTable, data, in_process, refused, rows_of
+from tests.acceptance.support import Engine, NewTable, data, in_places, in_process, refused, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64()), ("s", pa.string())])
 SMALL = {"row_group_rows": 7, "target_file_bytes": 65_536, "write_buffer_bytes": 65_536}
+LAYOUTS = [(1, 0), (8, 0), (8, 5_000), ("dynamic", 5_000), ("postpone", 0)]
 
 
 @pytest.fixture(scope="module", params=["local", "s3"])
@@ -37,7 +38,7 @@ def _work(engine: Engine, table: Table, seed: int) -> dict[tuple[int, str], tupl
     return expected
 
 
-@pytest.mark.parametrize(("buckets", "least_bytes"), [(1, 0), (8, 0), (8, 5_000), ("dynamic", 5_000), ("postpone", 0)])
+@in_places(("buckets", "least_bytes"), LAYOUTS, spark=(1, 3), s3=(2, 4))
 def test_buckets_never_change_what_is_read(
     engine: Engine, new_table: NewTable, storage_kind: str, buckets: Any, least_bytes: int
 ) -> None:

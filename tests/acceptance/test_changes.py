@@ -260,6 +260,16 @@ def test_what_has_expired_is_an_error_that_says_from_where_it_can_be_told(table:
     assert table.changes(after=0).count() == 3
 
 
+def test_where_to_begin_anew_is_a_snapshot_that_can_be_read(table: Table) -> None:
+    """The changes can be told from the one before on, which has expired itself."""
+    table.upsert(data(SCHEMA, (5, "b", "five")))
+    table.expire(keep_last=1, older_than=timedelta(0))
+    with pytest.raises(NotFoundError, match=r"from snapshot 3 on\. Read the table at snapshot 4,"):
+        table.changes(after=1)
+    assert table.changes(after=3).count() == 1
+    assert table.scan(at=4).count() == 4
+
+
 def test_a_read_that_is_under_way_keeps_what_it_reads(table: Table) -> None:
     """A compaction has replaced the files of the commits, and an expiry lets their snapshots go."""
     table.compact(full=True)

@@ -15,10 +15,11 @@ from lakelib import InvalidInputError, Table
 from lakelib.catalog.connect import Catalog
 from lakelib.model.schema import COMMIT_COLUMN
 from lakelib.settings import StorageSettings
-from tests.acceptance.support import Engine, NewTable, data, in_process, stored_files
+from tests.acceptance.support import Engine, NewTable, data, in_places, in_process, stored_files
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64()), ("s", pa.string())])
 SMALL = {"row_group_rows": 50, "target_file_bytes": 65_536, "write_buffer_bytes": 65_536}
+LAYOUTS = [(1, 0), (8, 0), (8, 5_000), ("dynamic", 5_000), ("postpone", 0)]
 
 
 @pytest.fixture(scope="module", params=["local", "s3"])
@@ -60,7 +61,7 @@ def _work(engine: Engine, table: Table, seed: int, steps: int) -> None:
         table.delete(f"v < {step - 3} and id < 250")
 
 
-@pytest.mark.parametrize(("buckets", "least_bytes"), [(1, 0), (8, 0), (8, 5_000), ("dynamic", 5_000), ("postpone", 0)])
+@in_places(("buckets", "least_bytes"), LAYOUTS, spark=(0, 2, 4), s3=(0, 3))
 def test_compaction_changes_no_answer(engine: Engine, new_table: NewTable, buckets: Any, least_bytes: int) -> None:
     options = SMALL | {"min_bucket_file_bytes": least_bytes, "compact_runs": 3, "compact_delta_percent": 100}
     table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], buckets=buckets, options=options)

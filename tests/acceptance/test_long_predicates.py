@@ -5,6 +5,7 @@ import pytest
 
 from lakelib import Table
 from tests.acceptance.support import Engine, NewTable, data, in_process, rows_of
+from tests.conftest import WHOLE_MATRICES
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string()), ("v", pa.int64())])
 MANY = 66_000
@@ -28,12 +29,21 @@ def test_very_many_values_are_no_failure_of_the_catalog(engine: Engine, new_tabl
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        (" or ".join(f"id={number}" for number in range(2, MANY)), [2]),
-        (f"id not in ({', '.join(map(str, range(2, MANY)))})", [1, 200_000, 300_000]),
-        (" and ".join(f"id<>{number}" for number in range(2, MANY)), [1, 200_000, 300_000]),
-        (" or ".join(f"id={number} and region='n'" for number in range(2, MANY // 2 + 100)), [2]),
+        pytest.param(f"id not in ({', '.join(map(str, range(2, MANY)))})", [1, 200_000, 300_000], id="not in"),
+        pytest.param(
+            " or ".join(f"id={number} and region='n'" for number in range(2, MANY // 2 + 100)), [2], id="pairs"
+        ),
+        *(
+            [
+                pytest.param(" or ".join(f"id={number}" for number in range(2, MANY)), [2], id="or"),
+                pytest.param(
+                    " and ".join(f"id<>{number}" for number in range(2, MANY)), [1, 200_000, 300_000], id="and"
+                ),
+            ]
+            if WHOLE_MATRICES  # of these the parser makes lists
+            else []
+        ),
     ],
-    ids=["or", "not in", "and", "pairs"],
 )
 def test_very_many_conditions_are_no_failure_of_the_catalog(
     engine: Engine, new_table: NewTable, where: str, expected: list[int]

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakelib import InvalidInputError, NotFoundError, Table
+from lakelib import InvalidInputError, Lake, NotFoundError, Table
 from lakelib.rows.hash import key_hashes
 from tests.acceptance.support import Engine, NewTable, data, rows_of
 
@@ -21,13 +21,32 @@ def storage_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=[4, "dynamic", "postpone"])
-def table(request: pytest.FixtureRequest, engine: Engine, new_table: NewTable) -> Table:
+def buckets(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def own_table(engine: Engine, new_table: NewTable, buckets: Any) -> Table:
     """Ten rows of value 1, of which the first five then get value 2."""
     options = {"min_bucket_file_bytes": 0, "row_group_rows": 3, "read_batch_rows": 2}
-    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"], buckets=request.param, options=options)
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"], buckets=buckets, options=options)
     engine.write(table, "upsert", data(SCHEMA, *((number, DAY, 1, "old") for number in range(10))))
     engine.write(table, "upsert", data(SCHEMA, *((number, DAY, 2, None) for number in range(5))))
     return table
+
+
+@pytest.fixture(scope="module")
+def tables(lake: Lake) -> dict[Any, Table]:
+    """What the module has written, by who wrote it and its buckets."""
+    return {}
+
+
+@pytest.fixture
+def table(request: pytest.FixtureRequest, engine: Engine, buckets: Any, tables: dict[Any, Table]) -> Table:
+    """The same rows in one table for all tests that change none."""
+    if (found := tables.get((engine, buckets))) is None:
+        found = tables[engine, buckets] = request.getfixturevalue("own_table")
+    return found
 
 
 def test_a_predicate_does_not_resurrect_an_old_version(engine: Engine, table: Table) -> None:
@@ -36,11 +55,11 @@ def test_a_predicate_does_not_resurrect_an_old_version(engine: Engine, table: Ta
     assert rows_of(engine, table.scan(columns=["id"], where="_commit = 1 and id < 7")) == [(5,), (6,)]
 
 
-def test_a_predicate_does_not_resurrect_a_deleted_row(engine: Engine, table: Table) -> None:
-    table.delete("v = 2 and id < 2")
-    engine.write(table, "delete_keys", data({"id": pa.int64(), "dt": pa.date32()}, (9, DAY)))
-    assert rows_of(engine, table.scan(columns=["id"], where="v = 1")) == [(5,), (6,), (7,), (8,)]
-    assert rows_of(engine, table.scan(columns=["id"], where="id in (0, 1, 2, 9)")) == [(2,)]
+def test_a_predicate_does_not_resurrect_a_deleted_row(engine: Engine, own_table: Table) -> None:
+    own_table.delete("v = 2 and id < 2")
+    engine.write(own_table, "delete_keys", data({"id": pa.int64(), "dt": pa.date32()}, (9, DAY)))
+    assert rows_of(engine, own_table.scan(columns=["id"], where="v = 1")) == [(5,), (6,), (7,), (8,)]
+    assert rows_of(engine, own_table.scan(columns=["id"], where="id in (0, 1, 2, 9)")) == [(2,)]
 
 
 def test_columns_may_leave_out_the_key(engine: Engine, table: Table) -> None:
@@ -99,11 +118,11 @@ def test_a_predicate_means_what_sql_says(engine: Engine, table: Table, where: st
     assert engine.read(scan).num_rows == scan.count() == expected
 
 
-def test_a_scan_stays_at_its_snapshot(engine: Engine, table: Table) -> None:
-    scan = table.scan(columns=["v"])
-    table.delete("true")
+def test_a_scan_stays_at_its_snapshot(engine: Engine, own_table: Table) -> None:
+    scan = own_table.scan(columns=["v"])
+    own_table.delete("true")
     assert engine.read(scan).num_rows == scan.count() == 10
-    assert table.scan().count() == 0
+    assert own_table.scan().count() == 0
 
 
 def test_batches_are_as_small_as_asked(table: Table) -> None:
@@ -169,24 +188,24 @@ def test_a_moment_without_a_zone_and_the_like_are_refused(table: Table, at: Any)
         table.scan(at=at)
 
 
-def test_text_names_a_snapshot_as_numbers_tags_and_moments_do(table: Table) -> None:
-    table.tag("of text", at="1")
-    later = table.history()[0].committed_at + timedelta(seconds=1)
+def test_text_names_a_snapshot_as_numbers_tags_and_moments_do(own_table: Table) -> None:
+    own_table.tag("of text", at="1")
+    later = own_table.history()[0].committed_at + timedelta(seconds=1)
     texts = ["1", "tag:of text", later.isoformat(), later.replace(tzinfo=None).isoformat(sep=" ")]
-    assert [table.scan(at=text).snapshot_id for text in texts] == [1, 1, table.head.id, table.head.id]
-    assert len(table.files(at="1")) == len(table.files(at=1))
+    assert [own_table.scan(at=text).snapshot_id for text in texts] == [1, 1, own_table.head.id, own_table.head.id]
+    assert len(own_table.files(at="1")) == len(own_table.files(at=1))
 
 
-def test_an_old_snapshot_has_its_old_schema(engine: Engine, table: Table) -> None:
-    table.evolve(add=[("note", "string")], drop=["s"], rename={"v": "value"})
-    table.evolve(rename={"id": "key"})
-    assert table.scan(at=2).schema.names == ["id", "dt", "v", "s"]
-    assert rows_of(engine, table.scan(at=2, columns=["id", "v", "s"], where="v = 2 and id = 1")) == [(1, 2, None)]
-    assert rows_of(engine, table.scan(columns=["key", "value", "note"], where="key = 1")) == [(1, 2, None)]
+def test_an_old_snapshot_has_its_old_schema(engine: Engine, own_table: Table) -> None:
+    own_table.evolve(add=[("note", "string")], drop=["s"], rename={"v": "value"})
+    own_table.evolve(rename={"id": "key"})
+    assert own_table.scan(at=2).schema.names == ["id", "dt", "v", "s"]
+    assert rows_of(engine, own_table.scan(at=2, columns=["id", "v", "s"], where="v = 2 and id = 1")) == [(1, 2, None)]
+    assert rows_of(engine, own_table.scan(columns=["key", "value", "note"], where="key = 1")) == [(1, 2, None)]
     with pytest.raises(InvalidInputError, match="no column 'v'"):
-        table.scan(columns=["v"])
+        own_table.scan(columns=["v"])
     with pytest.raises(InvalidInputError, match=r"'note'.*The columns: id, dt, v, s"):
-        table.scan(at=2, where="note = 'x'")
+        own_table.scan(at=2, where="note = 'x'")
 
 
 def test_a_table_without_a_snapshot_reads_as_empty(engine: Engine, new_table: NewTable) -> None:

@@ -29,7 +29,7 @@ _UPSERTS = 4
 _LOAD_ROUNDS = 3
 _READ_ROUNDS = 7
 _LOOKUPS = 50
-_SMALL_UPSERTS = 100
+_SMALL_UPSERTS = 200
 _TWO_COLUMNS = ["amount", "status"]
 
 
@@ -118,7 +118,9 @@ class Orders:
         note = f"best of {_READ_ROUNDS}; peer: pyarrow, two threads, the same {len(paths)} files"
         yield at_most_times(self._name(f"changes of {self._upsert_rows:,} rows"), min(ours), min(plain), 1.5, note)
         more, fewer = interleave(_READ_ROUNDS, [self._many_files.changes().to_arrow, table.changes().to_arrow])
-        files = f"{len(self._many_files.files())} files in place of {len(table.files())}"
+        many, few = len(self._many_files.files()), len(table.files())
+        assert many >= 10 * few, f"{many} files are not ten times {few}"
+        files = f"{many} files in place of {few}"
         note = f"peer: the same upsert; {files}"
         yield at_most_times(self._name("… of a table of many files"), min(more), min(fewer), 1.2, note)
         net, full = interleave(

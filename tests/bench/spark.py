@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -50,6 +51,7 @@ def measure_spark(lab: Lab) -> Iterator[Line]:
         yield from orders.measure_upsert()
         yield from orders.measure_partitions()
         yield from orders.measure_read()
+        yield from orders.measure_net()
         yield from orders.measure_clean_read()
         yield from orders.measure_join()
 
@@ -136,11 +138,38 @@ class _SparkOrders:
         yield at_most_times(title, min(ours), min(plain), 2.5, note)
 
     def measure_read(self) -> Iterator[Line]:
-        """After the upserts; the peer reads the very same files, superseded rows and all."""
+        """After the upserts, and after a load whose runs overlap; the peer reads the same files, superseded rows and
+        all."""
         table = self._loaded
         assert len(table.history()) == 1 + _UPSERTS
-        for title, columns, bar in (("two columns", _TWO_COLUMNS, 2.2), ("all columns", None, 2.0)):
-            yield self._measure_scan(table, f"Spark: merge-on-read, {title}", columns, bar)
+        yield from self._measure_masked(table, "merge-on-read")
+        unshuffled = self._create()
+        unshuffled.upsert(self._source, distribution="none")
+        yield from self._measure_masked(unshuffled, "read of an unshuffled load")
+
+    def _measure_masked(self, table: Table, title: str) -> Iterator[Line]:
+        """The first read finds the masks; those that are measured find them kept."""
+        first = seconds_of(lambda: _consume(table.scan(columns=_TWO_COLUMNS).to_spark(self._session)))
+        for what, columns, bar in (("two columns", _TWO_COLUMNS, 1.3), ("all columns", None, 1.15)):
+            line = self._measure_scan(table, f"Spark: {title}, {what}", columns, bar)
+            yield replace(line, note=f"{line.note}; the first read took {show_seconds(first)}")
+
+    def measure_net(self) -> Iterator[Line]:
+        """What the last upsert has changed, with the rows as they were before."""
+        table = self._loaded
+        expected = self._upsert_rows // 2 * 3
+        found = table.changes(view="net").to_spark(self._session).count()
+        assert found == expected, f"{found} changes were read, there are {expected}"
+        net, full = interleave(
+            _READ_ROUNDS,
+            [
+                lambda: _consume(table.changes(view="net").to_spark(self._session)),
+                lambda: _consume(table.scan().to_spark(self._session)),
+            ],
+        )
+        note = f"best of {_READ_ROUNDS}; peer: lakelib's merged read of all rows on Spark"
+        title = f"Spark: net of the last {self._upsert_rows:,} rows"
+        yield at_most_times(title, min(net), min(full), 1.0, note)
 
     def measure_clean_read(self) -> Iterator[Line]:
         table = self._create()

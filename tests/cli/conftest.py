@@ -7,7 +7,9 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -23,7 +25,7 @@ from typer.testing import CliRunner
 
 from lakelib import Lake, Table
 from lakelib.cli.command import Start
-from lakelib.cli.main import app
+from lakelib.cli.main import app, main
 
 SCHEMA = "order_id BIGINT, dt DATE, customer STRING, amount DECIMAL(10, 2), at TIMESTAMP, note STRING"
 DAYS = (date(2026, 11, 16), date(2026, 11, 17), date(2026, 11, 18))
@@ -139,24 +141,41 @@ def run_process(environment: dict[str, str]) -> Callable[..., subprocess.Complet
 
 @pytest.fixture
 def run_on_terminal(environment: dict[str, str]) -> Callable[..., Ran]:
-    """`run_on_terminal(80, "tables")` runs the command on a terminal so many columns wide, and gives what it showed."""
+    """`run_on_terminal(80, "tables")` runs the command in this process, which has a terminal so many columns wide, and
+    gives what it showed."""
 
     def run(columns: int, *arguments: str) -> Ran:
         ours, theirs = pty.openpty()
         ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lakelib.cli", *arguments],
-            env=_surroundings() | environment | {"TERM": "xterm-256color"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        shown = b"".join(iter(lambda: _read(ours), b""))
+        with ThreadPoolExecutor(1) as reader, pytest.MonkeyPatch.context() as patch:
+            patch.delenv("COLUMNS", raising=False)
+            for name, value in (environment | {"TERM": "xterm-256color"}).items():
+                patch.setenv(name, value)
+            shown = reader.submit(lambda: b"".join(iter(lambda: _read(ours), b"")))
+            with _having(theirs, patch):
+                code = main(arguments)
+            found = shown.result(60)
         os.close(ours)
-        return Ran(process.wait(60), _ESCAPES.sub("", shown.decode()).replace("\r\n", "\n"), "")
+        return Ran(code, _ESCAPES.sub("", found.decode()).replace("\r\n", "\n"), "")
 
     return run
+
+
+@contextmanager
+def _having(terminal: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process has the terminal, which is closed in the end."""
+    before = [os.dup(each) for each in range(3)]
+    with open(terminal, "w", buffering=1, encoding="utf-8") as shown:
+        for each in range(3):
+            os.dup2(terminal, each)
+        patch.setattr(sys, "stdout", shown)
+        patch.setattr(sys, "stderr", shown)
+        try:
+            yield
+        finally:
+            for each, kept in enumerate(before):
+                os.dup2(kept, each)
+                os.close(kept)
 
 
 def _read(descriptor: int) -> bytes:

@@ -129,7 +129,7 @@ def go(dag_id: str, run_id: str, answer: dict | None = None, until: str | None =
     """Runs what can run. Returns when the run has ended, or the task `until`, or the run waits for a person and there
     is no answer."""
     starter = os.getppid()
-    _read_files()
+    _read_again(dag_id)
     while os.getppid() == starter:
         with _session() as session:
             run = _load_run(dag_id, run_id, session)
@@ -313,12 +313,23 @@ def give_up_waiting() -> None:
 
 
 def _read_files() -> BundleDagBag:
-    """Done for each run: the tasks of a run leave its params in their DAG, which in Airflow ends with their process."""
-    folder = settings.DAGS_FOLDER
-    bag = BundleDagBag(dag_folder=folder, bundle_path=Path(folder), bundle_name=_BUNDLE)
+    bag = _read(settings.DAGS_FOLDER)
     _parsed.clear()
     _parsed.update(bag.dags)
     return bag
+
+
+def _read_again(dag_id: str) -> None:
+    """Done for each run: the tasks of a run leave its params in their DAG, which in Airflow ends with their process. Of
+    the files only the DAG's own is read, as a task does."""
+    if (known := _parsed.get(dag_id)) is None:
+        _read_files()
+    else:
+        _parsed.update(_read(known.fileloc).dags)
+
+
+def _read(files: str) -> BundleDagBag:
+    return BundleDagBag(dag_folder=files, bundle_path=Path(settings.DAGS_FOLDER), bundle_name=_BUNDLE)
 
 
 def _run_scheduled(dag_id: str, run_id: str) -> bool:

@@ -175,10 +175,8 @@ TABLE: dict[tuple[str, str], After] = {
 """Who clears a run or starts another one has corrected the source before."""
 CORE = [
     ("warned", TASK),
-    ("warned", RUN),
     ("rejected, published", RUN),
     ("rejected, discarded", TASK),
-    ("rejected, discarded", RUN),
     ("rejected, nobody answered", TASK),
     ("empty", TASK),
     ("follow-up failed", TASK),

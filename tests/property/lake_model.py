@@ -363,6 +363,23 @@ class TableModel:
         self.tags[name] = wanted
         return wanted
 
+    def is_done(self, number: int) -> bool:
+        """Whether the proposal was published, or another one that did the same work."""
+        if self.states[number] in ("published", "rejected"):
+            return self.states[number] == "published"
+        key = self.proposals[number].key
+        return key is not None and self.done_by(key) is not None
+
+    def move(self, name: str, seen: int, to: int, *, backwards: bool, is_replay: bool) -> int:
+        """As `advance`, from the position that was read, with commits; `is_replay`: they were all done before. One that
+        has come as far has moved with them."""
+        position = self.consumers[name]
+        if is_replay and (position == to or (position > to and not backwards)):
+            return position
+        if position != seen:
+            raise RefusedError("consumer_moved")
+        return self.advance(name, to, backwards=backwards)
+
     def advance(self, name: str, to: int, *, backwards: bool) -> int:
         """The position of the consumer afterwards. Raises RefusedError."""
         if to > self.head_id:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import lakelib
 from lakelib import Lake, Table
 from lakelib.model.table import CommitKind, Proposal
+from tests.conftest import EXAMPLES
 from tests.staging_hooks import before_staging
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("value", pa.int64()), ("seq", pa.int64())])
@@ -38,7 +39,7 @@ def lake(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES // 5, suppress_health_check=list(HealthCheck))
 @given(first=st.lists(_act, max_size=3), beside=st.lists(_act, min_size=1, max_size=3), where=_where)
 def test_a_delete_beside_others_equals_one_after_them(
     lake: Lake, kind: str, first: list[Any], beside: list[Any], where: str

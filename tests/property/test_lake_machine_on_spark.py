@@ -4,6 +4,7 @@ other on the same tables."""
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from lakelib.model.verdict import Verdict
 from tests.acceptance.support import SparkEngine
 from tests.property.test_lake_machine import IN_PROCESS, LakeMachine, run_machine
 
-RUNS = int(os.environ.get("LAKE_MACHINE_SPARK_RUNS", "5"))
+RUNS = int(os.environ.get("LAKE_MACHINE_SPARK_RUNS", "3"))
 
 
 def test_both_engines_together_do_what_a_dict_does(machine_lake: Lake, spark: SparkSession) -> None:
@@ -26,16 +27,15 @@ def test_both_engines_together_do_what_a_dict_does(machine_lake: Lake, spark: Sp
     assert taken.keys() >= {"write", "open"}
 
 
+@dataclass(frozen=True)
 class CountedEngine(SparkEngine):
     """Spark, and how often it has worked."""
 
-    def __init__(self, session: SparkSession, distribution: str, taken: Counter[str]) -> None:
-        """`taken` is counted up."""
-        super().__init__(session, distribution)
-        self._taken = taken
+    taken: Counter[str]
+    """Is counted up."""
 
     def write(self, table: Table, kind: str, data: Any, *args: Any, **options: Any) -> Any:
-        self._taken["write"] += 1
+        self.taken["write"] += 1
         return super().write(table, kind, data, *args, **options)
 
     def _frame(self, data: Any) -> Any:
@@ -45,13 +45,13 @@ class CountedEngine(SparkEngine):
         return frame
 
     def open(self, scan: Scan) -> Callable[[], pa.Table]:
-        self._taken["open"] += 1
+        self.taken["open"] += 1
         return super().open(scan)
 
     def compact(self, table: Table, **options: Any) -> CompactionResult:
-        self._taken["compact"] += 1
+        self.taken["compact"] += 1
         return super().compact(table, **options)
 
     def judge(self, commit: StagedCommit, gate: Any) -> Verdict:
-        self._taken["judge"] += 1
+        self.taken["judge"] += 1
         return super().judge(commit, gate)

@@ -37,7 +37,7 @@ STEPS = tuple(
         ("ingest", "make_consumer"),
         ("ingest", "find_standing"),
         ("ingest", "stage"),
-        ("publish", "find_ranges"),
+        ("publish", "publish"),
         ("publish", "publish_advancing"),
     )
     for moment in ("before", "after")

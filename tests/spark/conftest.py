@@ -17,6 +17,14 @@ _NUMBERS = count()
 
 
 @pytest.fixture(scope="module")
+def spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """With Spark's default: queries are planned anew on the way."""
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    yield spark
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+
+
+@pytest.fixture(scope="module")
 def lake(spark: SparkSession, module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     with lakelib.connect(warehouse=str(tmp_path_factory.mktemp("lake")), catalog=module_catalog_url) as lake:
         lake.create_namespace("shop")

@@ -14,6 +14,7 @@ from lakelib import Lake, Table
 from lakelib.ops.read import ScanPlan
 from lakelib.plan.balance import balance, choose_part_count, choose_task_count
 from lakelib.work.read import cut_split, read_split
+from tests.conftest import EXAMPLES
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 KEYS: dict[str, st.SearchStrategy[Any]] = {
@@ -44,7 +45,7 @@ def histories(draw: st.DrawFn) -> tuple[list[str], list[list[tuple[Any, ...]]], 
 
 
 @given(history=histories(), parts=st.integers(2, 9), group_rows=st.integers(1, 5), ordered=st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_parts_of_a_split_are_the_split(
     lake: Lake, history: Any, parts: int, group_rows: int, ordered: bool
 ) -> None:

@@ -18,6 +18,7 @@ from lakelib.model.predicate import Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.work.spark.conditions import condition, named
+from tests.conftest import EXAMPLES, WHOLE_MATRICES
 from tests.property.test_predicates import COLUMNS, LITERALS, SAMPLES, predicates
 
 TEXTS = ["", "a", "a%", "a_", "a\\", "%", "_", "\\", "ü", "Ü", "日本", "a\n", " "]
@@ -26,7 +27,7 @@ OLD = [-62_135_596_800_000_000, -14_830_974_000_000_000, -2_208_988_800_000_001]
 MORE: dict[str, list[Any]] = {"string": TEXTS, "timestamp": OLD, "timestamp_ntz": OLD, "date": [-719_162, -171_670]}
 ROWS = 60
 PROPERTY = settings(
-    max_examples=5,
+    max_examples=max(3, EXAMPLES // 100),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -47,12 +48,14 @@ def rows_from(seed: int, ids: Sequence[int]) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def tables(lake: Lake) -> dict[str, Table]:
-    """Tables that Spark's reader reads, that the kernels must merge, and of both kinds of splits."""
+    """Tables that Spark's reader reads, as they are and by masks, that the kernels must merge, for a column has two
+    types, and of both kinds of splits."""
     first = rows_from(0, range(1))
-    schema = pa.schema([*first.schema, pa.field("half", pa.string())])
+    schema = pa.schema([*first.schema, pa.field("half", pa.string()), pa.field("wide", pa.float32())])
     options = {"row_group_rows": 7}
     made = {
         "plain": lake.create_table("shop.plain", schema, options=options),
+        "masked": lake.create_table("shop.masked", schema, primary_key=["id"], buckets=2, options=options),
         "merged": lake.create_table("shop.merged", schema, primary_key=["id"], buckets=2, options=options),
         "mixed": lake.create_table(
             "shop.mixed", schema, primary_key=["id"], partition_by=["half"], buckets=1, options=options
@@ -64,7 +67,10 @@ def tables(lake: Lake) -> dict[str, Table]:
             ids = range(low, low + ROWS // 4)
             rows = rows_from(number, ids)
             halves = ["new" if name == "mixed" and number == 3 else "old"] * len(ids)
-            table.append(rows.append_column("half", pa.array(halves)))
+            if number == 3 and name in ("merged", "mixed"):
+                table.evolve(widen={"wide": "double"})
+            wide = pa.nulls(len(ids), pa.float32())
+            table.append(rows.append_column("half", pa.array(halves)).append_column("wide", wide))
         if name != "plain":
             table.delete("id = 3")
     return made
@@ -91,11 +97,12 @@ def test_the_tables_are_read_as_they_are_meant_to(spark: SparkSession, tables: d
         return str(tables[name].scan().to_spark(spark)._jdf.queryExecution().executedPlan())
 
     assert ("FileScan parquet" in plan("plain"), "MapInArrow" in plan("plain")) == (True, False)
+    assert ("FileScan parquet" in plan("masked"), "MapInArrow" in plan("masked")) == (True, False)
     assert ("FileScan parquet" in plan("merged"), "MapInArrow" in plan("merged")) == (False, True)
     assert ("FileScan parquet" in plan("mixed"), "MapInArrow" in plan("mixed")) == (True, True)
 
 
-@pytest.mark.parametrize("name", ["plain", "merged", "mixed"])
+@pytest.mark.parametrize("name", ["plain", "masked", "merged", "mixed"])
 def test_a_frame_has_the_rows_of_the_scan_to_the_bit(spark: SparkSession, tables: dict[str, Table], name: str) -> None:
     scan = tables[name].scan(columns=["id", "half", "_commit", *reversed([column.name for column in COLUMNS])])
     found = scan.to_spark(spark).toArrow().cast(scan.schema).sort_by([("id", "ascending"), ("half", "ascending")])
@@ -115,8 +122,14 @@ def test_a_predicate_finds_the_same_rows_in_scans_and_frames(
     assert ids_of(given + added) == expected + expected
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-@pytest.mark.parametrize("value", [float("nan"), 0.0, -0.0, 1.0, 0.1, 1e300, float("inf")])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        *(("double", value) for value in (float("nan"), 0.0, -0.0, 1.0, 0.1, 1e300, float("inf"))),
+        *(("float", value) for value in (float("nan"), -0.0, 0.1, 1e300)),
+        *([("float", value) for value in (0.0, 1.0, float("inf"))] if WHOLE_MATRICES else []),
+    ],
+)
 def test_floats_are_compared_alike_by_everybody(
     spark: SparkSession, tables: dict[str, Table], kind: str, value: float
 ) -> None:

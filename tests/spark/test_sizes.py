@@ -35,11 +35,13 @@ def plan_of(frame: Any) -> str:
 
 
 def merged_table(new_table: NewTable, count: int) -> Table:
-    """Its files need a merge, so that Python reads them."""
-    table = new_table("id bigint, name string, amount double", primary_key=["id"])
-    for _ in range(2):
-        rows = pa.table({"id": range(count), "name": ["n"] * count, "amount": [0.5] * count})
-        table.append(rows)
+    """Its files need a merge, and have a column of two types, so that Python reads them."""
+    table = new_table("id bigint, name string, amount float", primary_key=["id"])
+    for number in range(2):
+        if number:
+            table.evolve(widen={"amount": "double"})
+        amounts = pa.array([0.5] * count, pa.float64() if number else pa.float32())
+        table.append(pa.table({"id": range(count), "name": ["n"] * count, "amount": amounts}))
     return table
 
 
@@ -92,6 +94,16 @@ def test_of_a_join_the_small_side_is_broadcast_whichever_it_is(
     assert "BuildLeft" in plan_of(joined)
     assert "SortMergeJoin" in plan_of(large.join(large.withColumnRenamed("name", "other"), "id"))
     assert joined.count() == 10
+
+
+def test_a_scan_that_spark_reads_by_masks_has_the_size_of_its_files(spark: SparkSession, new_table: NewTable) -> None:
+    table = new_table("id bigint, name string", primary_key=["id"])
+    for _ in range(2):
+        table.append(pa.table({"id": range(50_000), "name": ["n"] * 50_000}))
+    frame = table.scan().to_spark(spark)
+    assert "MapInArrow" not in plan_of(frame)
+    assert size_of(frame) <= sum(file.size_bytes for file in table.files()) * 2
+    assert frame.count() == 50_000
 
 
 def test_views_have_their_size_too(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:

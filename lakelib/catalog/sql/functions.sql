@@ -7,6 +7,7 @@
 -- include: functions/holds_past_v1.sql
 -- include: functions/judge_v1.sql
 -- include: functions/maintaining_v1.sql
+-- include: functions/masks_v1.sql
 -- include: functions/promising_v1.sql
 -- include: functions/publish_v1.sql
 -- include: functions/reading_v1.sql

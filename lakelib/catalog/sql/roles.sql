@@ -77,5 +77,5 @@ grant execute on function
     lake.drop_spent_leases_v1, lake.expire_commits_v1, lake.expire_tags_v1, lake.expire_snapshots_v1,
     lake.forget_dependencies_v1, lake.queue_files_of_commits_v2, lake.queue_removed_files_v1, lake.forget_deleted_files_v1, lake.mark_orphans_v1,
     lake.retire_dropped_v1, lake.queue_files_of_dropped_v1, lake.forget_dropped_v1, lake.reset_marks_of_dropped_v1,
-    lake.forget_success_file_v1, lake.forget_samples_v1
+    lake.forget_success_file_v1, lake.forget_samples_v1, lake.keep_masks_v1, lake.forget_masks_v1
     to {maintainer};

@@ -290,6 +290,32 @@ create table lake.deletion_queue (
     unique (table_id, path)
 );
 
+-- As of which snapshots the masks of a partition's files are kept: one that touched it, and until the next one does.
+create table lake.masked (
+    partition_id bigint not null references lake.partition (id) on delete cascade,
+    snapshot_id bigint not null,
+    primary key (partition_id, snapshot_id)
+);
+
+-- The rows of a file that readers do not see, for later runs supersede or delete them: as of the snapshots from one on, and
+-- until before another. Where small the vector of positions is here, else it is a file.
+create table lake.mask (
+    id bigint generated always as identity primary key,
+    table_id bigint not null references lake."table" (id),
+    file_id bigint not null references lake.data_file (id) on delete cascade,
+    from_snapshot bigint not null,
+    until_snapshot bigint,
+    row_count bigint not null check (row_count > 0),
+    size_bytes bigint not null,
+    vector bytea,
+    path text,
+    check (until_snapshot > from_snapshot),
+    check ((vector is null) <> (path is null))
+);
+
+create unique index mask_file on lake.mask (file_id, from_snapshot);
+create index mask_path on lake.mask (table_id, path) where path is not null;
+
 -- The partitions that downstream may take for complete. One that gets other rows is reset, until it is marked again.
 -- `success_file`: there may be a file _SUCCESS in its folder; of one that was reset, still to be deleted. `reset_snapshot`:
 -- the one that has taken the mark back last; it stays when the partition is marked again.
@@ -414,6 +440,12 @@ create index gate_requirement_table on lake.gate_requirement (table_id, id);
 -- include: functions.sql
 
 create trigger named_files_stay before insert on lake.deletion_queue for each row execute function lake.skip_named_v1();
+
+create trigger mask_forgotten after delete on lake.mask
+    for each row when (old.path is not null) execute function lake.queue_mask_v1();
+
+create trigger file_forgotten after delete on lake.data_file
+    for each row when (old.removed_snapshot is not null) execute function lake.forget_masked_v1();
 
 create trigger snapshot_by_protocol before insert on lake.snapshot for each row
 when (coalesce(current_setting('lake.publishing', true), '') = '') execute function lake.refuse_publish_v1();

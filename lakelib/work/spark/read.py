@@ -1,13 +1,14 @@
 """Reads a planned scan as a Spark data frame.
 
-Files that need no merge are read by Spark's own Parquet reader where it reaches them; all else goes through the
-kernels, so many parts a task. Splits that would keep a job waiting are cut by key.
+Files that need no merge are read by Spark's own Parquet reader where it reaches them, and all of them where their masks
+are known; all else goes through the kernels, so many parts a task. Splits that would keep a job waiting are cut by key.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -25,6 +26,7 @@ from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, cut_split
 from lakelib.work.spark.conditions import condition, fits_the_jvm, named
+from lakelib.work.spark.masked import ROW_INDEX, without_masked
 from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
 from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
 from lakelib.work.spark.tasks import ReadPart, reading_task
@@ -40,12 +42,24 @@ _READ_OPTIONS = {
 }
 """Whatever the session says: no file is left out in silence, and old dates are those that were written."""
 
+_MOST_MASKED_ROWS = 2_000_000_000
+"""Every executor gets a bit for each row of a file with a mask: 256 MB for so many."""
+
 _MOST_FRAMES = 20
 """Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
 
 
-def read_frame(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> DataFrame:
-    """The rows of the splits. Nothing is read yet."""
+def read_frame(
+    session: SparkSession,
+    storage: Storage,
+    target: ReadTarget,
+    splits: Sequence[Split],
+    vectors: Mapping[int, bytes] | None = None,
+) -> DataFrame:
+    """The rows of the splits; the vectors of the files' masks are given only if `takes_masks` says so. Nothing is read
+    yet."""
+    if vectors is not None:
+        return _masked_frame(session, storage, target, splits, vectors)
     own = [split for split in splits if _is_plain(storage, target, split)]
     frames = _plain_groups(target, own)
     if len(frames) > _MOST_FRAMES or not (target.predicate is None or fits_the_jvm(target.predicate)):
@@ -58,7 +72,42 @@ def read_frame(session: SparkSession, storage: Storage, target: ReadTarget, spli
     return reduce(DataFrame.unionAll, found)
 
 
+def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
+    """Whether Spark's own reader can read all files, and would not read them anyway."""
+    if all(_is_plain(storage, target, split) for split in splits):
+        return False
+    files = _files_of(splits)
+    return (
+        all(_is_plain_file(storage, target, file) for file in files)
+        and len({_group_of(target, file) for file in files}) * 2 <= _MOST_FRAMES
+        and sum(file.row_count for file in files) <= _MOST_MASKED_ROWS
+        and not _have_long_rows(files)
+        and (target.predicate is None or fits_the_jvm(target.predicate))
+    )
+
+
 # Read by the JVM
+
+
+def _masked_frame(
+    session: SparkSession,
+    storage: Storage,
+    target: ReadTarget,
+    splits: Sequence[Split],
+    vectors: Mapping[int, bytes],
+) -> DataFrame:
+    """Every file once, whichever splits it belongs to, without its masked rows."""
+    groups: dict[tuple[int, int | None, bool], list[DataFile]] = defaultdict(list)
+    for file in _files_of(splits):
+        groups[(*_group_of(target, file), file.id in vectors)].append(file)
+    return reduce(
+        DataFrame.unionAll,
+        [_plain_frame(session, storage, target, files, vectors) for files in groups.values()],
+    )
+
+
+def _files_of(splits: Sequence[Split]) -> list[DataFile]:
+    return list({file.id: file for split in splits for file in split.files}.values())
 
 
 def _is_plain(storage: Storage, target: ReadTarget, split: Split) -> bool:
@@ -99,21 +148,36 @@ def _plain_groups(target: ReadTarget, splits: Sequence[Split]) -> dict[tuple[int
     groups: dict[tuple[int, int | None], list[DataFile]] = defaultdict(list)
     for split in splits:
         for file in split.files:
-            groups[file.schema_id, file.sequence if _asks_commit(target) else None].append(file)
+            groups[_group_of(target, file)].append(file)
     return groups
+
+
+def _group_of(target: ReadTarget, file: DataFile) -> tuple[int, int | None]:
+    return file.schema_id, file.sequence if _asks_commit(target) else None
 
 
 def _asks_commit(target: ReadTarget) -> bool:
     return COMMIT in (*target.columns, *target.asked_columns)
 
 
-def _plain_frame(session: SparkSession, storage: Storage, target: ReadTarget, files: Sequence[DataFile]) -> DataFrame:
+def _plain_frame(
+    session: SparkSession,
+    storage: Storage,
+    target: ReadTarget,
+    files: Sequence[DataFile],
+    vectors: Mapping[int, bytes] = MappingProxyType({}),
+) -> DataFrame:
+    """The rows of files of one group, of which all have a mask or none."""
     stored = target.schemas[files[0].schema_id]
     columns = _columns_read(target)
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
     root = storage.at(target.location)
-    source = session.read.schema(_file_schema(kept)).options(**_READ_OPTIONS)
+    is_masked = files[0].id in vectors
+    stored_schema = _file_schema(kept).add(ROW_INDEX, LongType()) if is_masked else _file_schema(kept)
+    source = session.read.schema(stored_schema).options(**_READ_OPTIONS)
     frame = source.parquet(*(root.uri_of(file.path) for file in files))
+    if is_masked:
+        frame = without_masked(session, frame, files, vectors)
     shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
     if _asks_commit(target):
         shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
@@ -149,9 +213,14 @@ def _merged_frame(session: SparkSession, storage: Storage, target: ReadTarget, s
     if not splits:
         return session.createDataFrame([], schema)
     dealt = deal_parts(storage, target, splits, parallelism(session))
-    long_rows = are_long(file.size_bytes // max(1, file.row_count) for split in splits for file in split.files)
+    long_rows = _have_long_rows(_files_of(splits))
     numbers = sized_numbers(session, len(dealt), _size_bytes(target, splits), long_rows=long_rows)
     return numbers.mapInArrow(reading_task(storage, target, dealt), schema)
+
+
+def _have_long_rows(files: Sequence[DataFile]) -> bool:
+    """Of which Spark has to be told, where Python gets the rows in the end."""
+    return are_long(file.size_bytes // max(1, file.row_count) for file in files)
 
 
 def _size_bytes(target: ReadTarget, splits: Sequence[Split]) -> int:

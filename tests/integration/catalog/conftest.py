@@ -10,7 +10,22 @@ import pytest
 import lakelib
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.migrate import migrate
+from tests.catalogs import Catalogs
+from tests.conftest import drop_database
 from tests.integration.catalog.town import Town, open_town
+
+
+@pytest.fixture
+def catalog_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty database for one test, or a migrated one where it has a lake on it."""
+    if "lake" in request.fixturenames and "catalog" not in request.fixturenames:
+        catalogs: Catalogs = request.getfixturevalue("catalogs")
+        with catalogs.lent() as url:
+            yield url
+    else:
+        url = request.getfixturevalue("make_database")()
+        yield url
+        drop_database(url)
 
 
 @pytest.fixture

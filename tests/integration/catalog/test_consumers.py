@@ -14,6 +14,7 @@ from lakelib.catalog import commits, consumers, leases
 from lakelib.catalog.queries import query
 from lakelib.consumer import Consumer
 from lakelib.model.consumer import Advance
+from lakelib.model.reading import CHANGES, ReadRange, ranges_as_text
 from lakelib.model.upkeep import describe_holdings
 from tests.integration.catalog.test_retention import Beside, transaction
 from tests.integration.faults.jobs import SCHEMA, read, rows
@@ -21,6 +22,9 @@ from tests.integration.faults.jobs import SCHEMA, read, rows
 NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
+drop trigger file_forgotten on lake.data_file;
+drop table lake.masked, lake.mask cascade;
+drop function lake.queue_mask_v1, lake.forget_masked_v1;
 drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
 drop trigger named_files_stay on lake.deletion_queue;
@@ -731,6 +735,55 @@ def test_how_many_statements_it_takes(
     assert statements() == ["find_consumer"]
     _ = lake.consumers()
     assert statements() == ["list_consumers"]
+
+
+def test_only_who_publishes_what_was_made_of_changes_pays_for_it(
+    table: lakelib.Table, other: lakelib.Table, statements: Callable[[], list[str]]
+) -> None:
+    consumer = table.consumer("billing")
+    read_range = ReadRange(
+        view="orders", table="shop.a", table_id=table.ref.id, consumer="billing", from_id=0, to_id=2, is_whole=False
+    )
+    plain, made = (
+        other.stage_upsert(rows({number: ("mon", number)}), properties=properties)
+        for number, properties in enumerate(({}, {CHANGES: ranges_as_text([read_range])}), start=1)
+    )
+    statements()
+    plain.publish()
+    assert statements() == ["publish"]
+    made.publish()
+    assert statements() == ["publish", "publish_advancing"]
+    assert consumer.position == 2
+    statements()
+    made.publish()
+    assert statements() == ["publish"]
+
+
+@pytest.mark.parametrize(("backwards", "outcome"), [(False, 5), (True, "consumer_past_expired")])
+def test_a_repeated_transaction_moves_nobody_back_who_may_not(
+    lake: lakelib.Lake, table: lakelib.Table, other: lakelib.Table, backwards: bool, outcome: int | str
+) -> None:
+    """To a snapshot that has expired, and unless it was told."""
+    consumer = table.consumer("billing", after=5)
+    expire(table)
+    staged = other.stage_upsert(rows({9: ("mon", 9)}))
+    staged.publish()
+
+    def publish_again() -> int:
+        with lake.transaction() as transaction:
+            transaction.add(staged)
+            transaction.advance(consumer, 2, backwards=backwards)
+        return table.consumer("billing").position
+
+    assert moved(publish_again) == outcome
+    assert table.consumer("billing").position == 5
+
+
+def moved(act: Callable[[], int]) -> int | str:
+    try:
+        return act()
+    except lakelib.LakeError as error:
+        return error.kind
 
 
 @pytest.fixture

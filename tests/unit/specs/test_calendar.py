@@ -2,7 +2,9 @@
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo, available_timezones
+from importlib.resources import files
+from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given
@@ -47,9 +49,24 @@ def _check_year(zone: str, year: int, cron: str) -> None:
         assert (due + timedelta(minutes=61)).astimezone(ZoneInfo(zone)).date() == day, (zone, cron, key)
 
 
+@pytest.fixture(scope="module")
+def zones() -> list[str]:
+    """Of every zone one name: many are others' second names, of the same data."""
+    by_data = {_data_of(zone): zone for zone in sorted(available_timezones())}
+    return list(by_data.values())
+
+
+def _data_of(zone: str) -> bytes:
+    """As `zoneinfo` finds it."""
+    for folder in TZPATH:
+        if (path := Path(folder, zone)).is_file():
+            return path.read_bytes()
+    return files("tzdata.zoneinfo").joinpath(zone).read_bytes()
+
+
 @pytest.mark.parametrize("cron", CRONS)
-def test_in_every_zone_each_day_is_due_once_on_the_day_after(cron: str) -> None:
-    for zone in sorted(available_timezones()):
+def test_in_every_zone_each_day_is_due_once_on_the_day_after(zones: list[str], cron: str) -> None:
+    for zone in zones:
         _check_year(zone, 2026, cron)
 
 
@@ -60,8 +77,8 @@ def test_in_years_whose_clocks_are_odd_too(zone: str, year: int, cron: str) -> N
 
 
 @pytest.mark.parametrize("cron", ["0 0 1 * *", "30 1 1 * *", "0 2 1 * *", "30 2 28 * *"])
-def test_in_every_zone_each_month_is_due_once(cron: str) -> None:
-    for zone in sorted(available_timezones()):
+def test_in_every_zone_each_month_is_due_once(zones: list[str], cron: str) -> None:
+    for zone in zones:
         calendar = calendar_of("month", cron, zone)
         begin, end = (moment_of(datetime(year, 1, 1), ZoneInfo(zone)) for year in (2026, 2027))
         found = _scheduled(calendar, begin, end)

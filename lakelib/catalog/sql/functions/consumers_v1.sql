@@ -75,8 +75,10 @@ begin
         if answer ->> 'outcome' = 'published' then
             update lake.consumer c
             set position = a."to", move = a.move, advanced_at = clock_timestamp(), advanced_by = session_user
-            from jsonb_to_recordset(advances) as a (table_id bigint, name text, "from" bigint, "to" bigint, move uuid)
-            where c.table_id = a.table_id and c.name = a.name and c.position = a."from" and c.move is distinct from a.move;
+            from jsonb_to_recordset(advances) as a (
+                table_id bigint, name text, "from" bigint, "to" bigint, backwards boolean, move uuid)
+            where c.table_id = a.table_id and c.name = a.name and c.position = a."from" and c.move is distinct from a.move
+              and (a."to" >= a."from" or a.backwards);
         end if;
         return answer;
     exception
@@ -99,7 +101,7 @@ begin
 end $$;
 
 -- Ends the work with an answer about the first consumer that cannot move. One that has done so, by this very move or with
--- commits that were published before, need not.
+-- commits that were published before, need not; whether one has gone back with them nobody can tell.
 create or replace function lake.check_advances_v1(advances jsonb, is_replay boolean) returns void
 language plpgsql as $$
 declare
@@ -115,7 +117,7 @@ begin
     left join lake.consumer c on c.table_id = a.table_id and c.name = a.name and t.dropped_at is null
     cross join lateral (select case
         when c.name is null then 'consumer_missing'
-        when c.move = a.move or is_replay and c.position >= a."to" then null
+        when c.move = a.move or is_replay and (c.position = a."to" or c.position > a."to" and not a.backwards) then null
         when c.position <> a."from" then 'consumer_moved'
         when a."to" > t.head_id then 'consumer_beyond_head'
         when a."to" >= c.position then null

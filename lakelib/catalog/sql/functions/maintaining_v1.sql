@@ -114,6 +114,7 @@ returns table (files bigint, size_bytes bigint, last_snapshot bigint, last_id bi
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     perform pg_advisory_xact_lock(hashtextextended('lake.queue ' || own_table, 0));
+    perform set_config('lake.grace', greatest(grace, interval '0')::text, true);
     return query
     with candidates as materialized (
         select f.id, f.added_snapshot, f.removed_snapshot from lake.data_file f
@@ -180,6 +181,7 @@ declare
     files bigint;
 begin
     perform pg_advisory_xact_lock(hashtextextended('lake.queue ' || own_table, 0));
+    perform set_config('lake.grace', '0', true);
     with own as materialized (
         select f.id from lake.data_file f join lake."table" t on t.id = f.table_id
         where f.table_id = own_table and t.dropped_at is not null

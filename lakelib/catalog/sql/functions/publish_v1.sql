@@ -2,20 +2,22 @@
 -- between. `publishing` says how: patience_ms for which to wait for the tables; rebase, if overwrites replace whatever is in
 -- their target by now; approved_by and approval_reason, if a person overrules verdicts; settled, which partitions the
 -- predicates of commits look at that nobody had asked about, as {commit: {read: […], unread: […]}}; turn, by
--- which it waits in line, for turn_ms, if others are to be alone before; epoch, at which the client has seen the lake.
+-- which it waits in line, for turn_ms, if others are to be alone before; epoch, at which the client has seen the lake;
+-- asks_changes, if the client is to hear first of which changes the commits were made: it moves consumers with them.
 --
 -- The outcome is published, with a snapshot for each commit (of another commit, if that had done the same work), and
 -- whether files of done marks are left to delete; and whether somebody listens, who is to be told of it. All others change nothing: identity_differs, commit_missing,
 -- table_missing, rejected, verdict_missing, verdict_of_another_suite, verdict_not_passed, verdict_stale, fenced, conflict
--- (with all its reasons), busy (with how many are ahead), and unsettled: the client has to say of which of these
--- partitions a commit's predicate may be TRUE.
+-- (with all its reasons), busy (with how many are ahead), unsettled: the client has to say of which of these
+-- partitions a commit's predicate may be TRUE; and made_of_changes: with what each commit says that it was made of.
 create or replace function lake.publish_v1(commit_ids uuid[], publishing jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own_turn constant uuid := publishing ->> 'turn';
     own_tables bigint[];
     own_heads bigint[];
-    own record;
+    takes_out boolean;
+    is_heard boolean := false;
     ahead integer;
     stamp timestamptz;
     answer jsonb;
@@ -31,23 +33,15 @@ begin
     end if;
     perform set_config('lock_timeout', publishing ->> 'patience_ms', true);
     begin
-        for own in select c.kind, c.table_id, c.application from lake.commit c where c.id = any(commit_ids)
-                   order by c.table_id, c.application loop
-            perform lake.check_right_v1(lake.right_of_v1(own.kind));
-            -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
-            if own.application is not null then
-                perform pg_advisory_xact_lock(hashtextextended(own.table_id || ' ' || own.application, 0));
-            end if;
-        end loop;
-        -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
-        -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
-        select array_agg(locked.table_id), array_agg(locked.head_id) into own_tables, own_heads from (
-            select t.id as table_id, t.head_id from lake.commit c join lake."table" t on t.id = c.table_id
-            where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
-        -- As whoever stages locks them, in the order of their ids: now it is known which staged commits are to take them out.
-        perform from lake.data_file f
-        where f.id in (select r.file_id from lake.commit_removal r where r.commit_id = any(commit_ids))
-        order by f.id for no key update;
+        select locked.* into own_tables, own_heads, takes_out, stamp
+        from lake.lock_tables_v1(commit_ids, (publishing ->> 'asks_changes')::boolean) locked;
+        if takes_out then
+            -- As whoever stages locks them, in the order of their ids: now it is known which staged commits are to take
+            -- them out.
+            perform from lake.data_file f
+            where f.id in (select r.file_id from lake.commit_removal r where r.commit_id = any(commit_ids))
+            order by f.id for no key update;
+        end if;
         if cardinality(own_tables) is distinct from cardinality(commit_ids) then
             perform lake.check_known_v1(commit_ids);
         end if;
@@ -59,18 +53,18 @@ begin
             where c.id = any(commit_ids) and c.kind = 'compact' and c.state = 'staged';
             perform lake.answer_v1(jsonb_build_object('outcome', 'busy', 'ahead', ahead));
         end if;
-        -- One moment for all, above that of every head. A head that lies in the future, since a clock was ahead when it was
-        -- made, is none to wait for.
-        select greatest(clock_timestamp(), max(s.committed_at) + interval '1 microsecond') into stamp
-        from unnest(own_tables, own_heads) as head (table_id, id) join lake.snapshot s using (table_id, id)
-        where s.committed_at < clock_timestamp() + interval '1 minute';
         for place in 1 .. cardinality(commit_ids) loop
             answers := answers || lake.publish_one_v1(commit_ids[place], commit_ids, stamp, publishing);
         end loop;
-        delete from lake.waiting w where w.table_id = any(own_tables) and w.turn = own_turn;
-        return jsonb_build_object('outcome', 'published', 'commits', answers, 'is_heard', exists (
-            select from lake.listener l
-            where l.until > clock_timestamp() and (l.table_id is null or l.table_id = any(own_tables))));
+        if exists (select from lake.waiting) then
+            delete from lake.waiting w where w.table_id = any(own_tables) and w.turn = own_turn;
+        end if;
+        if exists (select from lake.listener l where l.until > clock_timestamp()) then
+            is_heard := exists (
+                select from lake.listener l
+                where l.until > clock_timestamp() and (l.table_id is null or l.table_id = any(own_tables)));
+        end if;
+        return jsonb_build_object('outcome', 'published', 'commits', answers, 'is_heard', is_heard);
     exception
         when sqlstate 'LK001' then
             get stacked diagnostics answer = pg_exception_detail;
@@ -82,6 +76,50 @@ begin
         from (select distinct table_id from lake.commit where id = any(commit_ids) order by table_id) c;
     end if;
     return answer;
+end $$;
+
+-- Holds the tables of commits, and says which they are, and their heads, in one order; whether files are to be taken out;
+-- and the moment of what is published now. With `asks_changes` it ends with what the commits were made of, if that is told.
+-- All is looked up by id: a plan for any number of commits is as good as one for these, and made once.
+create or replace function lake.lock_tables_v1(
+    commit_ids uuid[], asks_changes boolean, out table_ids bigint[], out heads bigint[], out takes_out boolean,
+    out stamp timestamptz)
+language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+    own record;
+begin
+    for own in select c.kind, c.table_id, c.application, c.state <> 'published' and c.properties ? 'changes' as is_made_of
+               from lake.commit c where c.id = any(commit_ids) order by c.table_id, c.application loop
+        perform lake.check_right_v1(lake.right_of_v1(own.kind));
+        -- Consumers are locked before the tables, by another call.
+        if own.is_made_of and asks_changes then
+            perform lake.tell_changes_v1(commit_ids);
+        end if;
+        -- Before the tables: whoever stages a newer attempt holds this, and the older one, and may wait for the table.
+        if own.application is not null then
+            perform pg_advisory_xact_lock(hashtextextended(own.table_id || ' ' || own.application, 0));
+        end if;
+    end loop;
+    -- In the order of table ids, so that no two publishers wait for each other. Rows that only refer to the table or
+    -- the commit may be inserted meanwhile: whoever stages does not wait for a publisher.
+    select array_agg(locked.table_id), array_agg(locked.head_id) into table_ids, heads from (
+        select t.id as table_id, t.head_id from lake.commit c join lake."table" t on t.id = c.table_id
+        where c.id = any(commit_ids) order by t.id, c.id for no key update of t, c) locked;
+    takes_out := exists (select from lake.commit_removal r where r.commit_id = any(commit_ids));
+    -- One moment for all, above that of every head. A head that lies in the future, since a clock was ahead when it was
+    -- made, is none to wait for.
+    select greatest(clock_timestamp(), max(s.committed_at) + interval '1 microsecond') into stamp
+    from unnest(table_ids, heads) as head (table_id, id) join lake.snapshot s using (table_id, id)
+    where s.committed_at < clock_timestamp() + interval '1 minute';
+end $$;
+
+-- Ends the publish with what those of the commits were made of that are not published.
+create or replace function lake.tell_changes_v1(commit_ids uuid[]) returns void
+language plpgsql as $$
+begin
+    perform lake.answer_v1((
+        select jsonb_build_object('outcome', 'made_of_changes', 'changes', jsonb_object_agg(c.id, c.properties -> 'changes'))
+        from lake.commit c where c.id = any(commit_ids) and c.state <> 'published' and c.properties ? 'changes'));
 end $$;
 
 create or replace function lake.check_known_v1(commit_ids uuid[]) returns void

@@ -128,7 +128,3 @@ order by array_position(%(commit_ids)s::uuid[], c.id) desc limit 1;
 -- name: discard
 select lake.discard_v1(%(commit_id)s, %(by)s, %(reason)s) as answer;
 
--- What commits that are not published say of the changes that they were made of.
--- name: find_ranges
-select c.id, c.properties from lake.commit c
-where c.id = any(%(commit_ids)s) and c.state <> 'published' and c.properties ? 'changes';

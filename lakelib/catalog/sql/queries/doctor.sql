@@ -8,7 +8,7 @@ where t.dropped_at is null order by t.namespace, t.name;
 -- name: find_file_span
 select min(id) as first_id, max(id) as last_id from lake.data_file where table_id = %(table_id)s;
 
--- What the catalog knows of these paths: the file's id and size, or that it waits to be deleted. Of one that was named
+-- What the catalog knows of these paths: the file's id and size, or that it waits to be deleted, or is a mask's. Of one that was named
 -- again the newest comes last.
 -- name: find_known_files
 select f.path, f.id, f.size_bytes from lake.data_file f
@@ -16,6 +16,9 @@ where f.table_id = %(table_id)s and f.path = any(%(paths)s)
 union all
 select q.path, null, q.size_bytes from lake.deletion_queue q
 where q.table_id = %(table_id)s and q.path = any(%(paths)s)
+union all
+select m.path, null, m.size_bytes from lake.mask m
+where m.table_id = %(table_id)s and m.path = any(%(paths)s)
 order by 2 nulls first;
 
 -- The next files of a table, by path, with the keys of their partitions; one that was named again once.

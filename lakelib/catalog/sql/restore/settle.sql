@@ -3,6 +3,8 @@
 -- nothing is.
 delete from lake.lease;
 delete from lake.listener;
+delete from lake.masked;
+delete from lake.mask;  -- made anew where they are wanted
 delete from lake.deletion_queue;
 
 -- What was not published at the moment of the backup is not in it: its files may be gone.

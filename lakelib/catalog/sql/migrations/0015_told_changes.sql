@@ -1,0 +1,1 @@
+-- Functions alone: who publishes is told by the same call which changes the commits were made of.
