@@ -61,6 +61,7 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(MATRICES)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
+	LAKE_STREAM_COMMITS=200 $(PYTHON) -m pytest tests/spark/test_stream_write.py -k ends_equal
 
 golden: setup  ## compute the golden key hashes with real Spark
 	$(PYTHON) tests/golden/generate_xxhash64.py

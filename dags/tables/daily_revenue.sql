@@ -4,5 +4,5 @@ SELECT
     count(DISTINCT customer_id) AS customers,
     sum(amount) AS revenue
 FROM orders
-WHERE dt = DATE(:partition) AND status <> 'cancelled'
+WHERE status <> 'cancelled'
 GROUP BY dt

@@ -5,7 +5,8 @@
 Orders and payments are JSON lines, `<table>/<day>/*.json`; customers are one copy of all, `customers/all/*.csv`. Each
 folder gets the marker `_READY` last. The same day always has the same rows. On a bad day some orders have no customer
 or a negative amount. A correction arrives late: a second file in the folder of a day that is long complete, with those
-orders put right. Standard library only.
+orders put right; or rows of an earlier day among those of a later one: orders that were cancelled. Standard library
+only.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import json
 import random
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ TABLES = ("customers", "orders", "payments")
 MARKER = "_READY"
 ORDERS_A_DAY = 400
 BAD_ORDERS = 12
+LATE_ORDERS = 5
 _CUSTOMERS = 120
 _SINCE = date(2026, 1, 1)
 """From this day on there is one more customer each day."""
@@ -36,10 +38,12 @@ _COUNTRIES = ("DE", "FR", "IN", "US", "JP")
 Row = dict[str, Any]
 
 
-def write_day(landing: Path, day: date, *, bad: bool = False) -> None:
-    """All three tables as they are on a day, complete from the moment their marker is there."""
+def write_day(landing: Path, day: date, *, bad: bool = False, late: date | None = None) -> None:
+    """All three tables as they are on a day, complete from the moment their marker is there; `late` is an earlier day,
+    of which some orders were cancelled on this one."""
     write_customers(landing, day)
-    _write(landing / "orders" / day.isoformat(), "orders.json", _json_lines(orders_of(day, bad=bad)))
+    orders = chain(orders_of(day, bad=bad), cancelled_of(late, on=day) if late else ())
+    _write(landing / "orders" / day.isoformat(), "orders.json", _json_lines(orders))
     _write(landing / "payments" / day.isoformat(), "payments.json", _json_lines(payments_of(day)))
 
 
@@ -101,6 +105,12 @@ def payments_of(day: date) -> Iterator[Row]:
 def corrections_of(day: date) -> Iterator[Row]:
     for order in islice(orders_of(day), BAD_ORDERS):
         yield order | {"updated_at": f"{day + timedelta(days=2)} 09:00:00"}
+
+
+def cancelled_of(day: date, *, on: date) -> Iterator[Row]:
+    """Orders of a day as a later one has them."""
+    for order in islice(orders_of(day), LATE_ORDERS):
+        yield order | {"status": "cancelled", "updated_at": f"{on} 08:00:00"}
 
 
 def _at(day: date, chance: random.Random) -> str:

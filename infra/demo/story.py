@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import partial
 
 from rich.console import Console
@@ -24,10 +25,12 @@ from infra.demo.runs import (
     trigger,
     unpause,
 )
-from infra.demo.shop import write_correction, write_customers, write_day
+from infra.demo.shop import LATE_ORDERS, write_correction, write_customers, write_day
 
-CUSTOMERS, ORDERS, REVENUE = (f"ingest__shop__{name}" for name in ("customers", "orders", "daily_revenue"))
-TABLES = ("shop.customers", "shop.orders", "shop.payments", "shop.daily_revenue")
+CUSTOMERS, ORDERS, CHANGES, REVENUE = (
+    f"ingest__shop__{name}" for name in ("customers", "orders", "order_changes", "daily_revenue")
+)
+TABLES = ("shop.customers", "shop.orders", "shop.payments", "shop.order_changes", "shop.daily_revenue")
 DAGS_SECONDS = 120
 REASON = "Twelve known orders of 400; the shop has promised a correction."
 _BEGIN = time.monotonic()
@@ -55,10 +58,12 @@ def tell_story(story: Story) -> None:
     _ingest_bad_day(story, bad)
     _correct(story, bad)
     _backfill(story, first - timedelta(days=2), first - timedelta(days=1))
-    _deliver_last_day(story, last)
+    _deliver_last_day(story, last, late=first)
     _compact(story)
-    for day, count in ((first, 1), (bad, 2), (last, 1)):
-        _succeeded(story.watch.wait_for(REVENUE, day.isoformat(), count=count))
+    headline("What is made from orders goes on from what has changed in them")
+    _follow(story, REVENUE, {first: 2, bad: 2, last: 1})
+    _follow(story, CHANGES, {first: 1, last: 1, first - timedelta(days=1): 1, first - timedelta(days=2): 1})
+    _show_mended(story.lake, first)
     _show_lake(story.lake)
 
 
@@ -88,7 +93,7 @@ def _begin(story: Story) -> date:
 
 def _are_known(api: Api) -> bool | None:
     known = {dag["dag_id"] for dag in api.get("/api/v2/dags", limit=100)["dags"]}
-    return True if {CUSTOMERS, ORDERS, REVENUE} <= known else None
+    return True if {CUSTOMERS, ORDERS, CHANGES, REVENUE} <= known else None
 
 
 def _scheduled(story: Story) -> Run | None:
@@ -134,18 +139,21 @@ def _backfill(story: Story, first: date, last: date) -> None:
     )
     for day in (first, last):
         write_day(story.home.landing, day)
-    unpause(story.api, "backfill")
+    for dag_id in ("backfill", CHANGES):  # the log's first run reads all that there is
+        unpause(story.api, dag_id)
     conf = {"tables": ["shop.orders", "shop.payments"], "from": first.isoformat(), "to": last.isoformat()}
     run_id = trigger(story.api, "backfill", conf={**conf, "atomic": True, "dry_run": False})
     run = story.watch.wait_for_end(run_id)
     _succeeded(run)
     for one in returned(story.api, run, "publish", map_index=0)["published"]:
         say(f"  {one['table']}: snapshot {one['snapshot']}")
+    say("  What reads on from the changes of orders is woken, partition by partition")
 
 
-def _deliver_last_day(story: Story, day: date) -> None:
+def _deliver_last_day(story: Story, day: date, *, late: date) -> None:
     headline(f"The files of {day} arrive: the run that Airflow had scheduled goes on by itself")
-    write_day(story.home.landing, day)
+    say(f"  Among its rows are {LATE_ORDERS} orders of {late}, which were cancelled since")
+    write_day(story.home.landing, day, late=late)
     _succeeded(story.watch.wait_for(ORDERS, day.isoformat()))
 
 
@@ -157,6 +165,27 @@ def _compact(story: Story) -> None:
     run_id = trigger(story.api, "compact", conf={"tables": ["shop.orders"], "full": True})
     _succeeded(story.watch.wait_for_end(run_id))
     say(f"  shop.orders had {before} files and has {len(orders.files())}")
+
+
+def _follow(story: Story, dag_id: str, runs: dict[date, int]) -> None:
+    """So many runs of each day have ended. A run makes all days that are touched, so of several that were woken at once
+    the later ones have nothing to do."""
+    for day, count in runs.items():
+        _succeeded(story.watch.wait_for(dag_id, day.isoformat(), count=count))
+
+
+def _show_mended(lake: lakelib.Lake, day: date) -> None:
+    revenue = lake.table("shop.daily_revenue")
+    found = [_revenue_of(revenue, day, snapshot.id) for snapshot in reversed(revenue.history())]
+    before, *_, now = [each for each in found if each is not None]
+    say(f"  The revenue of {day} was {before:,} and is {now:,}: nobody has run that day again")
+    consumers = ", ".join(f"{each.name} {each.lag.rows} rows" for each in lake.table("shop.orders").consumers())
+    say(f"  Not read of orders yet: {consumers}")
+
+
+def _revenue_of(revenue: lakelib.Table, day: date, snapshot: int) -> Decimal | None:
+    found = revenue.scan(["revenue"], where=f"dt = '{day}'", at=snapshot).to_arrow()["revenue"].to_pylist()
+    return found[0] if found else None
 
 
 def _succeeded(run: Run) -> None:
@@ -186,7 +215,7 @@ def _tell_run(api: Api, run: Run, state: str) -> None:
     staged, published = returned(api, run, STAGE_TASK), returned(api, run, "publish").get("published", [])
     parts = [str(staged.get("outcome", "done"))]
     parts += [f"snapshot {one['snapshot']}" for one in published]
-    spark = task_seconds(api, run).get(STAGE_TASK)
+    spark = task_seconds(api, run).get(STAGE_TASK) if staged.get("engine") == "spark" else None
     seconds = f"{run.seconds:.0f} s" + (f", of which Spark {spark:.0f} s" if spark else "")
     how = {"asset_triggered": "woken by orders", "scheduled": "scheduled"}.get(run.run_type, "")
     say(f"{what}  {', '.join(parts):<22} {seconds}{f'; {how}' if how else ''}")

@@ -14,6 +14,7 @@ from lakelib.cli.job import Job, job_command
 from lakelib.cli.show import GAP, Answer, Column, Failure, Fields, Listing, Note, Part, Sentence, Title, working
 from lakelib.cli.values import escaped, json_text, readable_age, readable_count, readable_seconds, readable_time
 from lakelib.errors import EXIT_CODES, NotFoundError, RejectedError, RetryableError
+from lakelib.model.effect import measured_text
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surroundings
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def gate_show(
             kind="verdict_not_found",
             remedy=f"lake gate judge {staged.id} FILE has it judged.",
         )
-    return _about_verdict(staged, verdict)
+    return _about_verdict(session, staged, verdict)
 
 
 def gate_judge(
@@ -241,7 +242,7 @@ def gate_judge(
     staged = session.lake.staged(read_commit_id(commit))
     with working(session, f"judging commit {staged.id}"):
         verdict = staged.judge(suite)
-    return _about_verdict(staged, verdict, 0 if verdict.passed else _EXIT_CODES[verdict.outcome.value])
+    return _about_verdict(session, staged, verdict, 0 if verdict.passed else _EXIT_CODES[verdict.outcome.value])
 
 
 def gate_report(
@@ -256,18 +257,22 @@ def gate_report(
     return Answer({"table": staged.table_name, "commit": staged.id, "report": path}, Sentence(said))
 
 
-def _about_verdict(staged: "StagedCommit", verdict: "Verdict", exit_code: int = 0) -> Answer:
-    document = {"table": staged.table_name, "state": staged.state, "verdict": verdict}
-    return Answer(document, list(_parts(staged.table_name, staged.state, verdict)), exit_code)
+def _about_verdict(session: Session, staged: "StagedCommit", verdict: "Verdict", exit_code: int = 0) -> Answer:
+    from lakelib.ops.judge import find_effect
+
+    effect = find_effect(session.lake.runtime, verdict)
+    document = {"table": staged.table_name, "state": staged.state, **effect.as_summary(), "verdict": verdict}
+    return Answer(document, list(_parts(staged.table_name, staged.state, str(effect), verdict)), exit_code)
 
 
-def _parts(table: str, state: str, verdict: "Verdict") -> Iterator[Part]:
+def _parts(table: str, state: str, effect: str, verdict: "Verdict") -> Iterator[Part]:
     yield Title(f"{verdict.outcome.value.upper()} by gate {verdict.gate}")
     fields = [
         ("table", table),
         ("commit", f"{verdict.commit_id}, {state}"),
         ("judged", f"{readable_time(verdict.judged_at)} UTC on {verdict.engine}, {readable_seconds(verdict.seconds)}"),
         ("made from", f"snapshot {verdict.base_snapshot_id}" if verdict.base_snapshot_id else "an empty table"),
+        *([("rows", effect)] if effect else []),
     ]
     yield Fields(fields)
     yield GAP
@@ -288,7 +293,7 @@ def _parts(table: str, state: str, verdict: "Verdict") -> Iterator[Part]:
             each.scope.value,
             readable_count(each.unexpected_count),
             readable_count(each.row_count),
-            "" if each.observed is None else escaped(_short(json_text(each.observed))),
+            "" if each.observed is None else escaped(measured_text(each.observed) or _short(json_text(each.observed))),
         )
         for each in verdict.checks
     ]

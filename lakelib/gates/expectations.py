@@ -62,6 +62,13 @@ _ON_ALL_ROWS = (
     "expect_table_row_count_to_equal",
 )
 
+ON_EFFECT: Mapping[str, tuple[str, bool]] = {
+    f"expect_{what}rows_{change}_to_be_between": (change, bool(what))
+    for what in ("", "proportion_of_")
+    for change in ("inserted", "updated", "deleted")
+}
+"""lakelib's own: what a commit does to the rows that there were; of how many, and whether as a share of these."""
+
 SUPPORTED = frozenset((*_ON_SCHEMA, *_ON_EACH_VALUE, *_ON_EACH_ROW, *_ON_ALL_ROWS))
 
 _TYPES = "a column has the type that its table says; there is nothing to check"
@@ -186,6 +193,11 @@ class RowCondition:
 def looks_at_schema(expectation: str) -> bool:
     """Whether it asks for the names of columns only."""
     return expectation in _ON_SCHEMA
+
+
+def looks_at_effect(expectation: str) -> bool:
+    """Whether it asks what the commit does to the rows that there were."""
+    return expectation in ON_EFFECT
 
 
 def column_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from lakelib.gates.evidence import MOST_VALUES
 from lakelib.gates.expectations import column_arguments, parse_condition
 from lakelib.gates.masks import MASK
 from lakelib.model.background import Background, FailingRows
+from lakelib.model.effect import measured_text
 from lakelib.model.verdict import CheckResult, Severity, Status, Verdict
 
 _MOST_TOLD = 10
@@ -177,6 +178,8 @@ def counted(check: CheckResult) -> str:
         return f"{check.unexpected_count:,} of {check.row_count:,} rows, {share}"
     if check.unexpected_count is not None:
         return f"{check.unexpected_count:,} values"
+    if (measured := measured_text(check.observed)) is not None:
+        return measured
     return "failed" if check.observed is None else f"observed {json.dumps(check.observed, ensure_ascii=False)}"
 
 

@@ -32,7 +32,7 @@ def _judge(check: Check, columns: Sequence[Column], need: Need, found: Found, pl
     shared = need.gathered if isinstance(need, Asked) else need if isinstance(need, Summarised) else place
     for key in (place, shared):
         if key in found.errors:
-            return _result(check, Status.ERRORED, detail=str(as_json(found.errors[key])))
+            return result_of(check, Status.ERRORED, detail=str(as_json(found.errors[key])))
     given = fit_arguments(check, columns)
     rows, considered = found.counts[need.base], found.counts[need.domain]
     match need:
@@ -54,7 +54,7 @@ def _of_rows(check: Check, rows: int, considered: int, unexpected: int, sample: 
     passed = not considered or (considered - unexpected) / considered >= check.arguments.get("mostly", 1)
     names = check.arguments.get("column_list")
     shown = [dict(zip(names, values, strict=True)) for values in sample] if names else sample
-    return _result(
+    return result_of(
         check,
         Status.PASSED if passed else Status.FAILED,
         row_count=rows,
@@ -138,7 +138,7 @@ def _of_answer(check: Check, given: Mapping[str, Any], answer: Answer, rows: int
 
 
 def _of_set(check: Check, passed: bool, answer: Answer) -> CheckResult:
-    return _result(
+    return result_of(
         check,
         Status.PASSED if passed else Status.FAILED,
         unexpected_count=answer.unexpected,
@@ -188,10 +188,10 @@ _OF_NAMES: Mapping[str, Callable[[Sequence[str], Mapping[str, Any]], tuple[bool,
 
 
 def _said(check: Check, passed: bool, observed: Any) -> CheckResult:
-    return _result(check, Status.PASSED if passed else Status.FAILED, observed=as_measure(observed))
+    return result_of(check, Status.PASSED if passed else Status.FAILED, observed=as_measure(observed))
 
 
-def _result(check: Check, status: Status, **found: Any) -> CheckResult:
+def result_of(check: Check, status: Status, **found: Any) -> CheckResult:
     return CheckResult(
         name=check.name,
         expectation=check.expectation,

@@ -11,16 +11,19 @@ from lakelib.gates.expectations import (
     FITTING_TYPES,
     MUST_IGNORE_MISSING,
     OF_ANY_TYPE,
+    ON_EFFECT,
     REFUSED,
     SUPPORTED,
     column_arguments,
     condition_fits,
+    looks_at_effect,
     looks_at_schema,
     parse_condition,
     type_family,
 )
 from lakelib.gates.signatures import arguments_of, missing_arguments, wrong_arguments, wrong_bounds
 from lakelib.model.schema import Column
+from lakelib.model.verdict import Scope
 from lakelib.specs.suite import Check, Suite, did_you_mean, suite_error
 
 
@@ -41,12 +44,13 @@ def check_problems(check: Check, columns: Sequence[Column] | None = None) -> Ite
     if check.expectation in REFUSED:
         yield None, f"a gate cannot take {check.expectation}: {REFUSED[check.expectation]}."
         return
-    if check.expectation not in SUPPORTED:
-        yield None, f"there is no expectation {check.expectation!r}{did_you_mean(check.expectation, sorted(SUPPORTED))}"
+    known = {*SUPPORTED, *ON_EFFECT}
+    if check.expectation not in known:
+        yield None, f"there is no expectation {check.expectation!r}{did_you_mean(check.expectation, sorted(known))}"
         return
     found = [*_argument_problems(check), *_rule_problems(check)]
     yield from found
-    if columns is not None and not looks_at_schema(check.expectation):
+    if columns is not None and not looks_at_schema(check.expectation) and not looks_at_effect(check.expectation):
         misfits = list(_column_problems(check, columns))
         yield from misfits
         if not found and not misfits:
@@ -68,6 +72,12 @@ def _argument_problems(check: Check) -> Iterator[tuple[str | None, str]]:
 
 
 def _rule_problems(check: Check) -> Iterator[tuple[str | None, str]]:
+    if looks_at_effect(check.expectation) and check.scope is Scope.STAGED:
+        yield (
+            None,
+            f"{check.expectation} is about the rows that there were: it needs scope: merged (those of the partitions"
+            " that the commit touches) or scope: table.",
+        )
     condition = check.arguments.get("row_condition")
     if condition is not None and parse_condition(condition) is None:
         yield (

@@ -8,6 +8,7 @@ from typing import Any
 from lakelib.gates.failing import counted, key_text, percent
 from lakelib.gates.report_style import STYLE
 from lakelib.model.background import Background, Before, FailingRows
+from lakelib.model.effect import measured_text
 from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
 
 _HEADLINES = {
@@ -96,6 +97,8 @@ def _origin(background: Background) -> Iterator[tuple[str, str]]:
             f" <small>{_text(before.partition)}: {before.rows:,}</small>" if before and before.rows is not None else ""
         )
         yield "Rows", f"{background.rows:,}{then}"
+    if background.effect:
+        yield "What it does", f"{_text(background.effect)} <small>of the table's rows</small>"
     if background.source is not None:
         files = f" <small>{_text(background.source_files)}</small>" if background.source_files else ""
         yield "Source", f"<code>{_text(background.source)}</code>{files}"
@@ -181,7 +184,10 @@ def _measures(check: CheckResult) -> Iterator[str]:
             yield f"<div class='share' aria-hidden='true'><i style='width:{max(share * 100, 0.5):.2f}%'></i></div>"
     elif check.unexpected_count is not None:
         yield f"<p class='measure'><b>{check.unexpected_count:,}</b> values not as expected</p>"
-    if check.observed is not None:
+    if (measured := measured_text(check.observed)) is not None:
+        share = check.observed.get("proportion")
+        yield f"<p class='measure'>{_text(measured)}{'' if share is None else f' <small>{percent(share)}</small>'}</p>"
+    elif check.observed is not None:
         yield f"<p class='measure'>observed <code>{_value(check.observed)}</code></p>"
 
 

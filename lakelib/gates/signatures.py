@@ -10,6 +10,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from lakelib.gates.expectations import ON_EFFECT
 from lakelib.gates.patterns import why_wrong
 
 Kind = Callable[[Any], str | None]
@@ -41,6 +42,21 @@ def _share(value: Any) -> str | None:
     if wrong is None and value == 0:
         return "it lets everything pass"
     return wrong or (None if 0 < value <= 1 else "it must be above 0 and at most 1")
+
+
+def _row_count(value: Any) -> str | None:
+    return _count(value) or ("rows are no fewer than 0" if value < 0 else None)
+
+
+def _part(value: Any) -> str | None:
+    return _number(value) or ("a share is no less than 0" if value < 0 else None)
+
+
+def _part_of_all(value: Any) -> str | None:
+    """1 may be meant for a percent."""
+    return _part(value) or (
+        "it must be below 1, which is all rows that there were: 0.01 is 1 %" if value >= 1 else None
+    )
 
 
 def _flag(value: Any) -> str | None:
@@ -153,6 +169,13 @@ _LIST: Mapping[str, Kind] = {
     **_ROWS,
 }
 
+
+def _of_effect(change: str, is_share: bool) -> Mapping[str, Kind]:
+    """More rows may come than there were, and no more can go."""
+    bound = _row_count if not is_share else _part if change == "inserted" else _part_of_all
+    return {"min_value": bound, "max_value": bound, **_STRICT}
+
+
 _ARGUMENTS: Mapping[str, Mapping[str, Kind]] = {
     "expect_column_distinct_values_to_be_in_set": {**_COLUMN, "value_set": _members},
     "expect_column_distinct_values_to_contain_set": {**_COLUMN, "value_set": _members},
@@ -214,6 +237,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Kind]] = {
     "expect_table_columns_to_match_set": {"column_set": _names, "exact_match": _flag},
     "expect_table_row_count_to_be_between": {**_COUNTS, **_ROWS},
     "expect_table_row_count_to_equal": {"value": _count, **_ROWS},
+    **{name: _of_effect(*asked) for name, asked in ON_EFFECT.items()},
 }
 
 _MAY_BE_LEFT_OUT = frozenset(

@@ -46,6 +46,8 @@ class Background:
     engine: str | None = None
     """What made the rows of what was read, and why that."""
     rows: int | None = None
+    effect: str = ""
+    """How many rows come, are replaced and go, as far as it is known."""
     before: Before | None = None
     failing: Mapping[str, FailingRows] = field(default_factory=dict)
     """By the name of the check."""

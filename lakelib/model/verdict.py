@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.model.effect import measured_text
 from lakelib.model.html import html_table
 
 _MOST_TOLD = 10
@@ -71,7 +72,9 @@ class CheckResult:
             return f"{self.name} ({self.detail.splitlines()[0] if self.detail else 'unknown error'})"
         if self.unexpected_count is not None and self.row_count is not None:
             return f"{self.name} ({self.unexpected_count:,} of {self.row_count:,} rows)"
-        return self.name if self.observed is None else f"{self.name} (observed {self.observed})"
+        if self.observed is None:
+            return self.name
+        return f"{self.name} ({measured_text(self.observed) or f'observed {self.observed}'})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

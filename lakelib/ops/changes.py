@@ -139,8 +139,13 @@ def hold_changes_for_spark(runtime: Runtime, plan: ChangesPlan) -> list[Lease]:
 
 def count_rows(runtime: Runtime, plan: ChangesPlan) -> int:
     """How many changes there are."""
-    narrow = replace(plan.target, output_schema=pa.schema([plan.target.output_schema.field(plan.target.told_in)]))
-    return sum(batch.num_rows for batch in stream_batches(runtime, replace(plan, target=narrow)))
+    return sum(count_by_kind(runtime, plan).values())
+
+
+def count_by_kind(runtime: Runtime, plan: ChangesPlan) -> dict[str, int]:
+    """How many changes there are of each kind."""
+    with held(runtime, plan):
+        return engines.count_changes(None, runtime.storage, plan.target.narrow, plan.splits, runtime.read_threads)
 
 
 def _reading(runtime: Runtime, plan: ChangesPlan) -> Any:

@@ -1,6 +1,5 @@
 """Use cases: what a table consists of."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -8,7 +7,7 @@ from typing import Final
 
 from lakelib.catalog import commits, files, snapshots, tables
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.changes import CHANGE_COLUMN, ChangeView
+from lakelib.model.changes import ChangeView
 from lakelib.model.commit import CommitSummary
 from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.files import Contents, FileSummary, PartitionSummary
@@ -17,6 +16,7 @@ from lakelib.model.table import CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from
 from lakelib.ops import changes
 from lakelib.ops.create import check_part
+from lakelib.ops.effect import effect_of
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
 
@@ -99,13 +99,9 @@ def _counted(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> Snapshot
 def _count_changes(runtime: Runtime, table: TableInfo, snapshot_id: int) -> Effect:
     request = changes.ChangesRequest(after=snapshot_id - 1, until=snapshot_id, view=ChangeView.NET.value)
     try:
-        plan = changes.plan_changes(runtime, table, request)
-        told = Counter[str]()
-        for batch in changes.stream_batches(runtime, plan):
-            told.update(batch.column(CHANGE_COLUMN).to_pylist())
+        return effect_of(changes.count_by_kind(runtime, changes.plan_changes(runtime, table, request)))
     except NotFoundError:
         return UNKNOWN
-    return Effect(inserted=told["insert"], updated=told["update_after"], deleted=told["delete"])
 
 
 def list_tables(runtime: Runtime, namespace: str | None) -> list[TableSummary]:

@@ -16,12 +16,14 @@ from lakelib.catalog import commits, files, gates, tables, verdicts
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import CommitInfo
+from lakelib.model.effect import Effect
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, TableInfo
 from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
+from lakelib.ops.effect import count_rows_before, known_effect, measure_effect
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
@@ -107,6 +109,11 @@ def find_verdict(runtime: Runtime, commit_id: UUID) -> Verdict | None:
     return verdicts.find_verdict(runtime.catalog, commit_id)
 
 
+def find_effect(runtime: Runtime, verdict: Verdict) -> Effect:
+    """What the judged commit does to rows, as far as it is known."""
+    return known_effect(commits.load_commit(runtime.catalog, verdict.commit_id), verdict)
+
+
 def describe(runtime: Runtime, commit_id: UUID) -> str:
     """ "rejected, gate orders: reject"."""
     state = commits.load_commit(runtime.catalog, commit_id).state.value
@@ -125,9 +132,12 @@ def _run_checks(
     """The results in the order of the suite."""
     from lakelib.gates.masks import mask_result
 
-    found: dict[int, CheckResult] = {}
+    found = _judge_effect(runtime, table, commit, judging, beneath)
     for scope in judging.suite.scopes:
-        chosen = {place: check for place, check in enumerate(judging.suite.checks) if check.scope is scope}
+        left = {place: check for place, check in enumerate(judging.suite.checks) if place not in found}
+        chosen = {place: check for place, check in left.items() if check.scope is scope}
+        if not chosen:
+            continue
         request = _scope_request(runtime, commit, scope, beneath)
         results = _run_scope(runtime, table, request, list(chosen.values()), columns, judging.session)
         found |= dict(zip(chosen, results, strict=True))
@@ -135,8 +145,28 @@ def _run_checks(
     return tuple(mask_result(found[place], sensitive) for place in range(len(judging.suite.checks)))
 
 
+def _judge_effect(
+    runtime: Runtime, table: TableInfo, commit: CommitInfo, judging: Judging, beneath: tuple[UUID, ...]
+) -> dict[int, CheckResult]:
+    """The results of checks of what the commit does to rows, by their place in the suite: measured once for all."""
+    from lakelib.gates import effects  # not everybody judges
+    from lakelib.gates.expectations import looks_at_effect
+
+    checks = {place: each for place, each in enumerate(judging.suite.checks) if looks_at_effect(each.expectation)}
+    if not checks:
+        return {}
+    with_updates = effects.asks_for_updates(checks.values())
+    session = judging.session
+    effect = measure_effect(runtime, table, commit, beneath, with_updates=with_updates, session=session)
+    before: dict[Scope, int] = {}
+    for scope in {each.scope for each in checks.values() if effects.asks_for_share([each])}:
+        touched = files.find_touched_partitions(runtime.catalog, commit.id) if scope is Scope.MERGED else None
+        before[scope] = count_rows_before(runtime, table, beneath, touched, session)
+    return {place: effects.judge_effect(each, effect, before.get(each.scope)) for place, each in checks.items()}
+
+
 def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
-    from lakelib.gates.expectations import column_arguments, looks_at_schema
+    from lakelib.gates.expectations import column_arguments, looks_at_effect, looks_at_schema
 
     seen = {column.name: (column.id, column.type) for column in columns}
     named = {name for check in suite.checks for name in column_arguments(check.arguments)}
@@ -144,6 +174,8 @@ def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
         return LookedAt(
             columns={name: seen.get(name) for name in {*named, *seen}}, order=tuple(column.id for column in columns)
         )
+    if any(looks_at_effect(check.expectation) for check in suite.checks):
+        named |= seen.keys()
     return LookedAt(columns={name: seen.get(name) for name in named})
 
 

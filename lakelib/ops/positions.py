@@ -8,6 +8,7 @@ consumer from just there.
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from hashlib import sha256
 
 from lakelib.catalog import consumers, tables
@@ -85,17 +86,21 @@ def consumer_name(table: str, view: str) -> str:
     return f"{name[: LONGEST_NAME - _DIGITS - 1]}#{digest}"
 
 
-def look_at_position(runtime: Runtime, own: TableInfo, view: str, table: str, *, full: bool) -> Standing | None:
+def look_at_position(
+    runtime: Runtime, own: TableInfo, view: str, table: str, *, full: bool, keep_for: timedelta | None = None
+) -> Standing | None:
     """How far the runs have come; None where the table that they read is not there. The consumer is made for the first
-    run, and for one that begins from scratch."""
+    run, and for one that begins from scratch, and keeps history for as long as is told."""
     input = tables.find_table(runtime.catalog, *table.split(".", 1))
     if input is None:
         return None
     name = consumer_name(own.full_name, view)
     position, last, is_rolled_back = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
     if position is None and (last is None or full):
-        open_consumer(runtime, input, name, None, None)
+        open_consumer(runtime, input, name, keep_for, None)
         position, last, is_rolled_back = consumers.find_standing(runtime.catalog, input.id, name, own.id, view)
+    elif position is not None and keep_for is not None:
+        open_consumer(runtime, input, name, keep_for, position)
     return Standing(view=view, consumer=name, input=input, position=position, last=last, is_rolled_back=is_rolled_back)
 
 

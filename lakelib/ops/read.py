@@ -33,6 +33,7 @@ from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, change_target, read_changes
 from lakelib.work.parallel import collect_in_order, stream_as_ready
 from lakelib.work.read import ReadTarget, read_splits
@@ -201,8 +202,8 @@ def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]
             yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
-def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
-    """How many rows the scan has. Files whose rows all count are not opened."""
+def count_rows(runtime: Runtime, plan: ScanPlan, session: Any = None) -> int:
+    """How many rows the scan has, counted here or on Spark. Files whose rows all count are not opened."""
     merges = bool(plan.table.primary_key_ids)
     known = 0
     splits = []
@@ -213,6 +214,9 @@ def count_rows(runtime: Runtime, plan: ScanPlan) -> int:
             splits.append(split)
     narrow = plan.target.columns[:1] if not merges else plan.target.primary_key[:1]
     counted = replace(plan, splits=tuple(splits), target=replace(plan.target, columns=narrow))
+    if session is not None and splits:
+        with Held(runtime, counted):
+            return known + int(engines.read_frame(session, runtime.storage, counted.target, counted.splits).count())
     with Held(runtime, counted), _shown(counted, "Counting") as shown:
         for part in stream_as_ready(*_reading(runtime, counted, shown), runtime.read_threads):
             known += part.num_rows

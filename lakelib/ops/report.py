@@ -26,6 +26,7 @@ from lakelib.model.commit import CommitInfo
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
 from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
+from lakelib.ops.effect import known_effect
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.local_file import write_local_file
@@ -70,6 +71,7 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Background:
         run=commit.application,
         engine=told.get("engine"),
         rows=commit.summary.get("rows_in"),
+        effect=str(known_effect(commit, verdict)),
         before=_find_before(runtime, table, told.get("partition"), verdict.gate),
         failing=dict(_find_failing(runtime, table, commit, verdict)),
     )

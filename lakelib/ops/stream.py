@@ -15,9 +15,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from lakelib.catalog import snapshots
-from lakelib.errors import InvalidInputError
+from lakelib.catalog.roles import require_right
+from lakelib.errors import CatalogRefusedError, InvalidInputError
 from lakelib.model.changes import ChangeView
 from lakelib.model.files import Split
+from lakelib.model.roles import Right
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.stream import Ahead, StreamPosition
 from lakelib.model.table import TableInfo
@@ -30,6 +32,7 @@ from lakelib.work.changes import told_schema
 
 _MOST_AHEAD = 100_000
 """A batch has no more snapshots, whatever its limit."""
+_NOTHING_KEPT = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +126,8 @@ def plan_batch(
 def keep_unread(runtime: Runtime, table: TableInfo, request: StreamRequest, position: StreamPosition) -> None:
     """The consumer is there, and has what comes after the position at the most. It never goes back: what it keeps
     beyond that does no harm."""
+    if not _may_keep(runtime, table, request):
+        return
     info = open_consumer(runtime, table, position.consumer, request.keep_for, position.snapshot_id)
     if info.position < position.snapshot_id:
         advance(runtime, plan_advance(info, info.position, position.snapshot_id, backwards=False))
@@ -165,9 +170,28 @@ def _begin_with_rows(
 
 def _stand(runtime: Runtime, table: TableInfo, request: StreamRequest, position: StreamPosition) -> None:
     """The consumer keeps what comes after this position, wherever it was before: a stream begins here."""
+    if not _may_keep(runtime, table, request):
+        return
     info = open_consumer(runtime, table, position.consumer, request.keep_for, position.snapshot_id)
     if info.position != position.snapshot_id:
         advance(runtime, plan_advance(info, info.position, position.snapshot_id, backwards=True))
+
+
+def _may_keep(runtime: Runtime, table: TableInfo, request: StreamRequest) -> bool:
+    """A stream that wants no history kept is for readers, too. Raises CatalogRefusedError, which says so, for one that
+    does and may not have it."""
+    try:
+        require_right(runtime.catalog, Right.WRITE)
+    except CatalogRefusedError as error:
+        if request.keep_for == _NOTHING_KEPT:
+            return False
+        raise CatalogRefusedError(
+            f"A stream of {table.full_name} has what it has not read yet kept from expiry, by a consumer, and its user"
+            f" may not: {error.message}",
+            remedy=f'{error.remedy} Or give the option keepFor="0s": no history is kept, and a query that is further'
+            " behind than the table's expiry ends with changes_expired.",
+        ) from error
+    return True
 
 
 def _plan_first(runtime: Runtime, table: TableInfo, request: StreamRequest, snapshot_id: int) -> ScanPlan:

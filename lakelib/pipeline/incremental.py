@@ -47,8 +47,11 @@ class Reach:
 def look_at_positions(lake: Lake, spec: TableSpec, own: TableInfo, *, full: bool) -> tuple[Standing, ...]:
     """How far the runs of the spec have come. It is looked at before what has become of this one: then what is
     published in between is found there. A table that is not there is for reading to tell."""
-    views = [(view, read.table) for view, read in spec.reads.items() if read.changes is not None]
-    found = [look_at_position(lake.runtime, own, view, table, full=full) for view, table in views]
+    found = [
+        look_at_position(lake.runtime, own, view, read.table, full=full, keep_for=read.keep_for)
+        for view, read in spec.reads.items()
+        if read.changes is not None
+    ]
     return tuple(standing for standing in found if standing is not None)
 
 

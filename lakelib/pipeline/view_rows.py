@@ -130,6 +130,6 @@ def plan_changes(lake: Lake, read: PinnedRead, columns: tuple[str, ...] | None =
         raise ExpiredError(
             f"{error.message} The consumer {read.range.consumer!r} was not moved for longer than it keeps history.",
             kind="changes_expired",
-            remedy="Make the table from scratch: --full, or the param full of its DAG. A consumer keeps for longer, if"
-            " it is told so: consumer(NAME, keep_for=…).",
+            remedy="Make the table from scratch: --full, or the param full of its DAG. It is kept for longer if the"
+            " spec says so: reads: {VIEW: {table, changes, keep_for: 14d}}.",
         ) from error

@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
-from lakelib.model.changes import ChangeView
+from lakelib.model.changes import ChangeView, ScanView, view_of
+from lakelib.model.text import choose_from
 from lakelib.ops.changes import ChangesRequest
 from lakelib.plan.at import parse_at
 
 FORMAT = "lake"
 _READ_OPTIONS = ("path", "table", "at", "columns", "where", "changes_after", "changes_until", "view")
-_OF_CHANGES = ("changes_after", "changes_until", "view")
+_BOUNDS = ("changes_after", "changes_until")
+_SCAN_VIEWS = tuple(view.value for view in ScanView)
+_VIEWS = (*_SCAN_VIEWS, *(view.value for view in ChangeView))
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]*[^`,\s]))\s*(,|\Z)")
 
 
@@ -38,6 +41,8 @@ class ReadOptions:
     columns: tuple[str, ...] | None
     where: str | None
     at: int | str | datetime | None = None
+    view: str = ScanView.MERGED.value
+    """Of a snapshot."""
     changes: ChangesRequest | None = None
     """None for the rows of a snapshot."""
 
@@ -50,13 +55,29 @@ def parse_read(options: Mapping[str, str]) -> ReadOptions:
         raise table_missing()
     text = options.get("columns")
     columns = None if text is None else split_names("columns", text)
+    is_scan = _asks_for_a_snapshot(options)
     return ReadOptions(
         table=name,
         columns=columns,
         where=options.get("where"),
         at=None if (at := options.get("at")) is None else parse_at(at),
-        changes=_parse_changes(options, columns) if any(name in options for name in _OF_CHANGES) else None,
+        view=options["view"] if is_scan and "view" in options else ScanView.MERGED.value,
+        changes=None if is_scan else _parse_changes(options, columns),
     )
+
+
+def _asks_for_a_snapshot(options: Mapping[str, str]) -> bool:
+    """By its view, where no range is named. Raises InvalidInputError for a view that is none of either."""
+    view = options.get("view", ScanView.MERGED.value)
+    if any(name in options for name in _BOUNDS):
+        return False
+    if view not in _VIEWS:
+        raise InvalidInputError(
+            f"view is {view!r}.",
+            kind="invalid_view",
+            remedy=f"{choose_from('Views', view, _VIEWS)} Of a snapshot: {', '.join(_SCAN_VIEWS)}.",
+        )
+    return view in _SCAN_VIEWS
 
 
 def _parse_changes(options: Mapping[str, str], columns: tuple[str, ...] | None) -> ChangesRequest:
@@ -70,7 +91,7 @@ def _parse_changes(options: Mapping[str, str], columns: tuple[str, ...] | None) 
     return ChangesRequest(
         after=options.get("changes_after"),
         until=options.get("changes_until"),
-        view=options.get("view", ChangeView.LATEST.value),
+        view=view_of(ChangeView, options.get("view", ChangeView.LATEST.value)).value,
         columns=columns,
         where=options.get("where"),
     )

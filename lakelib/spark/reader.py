@@ -41,4 +41,5 @@ def _load(session: Any, options: dict[str, str]) -> Any:
     if asked.changes is not None:
         plan = plan_changes(lake.runtime, find_table(lake.runtime, asked.table), asked.changes)
         return Changes(lake.runtime, plan).to_spark(session)
-    return lake.table(asked.table).scan(columns=asked.columns, where=asked.where, at=asked.at).to_spark(session)
+    scan = lake.table(asked.table).scan(columns=asked.columns, where=asked.where, at=asked.at, view=asked.view)
+    return scan.to_spark(session)

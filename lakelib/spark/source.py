@@ -23,12 +23,13 @@ from pyspark.sql.types import StructType
 
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
+from lakelib.model.changes import ScanView
 from lakelib.model.predicate import Constant
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import ChangesRequest, hold_changes_for_spark, plan_changes
 from lakelib.ops.create import find_table
 from lakelib.ops.hold import hold_for_spark
-from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.ops.read import ScanRequest, file_by_file, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.lakes import opened
@@ -76,7 +77,7 @@ class _LakeSource(DataSource):
                 return spark_schema_of(plan_changes(lake.runtime, table, request).target.output_schema)
             plan = plan_scan(lake.runtime, table, replace(request, where=_NO_ROWS))
             bind_where(request.where, plan.schema)
-            return spark_schema_of(plan.target.output_schema)
+            return spark_schema_of(plan.output_schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Spark asks a source once in a process. What it carries on from there goes to tasks."""
@@ -134,16 +135,20 @@ class _LakeReader(DataSourceReader):
             _check_types(table, self._schema, changes.target.output_schema)
             hold_changes_for_spark(lake.runtime, changes)
             return changes_partitions(storage, changes.target, changes.splits)
-        plan = plan_scan(lake.runtime, table, replace(request, columns=tuple(self._schema.names)))
-        _check_types(table, self._schema, plan.target.output_schema)
+        if request.view != ScanView.UNMERGED.value:
+            request = replace(request, columns=tuple(self._schema.names))
+        plan = plan_scan(lake.runtime, table, request)
+        _check_types(table, self._schema, plan.output_schema)
         hold_for_spark(lake.runtime, plan)
+        if plan.unmerged is not None:
+            return changes_partitions(storage, plan.unmerged, file_by_file(plan.splits))
         return rows_partitions(storage, plan.target, plan.splits)
 
 
 def _asked(lake: Lake, options: Mapping[str, str]) -> tuple[TableInfo, ScanRequest | ChangesRequest]:
     asked = parse_read(options)
     table = find_table(lake.runtime, asked.table)
-    return table, asked.changes or ScanRequest(columns=asked.columns, where=asked.where, at=asked.at)
+    return table, asked.changes or ScanRequest(columns=asked.columns, where=asked.where, at=asked.at, view=asked.view)
 
 
 def _check_types(table: TableInfo, expected: StructType, found: pa.Schema) -> None:

@@ -88,7 +88,8 @@ def _check() -> dict[str, Any]:
         "properties": {
             "type": {
                 **text,
-                "description": "An expectation of Great Expectations', such as expect_column_values_to_not_be_null.",
+                "description": "An expectation of Great Expectations', such as expect_column_values_to_not_be_null, or"
+                " one of lakelib's own, such as expect_proportion_of_rows_deleted_to_be_between.",
             },
             "kwargs": {
                 "type": ["object", "null"],

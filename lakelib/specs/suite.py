@@ -238,8 +238,15 @@ def _linted(yaml: YamlText, lint: Lint) -> Iterator[tuple[int, str]]:
             arguments = entry.get("kwargs") or {}
             if isinstance(arguments, Mapping):
                 here = ("expectations", place)
-                for argument, text in lint(Check(name="", expectation=entry["type"], arguments=arguments)):
+                check = Check(name="", expectation=entry["type"], arguments=arguments, scope=_scope_of(entry))
+                for argument, text in lint(check):
                     yield yaml.line_of(here if argument is None else (*here, "kwargs", argument)), text
+
+
+def _scope_of(entry: Mapping[str, Any]) -> Scope:
+    """A word that is no scope is another problem."""
+    said = entry.get("scope", Scope.STAGED.value)
+    return next((scope for scope in Scope if scope.value == said), Scope.TABLE)
 
 
 def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:

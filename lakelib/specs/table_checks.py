@@ -144,13 +144,19 @@ def _rows(spec: "TableSpec") -> Iterator[Problem]:
 
 
 def _changes(spec: "TableSpec") -> Iterator[Problem]:
-    """A table cannot follow what it does itself."""
+    """A table cannot follow what it does itself, and keeps the history of what it follows alone."""
     for view, read in spec.reads.items():
         if read.changes is not None and read.table == spec.table:
             yield Problem(
                 place=("reads", view, "changes"),
                 found=f"{read.changes} of the table itself",
                 expected="changes of other tables; its own it makes by every run",
+            )
+        if read.changes is None and read.keep_for is not None:
+            yield Problem(
+                place=("reads", view, "keep_for"),
+                found="it beside a table that is read whole",
+                expected="changes: latest, net or all; only their runs have a position that keeps history",
             )
 
 

@@ -142,6 +142,11 @@ class Read(Part):
         " net what differs, with the rows as they were before, all every row and delete of each commit. null: the whole"
         " table.",
     )
+    keep_for: Duration | None = Field(
+        default=None,
+        description="How long history that no run has read yet is kept from expiry. null: 7 days, or as the consumer"
+        " has been told by others.",
+    )
 
 
 def _read(value: Any) -> Any:
@@ -153,6 +158,7 @@ def _read(value: Any) -> Any:
 
 
 def _read_text(read: Read) -> Any:
+    """Of what makes the rows: how long history is kept makes none."""
     return read.table if read.changes is None else {"table": read.table, "changes": read.changes}
 
 

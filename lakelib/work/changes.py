@@ -73,6 +73,11 @@ class ChangeTarget:
     def told_in(self) -> str:
         return CHANGE_COLUMN if self.view is ChangeView.NET else OP_COLUMN
 
+    @property
+    def narrow(self) -> "ChangeTarget":
+        """The same changes, of which only their kind is told."""
+        return replace(self, output_schema=pa.schema([self.output_schema.field(self.told_in)]))
+
     def within(self, predicate: Predicate | None) -> "ChangeTarget":
         """The same changes as far as their keys match."""
         return replace(self, reading=self.reading.within(predicate))

@@ -4,6 +4,7 @@ Rows that are handed in are written where they are, a Spark data frame by Spark.
 it with a Spark session; None is this process. Spark is loaded here, only if it is asked for: not everybody has it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.changes import ChangeSplit
@@ -18,10 +20,11 @@ from lakelib.model.files import NewFile, Split
 from lakelib.model.schema import Column
 from lakelib.storage.filesystem import Storage
 from lakelib.work import key_check
-from lakelib.work.changes import ChangeTarget
+from lakelib.work.changes import ChangeTarget, read_changes
 from lakelib.work.key_check import Key
 from lakelib.work.masks import MaskWork
 from lakelib.work.masks import find_masked as find_masked_here
+from lakelib.work.parallel import stream_as_ready
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
@@ -127,6 +130,20 @@ def find_repeated(
     from lakelib.work.spark import keys
 
     return keys.find_repeated(source, key, partition_by)  # type: ignore[arg-type]
+
+
+def count_changes(
+    session: Any, storage: Storage, target: ChangeTarget, splits: Sequence[ChangeSplit], threads: int
+) -> dict[str, int]:
+    """How many changes of each kind the splits have; `target` gives the kind alone."""
+    if session is not None:
+        rows = read_change_frame(session, storage, target, splits).groupBy(target.told_in).count().collect()
+        return {row[0]: row[1] for row in rows}
+    found = Counter[str]()
+    for part in stream_as_ready(splits, lambda split: read_changes(storage, target, split), threads):
+        for kind in pc.value_counts(part.column(target.told_in)).to_pylist():
+            found[kind["values"]] += kind["counts"]
+    return dict(found)
 
 
 def task_count(session: Any) -> int:

@@ -179,6 +179,19 @@ def test_a_verdict_is_shown_check_by_check(run: Run, orders: Table, tmp_path: Pa
     assert (listed["gate"], listed["outcome"]) == ("orders", "warn")
 
 
+def test_a_verdict_says_what_the_commit_does_to_rows(run: Run, orders: Table, tmp_path: Path) -> None:
+    staged = stage(orders, 5)
+    file = tmp_path / "effects.yaml"
+    kwargs = "{kwargs: {min_value: 1000}, scope: merged, type: expect_rows_inserted_to_be_between}"
+    file.write_text(f"name: effects\nexpectations:\n- {kwargs}\n")
+    rejected = run("gate", "judge", staged.id, file, "--json").document
+    came = rejected["rows_inserted"]
+    assert rejected["verdict"]["checks"][0]["observed"] == {"rows_inserted": came}
+    shown = run("gate", "show", staged.id).out
+    assert f"{came} inserted" in shown
+    assert f"{came} rows inserted" in shown
+
+
 def test_a_commit_is_judged(run: Run, orders: Table, tmp_path: Path) -> None:
     staged = stage(orders, 5)
     assert run("gate", "judge", staged.id, write_suite(tmp_path)).code == 0

@@ -22,7 +22,8 @@ from infra.demo.runs import Run, Watch, unpause
 from tests.e2e.support import Live
 
 DAG_IDS = tuple(
-    f"ingest__shop__{table}" for table in ("customers", "orders", "local_orders", "payments", "daily_revenue")
+    f"ingest__shop__{table}"
+    for table in ("customers", "orders", "local_orders", "payments", "daily_revenue", "order_changes")
 )
 WEEK = Path(__file__).parent / "week_specs" / "tables"
 WEEK_DAG_IDS = tuple(f"ingest__sales__{table}" for table in ("orders", "line_items", "daily_revenue"))

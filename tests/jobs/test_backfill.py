@@ -28,6 +28,7 @@ TWO = {"type": "expect_table_row_count_to_be_between", "kwargs": {"min_value": 2
 STATUS = {"type": "expect_column_values_to_be_in_set", "kwargs": {"column": "status", "value_set": ["open", "paid"]}}
 LATER = "2026-11-20T00:00:00Z"
 DAILY = "SELECT dt, count(*) AS n, sum(amount) AS amount FROM orders WHERE dt = DATE(:partition) GROUP BY dt"
+DAILY_OF_ALL = "SELECT dt, count(*) AS n, sum(amount) AS amount FROM orders GROUP BY dt"
 FEEDS: Mapping[str, Sequence[dict[str, Any]]] = {
     D13: [order(1, dt=D13), order(2, dt=D13)],
     D14: [order(1, dt=D13, amount=20, updated_at=LATER), order(3, dt=D14), order(4, dt=D14)],
@@ -51,6 +52,25 @@ class Chain:
     @property
     def months(self) -> str:
         return f"{self.shop.table}_months"
+
+    def follow(self, **fields: Any) -> None:
+        """The days follow what has changed in the orders, and make theirs anew."""
+        path = self.shop.folder / "days.yaml"
+        spec = json.loads(path.read_text())
+        spec["reads"] = {"orders": {"table": self.shop.table, "changes": "latest"}}
+        spec["partition"]["from_changes"] = True
+        path.write_text(json.dumps(spec | fields))
+        (self.shop.folder / "days.sql").write_text(DAILY_OF_ALL)
+
+    def go_on(self, *days: str) -> Ran:
+        """The run of the days that orders wake, published where there is something to publish."""
+        (spec,) = (each for each in self.specs if each.name == "days.yaml")
+        ran = self.run_job("ingest", f"--spec={spec}", f"--partition={days[0]}", f"--idempotency-key=woken{days}:1")
+        assert ran.code == 0, ran.err
+        if ran.facts["commit"] is not None:
+            published = self.run_job("publish", f"--commit={ran.facts['commit']}", f"--spec={spec}")
+            assert published.code == 0, published.err
+        return ran
 
     def write(
         self, engine: str, *checks: Mapping[str, Any], of_days: Sequence[Mapping[str, Any]] = (), **more: str
@@ -192,6 +212,37 @@ def test_days_that_correct_each_other_and_what_is_made_from_them_become_visible_
         == 1
     )
     assert chain.troubles(chain.days) == chain.troubles(chain.months) == {}
+
+
+@engines
+def test_days_that_follow_changes_are_made_with_what_they_follow_and_nothing_is_made_twice(
+    chain: Chain, engine: str
+) -> None:
+    chain.write(engine)
+    chain.follow()
+    chain.deliver()
+    ran = chain.make(D13, D14)
+    assert ran.code == 0, ran.err
+    assert made(ran) == [
+        ("", D13, "accept"),
+        ("", D14, "accept"),
+        ("_days", D13, "accept"),
+        ("_days", D14, "accept"),
+        ("_months", "2026-11", "accept"),
+    ]
+    published = chain.publish(ran)
+    assert published.code == 0, published.err
+    assert chain.totals() == [(D13, 2, "29.50"), (D14, 2, "19.00")]
+    assert chain.troubles(chain.days) == {}
+    # The run that the backfill wakes makes the same days of the same rows, and from there on a correction's day alone.
+    chain.go_on(D13)
+    assert chain.totals() == [(D13, 2, "29.50"), (D14, 2, "19.00")]
+    before = chain.lake.table(chain.days).head
+    assert chain.publish(chain.make(D15, version=2)).code == 0
+    assert chain.totals() == [(D13, 2, "29.50"), (D14, 2, "39.50"), (D15, 2, "19.00")]
+    chain.go_on(D15)
+    assert chain.totals() == [(D13, 2, "29.50"), (D14, 2, "39.50"), (D15, 2, "19.00")]
+    assert before is not None
 
 
 def test_a_late_correction_makes_its_own_day_anew_downstream(chain: Chain) -> None:

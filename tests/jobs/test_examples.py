@@ -62,6 +62,11 @@ def test_the_days_of_the_shop_go_through(
         publish(told)
     assert [dt for (dt,) in rows_of(lake.table("shop.daily_revenue"), "dt")] == [DAY, BAD_DAY]
 
+    publish(ingest("order_changes", "2026-11-02", 1, "--at", f"shop.orders={woken_by}"))
+    publish(ingest("order_changes", "2026-11-03"))
+    assert lake.table("shop.order_changes").scan().count() == 2 * shop.ORDERS_A_DAY
+
 
 def test_every_spec_is_used() -> None:
-    assert {spec.path.stem for spec in load_specs(SPECS)} == {"orders", "payments", "customers", "daily_revenue"}
+    names = {"orders", "payments", "customers", "daily_revenue", "order_changes"}
+    assert {spec.path.stem for spec in load_specs(SPECS)} == names

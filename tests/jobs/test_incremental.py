@@ -347,6 +347,20 @@ def test_full_makes_the_table_from_scratch_and_the_next_run_goes_on_from_there(s
     assert (rows_of(shop.made, "id"), shop.position) == ([(2,), (3,)], 3)
 
 
+def test_the_spec_says_how_long_history_is_kept(shop: Shop) -> None:
+    def kept() -> list[timedelta]:
+        return [each.keep_for for each in shop.orders.consumers()]
+
+    shop.upsert((1, DAY, 1))
+    found = []
+    for said in ("", ", keep_for: 14d", "", ", keep_for: 1h"):
+        shop.follow(reads=f"{{orders: {{table: {shop.orders.name}, changes: latest{said}}}}}")
+        shop.go()
+        found += kept()
+    assert found == [timedelta(days=7), timedelta(days=14), timedelta(days=14), timedelta(hours=1)]
+    assert shop.position == 1
+
+
 def test_full_is_another_work_and_for_tables_that_follow_changes_only(shop: Shop) -> None:
     shop.upsert((1, DAY, 10))
     shop.follow()

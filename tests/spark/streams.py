@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from lakelib import Table
 
 Rows = list[tuple[Any, ...]]
 Change = Callable[[DataFrame], DataFrame]
 
+LATE_WORKER = "Python worker failed to connect back"
+"""Spark gives a worker ten seconds to start, and no setting gives it more: too few where a machine has much to do."""
+MOST_STARTS = 5
 SCHEMA = "id bigint, dt string, v string"
 
 
@@ -64,7 +69,7 @@ class Streams:
         frame = change(self.load(source, **(read or {})))
         writer = frame.writeStream.format("lake").outputMode(mode).options(**options)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True)
-        writer.start(target).awaitTermination()
+        _run(lambda: writer.start(target))
 
     def forget_last_commit(self) -> None:
         """As a process leaves it that ends after the table's commit, and before Spark has noted it."""
@@ -74,3 +79,14 @@ class Streams:
 
     def folder(self, name: str) -> list[Path]:
         return list((self.checkpoint / name).iterdir())
+
+
+def _run(start: Callable[[], StreamingQuery]) -> None:
+    """Until it ends. A query that ends before it has begun is started again, as whoever runs it would do."""
+    for left in reversed(range(MOST_STARTS)):
+        try:
+            start().awaitTermination()
+            return
+        except StreamingQueryException as error:
+            if LATE_WORKER not in str(error) or not left:
+                raise

@@ -5,7 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelib import Changes, Table
+import lakelib.spark
+from lakelib import Changes, Lake, Table
 from tests.spark.conftest import NewTable
 
 _ROWS = 4000
@@ -48,6 +49,22 @@ def test_a_diff_goes_both_ways(spark: Any, table: Table) -> None:
     for bounds in ((1, 4), (4, 1)):
         changes = table.diff(*bounds)
         assert sorted(map(tuple, changes.to_spark(spark).collect()), key=repr) == _sorted(changes)
+
+
+@pytest.mark.parametrize("view", ["merged", "read_optimized", "unmerged"])
+def test_the_format_reads_the_views_of_a_scan(spark: Any, lake: Lake, table: Table, view: str) -> None:
+    lakelib.spark.register(spark, lake)
+    for how in ({}, {"at": "2", "where": "id >= 1990"}, {"columns": "word"}):
+        scan = table.scan(
+            view=view, at=how.get("at"), where=how.get("where"), columns=[how["columns"]] if "columns" in how else None
+        )
+        wanted = sorted((tuple(row.values()) for row in scan.to_arrow().to_pylist()), key=repr)
+        frame = spark.read.format("lake").options(view=view, **how).load(table.name)
+        options = ", ".join(f"{name} '{text}'" for name, text in {"table": table.name, "view": view, **how}.items())
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW looked_at USING lake OPTIONS ({options})")
+        for found in (frame, spark.table("looked_at")):
+            assert found.columns == scan.schema.names
+            assert sorted(map(tuple, found.collect()), key=repr) == wanted
 
 
 def test_no_changes_are_an_empty_frame(spark: Any, table: Table) -> None:

@@ -1,11 +1,11 @@
-"""Pure. Names in the options of the format "lake"."""
+"""Pure. What the text of options of the format "lake" means."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib import InvalidInputError
-from lakelib.spark.options import check_known, split_names
+from lakelib.spark.options import check_known, parse_read, split_names
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,25 @@ def test_an_unknown_option_is_told_with_the_known_ones() -> None:
     check_known(["PATH"], ["path", "At"], "to read a lake")
     with pytest.raises(InvalidInputError, match=r"'pth' to read a lake\. Known: path, At\."):
         check_known(["pth"], ["path", "At"], "to read a lake")
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"view": "merge"}, "Do you mean merged or unmerged?"),
+        ({"view": "unmerged", "changes_after": "1"}, "Views: all, latest, net."),
+        ({"view": "net", "at": "1"}, "Give changes_after and changes_until, or at."),
+    ],
+)
+def test_a_view_of_something_else_is_refused(options: dict[str, str], remedy: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        parse_read({"path": "shop.orders", **options})
+    assert remedy in refused.value.remedy
+
+
+def test_a_view_alone_says_whether_rows_or_changes_are_read() -> None:
+    asked = [parse_read({"path": "shop.orders", "view": view}) for view in ("unmerged", "net")]
+    assert [(each.view, each.changes and each.changes.view) for each in asked] == [
+        ("unmerged", None),
+        ("merged", "net"),
+    ]

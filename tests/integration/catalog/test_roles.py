@@ -16,6 +16,9 @@ import lakelib
 from lakelib import Consumer, Lake
 from lakelib.catalog.roles import group_name
 from lakelib.model.roles import Role
+from lakelib.ops.changes import ChangesPlan, count_rows
+from lakelib.ops.create import find_table
+from lakelib.ops.stream import StreamRequest, keep_unread, next_position, plan_batch
 from lakelib.table import StagedCommit, Table
 from tests.integration.catalog.town import ROLES, SCHEMA, Town, as_user, rows, suite
 
@@ -243,6 +246,34 @@ def test_a_writer_publishes_to_a_gated_table_what_a_publisher_has_let_through(to
     town.lakes["publisher"].staged(staged.id).judge()
 
     assert staged.publish().id == 3
+
+
+def test_a_reader_follows_a_table_by_a_stream_that_keeps_nothing(town: Town) -> None:
+    seen = place(town, "reader")
+    runtime = seen.lake.runtime
+
+    def follow(**asked: Any) -> list[int]:
+        """How many changes each batch has."""
+        table = find_table(runtime, seen.made.name)
+        request = StreamRequest(schema_id=table.schema.id, starting_after=0, most_snapshots=1, **asked)
+        found, start = [], None
+        while (end := next_position(runtime, table, request, start, until=None, is_limited=True)) != start:
+            assert end is not None
+            batch = plan_batch(runtime, table, request, start, end)
+            assert isinstance(batch.plan, ChangesPlan)
+            found.append(count_rows(runtime, batch.plan))
+            keep_unread(runtime, table, request, end)
+            start = end
+        return found
+
+    before = town.state()
+    with pytest.raises(lakelib.InvalidInputError) as refused:
+        follow()
+    assert refused.value.kind == "catalog_refused"
+    assert "`lake grant writer" in refused.value.remedy
+    assert 'keepFor="0s"' in refused.value.remedy
+    assert follow(keep_for=NOW) == [2, 2]
+    assert town.state() == before
 
 
 def test_a_role_is_lost_at_once(town: Town) -> None:

@@ -10,7 +10,7 @@ from great_expectations.expectations.registry import (
 )
 
 from lakelib.errors import InvalidInputError
-from lakelib.gates.expectations import REFUSED, SUPPORTED
+from lakelib.gates.expectations import ON_EFFECT, REFUSED, SUPPORTED
 from lakelib.gates.lint import check_suite
 from lakelib.model.schema import Column
 from lakelib.ops.judge import open_gate
@@ -240,9 +240,30 @@ def test_what_is_right_passes(check: str) -> None:
     assert problems(check) == []
 
 
+FEW_GO = "expect_proportion_of_rows_deleted_to_be_between"
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (f"{{type: {FEW_GO}, kwargs: {{max_value: 0.01}}}}", "it needs scope: merged"),
+        (f"{{type: {FEW_GO}, kwargs: {{max_value: 1}}, scope: table}}", "it must be below 1"),
+        (f"{{type: {FEW_GO}, kwargs: {{max_value: -0.1}}, scope: table}}", "no less than 0"),
+        (f"{{type: {FEW_GO}, kwargs: {{max_value: '0.01'}}, scope: table}}", "must be a number"),
+        (f"{{type: {FEW_GO}, scope: table}}", "cannot both be None"),
+        (f"{{type: {FEW_GO}, kwargs: {{max_value: 0.1, column: id}}, scope: table}}", "has no argument 'column'"),
+        ("{type: expect_rows_deleted_to_be_between, kwargs: {max_value: 0.5}, scope: table}", "a whole number"),
+        ("{type: expect_row_deleted_to_be_between, kwargs: {max_value: 5}, scope: table}", "expect_rows_deleted_to_be"),
+    ],
+)
+def test_what_a_commit_may_do_to_rows_is_said_in_full(check: str, problem: str) -> None:
+    (found,) = problems(check)
+    assert problem in found
+
+
 def test_a_value_of_any_kind_is_refused_without_a_crash() -> None:
     values: list[Any] = ["[]", "{}", "''", "null", "true", ".nan", "2026-11-18", "!!binary aGk=", "[[1]]", "{a: 1}"]
-    for kind in sorted(SUPPORTED):
+    for kind in sorted({*SUPPORTED, *ON_EFFECT}):
         problems(*(f"{{type: {kind}, kwargs: {{column: {value}, value_set: {value}}}}}" for value in values))
 
 

@@ -701,6 +701,26 @@ def test_partitions_come_from_changes_where_they_can(folder: Path, fields: dict[
     assert any(said in each for each in _problems(folder, _changed(SMALL, **{**_FROM_CHANGES, **fields})))
 
 
+def test_how_long_history_is_kept_makes_no_other_rows(folder: Path) -> None:
+    def parsed(more: str = "") -> TableSpec:
+        reads = f"{{orders: {{table: shop.all, changes: latest{more}}}}}"
+        return parse_spec(_changed(SMALL, **{**_FOLLOWS, "reads": reads}), folder / "orders.yaml")
+
+    kept = parsed(", keep_for: 14d")
+    assert (kept.reads["orders"].keep_for, kept.hash) == (timedelta(days=14), parsed().hash)
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        ("{a: {table: shop.a, keep_for: 7d}}", "reads.a.keep_for: found it beside a table that is read whole"),
+        ("{a: {table: shop.a, changes: net, keep_for: soon}}", "reads.a.keep_for: found 'soon'"),
+    ],
+)
+def test_history_is_kept_of_what_is_followed(folder: Path, reads: str, said: str) -> None:
+    assert any(said in each for each in _problems(folder, _changed(SMALL, **{**_FOLLOWS, "reads": reads})))
+
+
 def test_a_query_that_asks_for_one_partition_does_not_make_several(folder: Path) -> None:
     query = folder / "orders.sql"
     query.write_text("SELECT * FROM orders -- not :partition")
