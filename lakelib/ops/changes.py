@@ -34,6 +34,7 @@ from lakelib.ops.read import (
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, find_touched, first_told, needs_states
+from lakelib.plan.evolve import widen_to
 from lakelib.plan.prune import key_part
 from lakelib.plan.where import bind_where
 from lakelib.work import engines
@@ -84,6 +85,8 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
     after_id, until_id = sorted((first_id, last_id))
     if request.schema_id is None:
         schema = schema_at(runtime, table, last_id or until_id or table.head_id)
+        if first_id > last_id:
+            schema = widen_to(schema, table.schema)
     else:
         schema = load_schema(runtime, table, request.schema_id)
     columns = choose_columns(schema, request.columns)

@@ -15,6 +15,13 @@ from lakelib.rows.types import arrow_type
 from lakelib.rows.widen import widened_type
 
 
+def widen_to(schema: TableSchema, later: TableSchema) -> TableSchema:
+    """The columns as they were, with room for what came later. It is no version of the table's schema."""
+    types = {column.id: column.type for column in later.columns}
+    columns = tuple(replace(column, type=types.get(column.id, column.type)) for column in schema.columns)
+    return schema if columns == schema.columns else TableSchema(id=0, columns=columns)
+
+
 def evolve_schema(
     schema: TableSchema,
     next_id: int,

@@ -89,6 +89,20 @@ def test_a_diff_goes_both_ways(engine: Engine, table: Table) -> None:
     assert told(engine, table.diff(3, 3)) == []
 
 
+def test_a_diff_back_over_a_wider_column_has_room_for_both_sides(engine: Engine, new_table: NewTable) -> None:
+    table = new_table(pa.schema([("id", pa.int64()), ("value", pa.int32())]), primary_key=["id"])
+    table.upsert(pa.table({"id": [1], "value": pa.array([7], pa.int32())}))
+    table.evolve(widen={"value": "bigint"}, add=["more STRING"])
+    table.upsert(pa.table({"id": [1, 2], "value": [2**40, 2**41], "more": ["x", "y"]}))
+    rows = engine.read(table.diff(3, 1)).to_pylist()  # type: ignore[arg-type]
+    assert sorted((row["_change"], row["id"], row["value"]) for row in rows) == [
+        ("delete", 2, 2**41),
+        ("update_after", 1, 7),
+        ("update_before", 1, 2**40),
+    ]
+    assert table.diff(3, 1).schema.names == ["id", "value", "_commit", "_change"]
+
+
 def test_an_overwrite_is_deletes_of_what_it_took_out_and_the_rows_it_brought(engine: Engine, table: Table) -> None:
     table.overwrite(data(SCHEMA, (3, "b", "three"), (5, "b", "five")), {"day": "b"})
     assert told(engine, table.changes(view="all")) == [

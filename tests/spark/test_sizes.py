@@ -106,6 +106,17 @@ def test_a_scan_that_spark_reads_by_masks_has_the_size_of_its_files(spark: Spark
     assert frame.count() == 50_000
 
 
+def test_many_tiny_files_are_read_by_python(
+    spark: SparkSession, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table("id bigint, name string", primary_key=["id"])
+    for number in range(3):
+        table.upsert(pa.table({"id": [1, number], "name": ["n", "n"]}))
+    assert "MapInArrow" not in plan_of(table.scan().to_spark(spark))
+    monkeypatch.setattr("lakelib.work.spark.read._MOST_SMALL_FILES", 2)
+    assert "MapInArrow" in plan_of(table.scan().to_spark(spark))
+
+
 def test_views_have_their_size_too(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     table = merged_table(new_table, 50_000)
     lakelib.spark.views(spark, lake, "shop")

@@ -20,7 +20,7 @@ from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
 from lakelib.plan.balance import balance, choose_part_count, choose_task_count
-from lakelib.plan.scan import needs_merge
+from lakelib.plan.scan import is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
@@ -44,6 +44,9 @@ _READ_OPTIONS = {
 
 _MOST_MASKED_ROWS = 2_000_000_000
 """Every executor gets a bit for each row of a file with a mask: 256 MB for so many."""
+
+_MOST_SMALL_FILES = 500
+"""Of more the kernels read many at a time, where Spark opens each by itself."""
 
 _MOST_FRAMES = 20
 """Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
@@ -82,6 +85,7 @@ def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -
         and len({_group_of(target, file) for file in files}) * 2 <= _MOST_FRAMES
         and sum(file.row_count for file in files) <= _MOST_MASKED_ROWS
         and not _have_long_rows(files)
+        and sum(map(is_small, files)) <= _MOST_SMALL_FILES
         and (target.predicate is None or fits_the_jvm(target.predicate))
     )
 
