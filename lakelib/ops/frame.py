@@ -28,7 +28,7 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
 
 def _vectors(runtime: Runtime, plan: ScanPlan, session: Any) -> Mapping[int, bytes] | None:
     """The vectors of the masks, where Spark is to read by them."""
-    if not plan.shows_snapshot or not engines.takes_masks(runtime.storage, plan.target, plan.splits):
+    if not plan.shows_snapshot or not engines.takes_masks(session, runtime.storage, plan.target, plan.splits):
         return None
     if _picks_keys(plan):
         masks = known_masks(runtime, plan)

@@ -83,11 +83,11 @@ def require_spark() -> None:
     import lakelib.work.spark  # noqa: F401 - it says so
 
 
-def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
+def takes_masks(session: Any, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
     """Whether Spark reads the splits faster where their masks are known."""
     from lakelib.work.spark import read
 
-    return read.takes_masks(storage, target, splits)
+    return read.takes_masks(session, storage, target, splits)
 
 
 def read_frame(

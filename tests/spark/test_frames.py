@@ -44,7 +44,7 @@ def old(new_table: NewTable) -> Table:
     return table_of(new_table, ddl, *rows)
 
 
-@pytest.mark.parametrize(
+_SETTINGS = pytest.mark.parametrize(
     "settings",
     [
         {"spark.sql.ansi.enabled": "false"},
@@ -65,6 +65,9 @@ def old(new_table: NewTable) -> Table:
     ],
     ids=lambda settings: next(iter(settings)).rpartition(".")[2] + "=" + next(iter(settings.values())),
 )
+
+
+@_SETTINGS
 def test_settings_change_no_row(
     spark: SparkSession, old: Table, with_settings: Change, settings: dict[str, str]
 ) -> None:
@@ -75,6 +78,29 @@ def test_settings_change_no_row(
     old.evolve(add=[pa.field("later", pa.timestamp("us", "UTC")), pa.field("text", pa.string())])
     old.append(pa.Table.from_pylist([{"id": 9, "later": datetime(2026, 1, 1, tzinfo=UTC)}], old.schema))
     assert [row["id"] for row in rows_of(spark, old.scan(columns=["later", "id"], where="later IS NOT NULL"))] == [9]
+
+
+@_SETTINGS
+def test_settings_show_no_masked_row(
+    spark: SparkSession, new_table: NewTable, with_settings: Change, settings: dict[str, str]
+) -> None:
+    table = new_table("id bigint, x double", primary_key=["id"])
+    table.upsert(pa.table({"id": range(200), "x": [1.0] * 200}))
+    table.upsert(pa.table({"id": range(0, 200, 3), "x": [2.0] * 67}))
+    table.delete_keys(pa.table({"id": [1, 6]}))
+    with_settings(settings)
+    assert len(rows_of(spark, table.scan())) == 198
+    assert len(rows_of(spark, table.scan(where="x = 1"))) == 132
+
+
+def test_masks_that_tasks_find_are_those_of_this_process(
+    spark: SparkSession, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table("id bigint, x double", primary_key=["id"], buckets=4, options={"min_bucket_file_bytes": 0})
+    for step in (1, 3, 5):
+        table.upsert(pa.table({"id": range(0, 300, step), "x": [float(step)] * len(range(0, 300, step))}))
+    monkeypatch.setattr("lakelib.work.engines._MOST_ROWS_HERE", 0)
+    assert len(rows_of(spark, table.scan())) == 300
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from lakelib.model.files import DataFile
 from lakelib.storage.vectors import decode_positions
 
+_FIRST_READERS = "spark.sql.sources.useV1SourceList"
 _WORD_BITS = 64
 _FILE = "_file"
 _MASKED = "_masked_file"
@@ -24,6 +25,11 @@ _WORDS = "_masked_words"
 ROW_INDEX = "_tmp_metadata_row_index"
 """A column of this name, asked for in the schema that a file is read with, is what `_metadata.row_index` is made of.
 That one comes in a struct, made anew for each row. Where Spark does not know the name it is NULL, and reading fails."""
+
+
+def tells_places(session: SparkSession) -> bool:
+    """Whether the session's reader of Parquet files tells where a row is from: the one that is called V2 does not."""
+    return "parquet" in (session.conf.get(_FIRST_READERS, "parquet") or "").casefold().split(",")
 
 
 def without_masked(
@@ -40,14 +46,15 @@ def without_masked(
         }
     )
     told = sf.col("_metadata.file_size" if by_size else "_metadata.file_name")
-    known = frame.select("*", sf.when(told.isin(names), told).otherwise(_refused(told)).alias(_FILE))
+    refused = _refused(told).cast("bigint" if by_size else "string")
+    known = frame.select("*", sf.when(told.isin(names), told).otherwise(refused).alias(_FILE))
     return known.join(sf.broadcast(session.createDataFrame(masks)), _is_masked(), "left_anti")
 
 
 def _refused(told: SparkColumn) -> SparkColumn:
     """Of a file that is another than the catalog says no row is left out, or seen, in silence."""
     why = sf.concat(sf.lit("a file is another one than the catalog says: "), told.cast("string"))
-    return sf.raise_error(why).cast("bigint")
+    return sf.raise_error(why)
 
 
 def _is_masked() -> SparkColumn:

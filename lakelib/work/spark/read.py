@@ -26,7 +26,7 @@ from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, cut_split
 from lakelib.work.spark.conditions import condition, fits_the_jvm, named
-from lakelib.work.spark.masked import ROW_INDEX, without_masked
+from lakelib.work.spark.masked import ROW_INDEX, tells_places, without_masked
 from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
 from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
 from lakelib.work.spark.tasks import ReadPart, reading_task
@@ -75,7 +75,7 @@ def read_frame(
     return reduce(DataFrame.unionAll, found)
 
 
-def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
+def takes_masks(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
     """Whether Spark's own reader can read all files, and would not read them anyway."""
     if all(_is_plain(storage, target, split) for split in splits):
         return False
@@ -87,6 +87,7 @@ def takes_masks(storage: Storage, target: ReadTarget, splits: Sequence[Split]) -
         and not _have_long_rows(files)
         and sum(map(is_small, files)) <= _MOST_SMALL_FILES
         and (target.predicate is None or fits_the_jvm(target.predicate))
+        and tells_places(session)
     )
 
 
