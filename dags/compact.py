@@ -6,6 +6,9 @@ thrown away, and the next run does it. It waits in a pool of one slot, with the 
 A scheduled run takes the tables whose specs do not say `maintenance: {compact: null}`, and of these what is due;
 tables with `full: true` wholly.
 
+**report**, where a spec says `publish.report`, then tells its Hive metastore what that does not know of partitions
+that are at rest: what a publish could not tell is made up for here.
+
 ### Parameters of a manual run
 
 - `tables`: these tables. Empty: those of `namespace`; all tables, if that is empty too.
@@ -21,6 +24,7 @@ scheduled, somebody has taken the pool `lake_maintenance` away: start the schedu
 from airflow.sdk import DAG, CronTriggerTimetable, Param, get_current_context, task
 from pendulum import datetime
 
+from lake_dags.actions import report_at_rest
 from lake_dags.catalogue import all_specs
 from lake_dags.forms import namespace_param, tables_param
 from lake_dags.maintenance import batch_arguments, compact_batches, existing_tables
@@ -34,6 +38,15 @@ def plan() -> list[dict[str, list[str]]]:
     context = get_current_context()
     scheduled = context["dag_run"].run_type == "scheduled"
     return compact_batches(context["params"], all_specs(), existing_tables(), scheduled=scheduled)
+
+
+@task(task_id="report", pool=MAINTENANCE, trigger_rule="all_done")
+def report() -> None:
+    """Tells Hive metastores what they do not know of the tables whose specs say `publish.report`."""
+    there = existing_tables()
+    wanted = [spec for spec in all_specs() if spec.publish.report is not None and spec.table in there]
+    for told in report_at_rest(wanted):
+        print(told)
 
 
 with DAG(
@@ -52,10 +65,12 @@ with DAG(
     tags={"lake", "maintenance"},
     doc_md=__doc__,
 ) as dag:
-    LakeJobOperator.partial(
+    compacted = LakeJobOperator.partial(
         task_id="compact",
         job="compact",
         runner="python",
         arguments=batch_arguments,
         pool=MAINTENANCE,
     ).expand(item=plan())
+    if any(spec.publish.report is not None for spec in all_specs()):
+        compacted >> report()

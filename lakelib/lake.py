@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from lakelib.catalog import tables
@@ -26,14 +26,29 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
+from lakelib.model.imports import ImportResult
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
-from lakelib.ops import backup, consumers, create, decide, doctor, gates, inspect, publish, roles, vacuum, watch
+from lakelib.ops import (
+    backup,
+    consumers,
+    create,
+    decide,
+    doctor,
+    gates,
+    imports,
+    inspect,
+    publish,
+    roles,
+    vacuum,
+    watch,
+)
 from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
+from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
@@ -205,6 +220,42 @@ class Lake:
             if_not_exists=if_not_exists,
         )
         return Table(self._runtime, info)
+
+    def import_delta(
+        self,
+        source: str | os.PathLike[str],
+        table: str,
+        *,
+        version: int | None = None,
+        **options: Unpack[ImportOptions],
+    ) -> ImportResult:
+        """Copies the rows of a Delta table, as it is or as of a `version`, into a new table, or an empty one.
+
+        Options are `primary_key`, `partition_by`, `sequence_by`, `buckets` and `options` as for `create_table`, and
+        `schema`: columns and partitions are the source's, unless told. Keys that are NULL are refused, and those that
+        come more than once, unless `duplicates` is "last": the highest `sequence_by` stays, without it the one that
+        comes last. Files are copied in batches of about `batch_bytes`, each a commit. Who calls again after a kill goes
+        on where it ended, from the same version; once it is finished, a call changes nothing. With a Spark `session`
+        its tasks do the work. `tell` hears how many bytes are copied, and of how many. A `dry_run` looks at the source
+        and its keys, and tells what would be copied.
+
+        Raises NotFoundError where there is no Delta table, and InvalidInputError for one that asks for what is not
+        known here, types that a table lacks, and a table that has other rows.
+        """
+        request = parse_import("version", **options)
+        return imports.import_delta(self._runtime, os.fspath(source), table, replace(request, version=version))
+
+    def import_parquet(
+        self, source: str | os.PathLike[str], table: str, **options: Unpack[ImportOptions]
+    ) -> ImportResult:
+        """Copies the rows of Parquet files into a table, as `import_delta` does. `source` is a folder, a file, or a
+        pattern of either.
+
+        Folders such as `dt=2026-11-18` give their files columns, of text unless the `schema` says otherwise, and the
+        table is partitioned by them, unless told. The files are those that were there when the import began: a run
+        that goes on leaves out what has come since, and raises RetryableError for a file that has changed.
+        """
+        return imports.import_parquet(self._runtime, os.fspath(source), table, parse_import(**options))
 
     def table(self, name: str) -> Table:
         """The table of that name. Raises NotFoundError."""

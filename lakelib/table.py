@@ -13,11 +13,13 @@ from lakelib.catalog import tables
 from lakelib.changes import Changes
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
+from lakelib.interop.hive.metastore import parse_address
 from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
+from lakelib.model.hive import HiveResult
 from lakelib.model.html import Listing
 from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
@@ -36,6 +38,7 @@ from lakelib.ops import (
     evolve,
     expire,
     gates,
+    hive,
     inspect,
     judge,
     mark_done,
@@ -327,6 +330,33 @@ class Table:
         rows of the partition takes note and file back. Raises RetryableError if a service was not told.
         """
         return mark_done.mark_done(self._runtime, self._now(), partition, actions)
+
+    def report_hive(
+        self,
+        metastore: str,
+        *,
+        database: str | None = None,
+        partitions: Sequence[Mapping[str, Any]] | None = None,
+        idle: timedelta | None = None,
+        dry_run: bool = False,
+    ) -> HiveResult:
+        """A Hive metastore (`thrift://host:9083`) knows the table afterwards: an external table of Parquet, in the
+        `database` of its namespace's name, unless told, with its partitions, what they hold and which are done, as
+        parameters. Only what it does not know is told, so a report may be repeated at will.
+
+        `partitions` are the values of those that are told; else all are, and those that are gone are taken out.
+        With `idle` those are left out to which rows have come a shorter while ago. A partition that cannot be told is
+        among the result's `failed`, and the next report tries it again. Raises RetryableError if the service is out of
+        reach, InvalidInputError for a table of that name there that is another one.
+        """
+        request = hive.HiveRequest(
+            address=parse_address(metastore),
+            database=database,
+            partitions=None if partitions is None else tuple(partitions),
+            idle=idle,
+            dry_run=checked_flag("dry_run", dry_run),
+        )
+        return hive.report(self._runtime, self._now(), request)
 
     def mark_done_again(self, snapshot_id: int, actions: Sequence[Action] = DEFAULT_ACTIONS) -> list[DonePartition]:
         """Promises anew what publishing this snapshot has taken back: the partitions that were done until it brought

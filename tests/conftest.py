@@ -45,6 +45,7 @@ from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 from tests.catalogs import Catalogs
 from tests.handing_out import LONGEST_FIRST, HandingOut
+from tests.hive_service import started_metastore
 from tests.spark_classes import ARCHIVE, JVM_OPTIONS
 
 # The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
@@ -185,6 +186,13 @@ def spark() -> Iterator[SparkSession]:
         session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Hive metastore."""
+    with started_metastore(tmp_path_factory.mktemp("metastore")) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

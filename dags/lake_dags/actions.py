@@ -1,7 +1,7 @@
 """What tasks ask of the lake and tell it: the state of a commit; tags, done marks, discards. Safe to repeat, for each
 says what is to be so."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from airflow.sdk.exceptions import AirflowFailException
@@ -49,6 +49,36 @@ def mark_done(spec: TableSpec, partition: str, snapshot: int) -> list[str]:
 
     with final_errors(), lakelib.connect() as lake:
         return following.mark_done(lake, spec, partition, snapshot)
+
+
+def report(spec: TableSpec, partition: str, snapshot: int) -> str:
+    """Tells the Hive metastore of what the snapshot has changed; returns what is to be noticed."""
+    import lakelib
+    from lakelib.pipeline import following
+
+    with final_errors(), lakelib.connect() as lake:
+        return repr(following.report(lake, spec, partition, snapshot))
+
+
+def report_at_rest(specs: Iterable[TableSpec]) -> list[str]:
+    """Tells the Hive metastores what they do not know of these tables. What fails at one keeps no other back: raises
+    RetryableError in the end."""
+    import lakelib
+    from lakelib.pipeline import following
+
+    told: list[str] = []
+    failed: list[LakeError] = []
+    with final_errors(), lakelib.connect() as lake:
+        for spec in specs:
+            try:
+                result = following.report_at_rest(lake, spec)
+                told.append(repr(following.require_told(result)) if result is not None else f"{spec.table}: nothing")
+            except LakeError as error:
+                print(f"{spec.table}: {error}")
+                failed.append(error)
+        if failed:
+            raise failed[0]
+    return told
 
 
 def changed_keys(spec: TableSpec, partition: str, snapshot: int, announced: Callable[[], Container[int]]) -> list[str]:

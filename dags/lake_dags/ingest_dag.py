@@ -115,6 +115,8 @@ def _wire(spec: TableSpec) -> None:
     publish >> [*followers, announced]
     for follower in followers:
         follower >> announced
+    if spec.publish.report is not None and spec.publish.report.idle is None:
+        [publish, *followers] >> _report(spec, publish.output)
 
 
 # What jobs are told
@@ -211,6 +213,16 @@ def _mark_done(spec: TableSpec, published: Any) -> Any:
             print(f"{path or 'The table'} is done")
 
     return mark_done(published)
+
+
+def _report(spec: TableSpec, published: Any) -> Any:
+    @task(task_id="report")
+    def report(published: dict[str, Any]) -> None:
+        """Tells the Hive metastore of the partitions that have changed. Nothing waits for it: the publish stands."""
+        snapshot = published["published"][0]["snapshot"]
+        print(actions.report(spec, partition_of(get_current_context(), spec), snapshot))
+
+    return report(published)
 
 
 def _announce(spec: TableSpec, staged: Any, published: Any) -> Any:

@@ -109,6 +109,12 @@ def summarise_partitions(catalog: Catalog, table: TableInfo, snapshot_id: int) -
     ]
 
 
+def find_partitions_at(catalog: Catalog, table_id: int, paths: Sequence[str]) -> tuple[int, ...]:
+    """The ids of the partitions that have these folders."""
+    rows = catalog.all("find_partitions_at", {"table_id": table_id, "paths": list(paths)})
+    return tuple(row["id"] for row in rows)
+
+
 def list_touched(catalog: Catalog, table_id: int, snapshot_id: int) -> list[Touched]:
     """The partitions that a snapshot has added files to or removed files from, in the order of their values."""
     return [

@@ -23,6 +23,12 @@ def find_head(catalog: Catalog, table: TableInfo) -> Snapshot | None:
     return None if row is None else snapshot_from_row(row)
 
 
+def find_ever(catalog: Catalog, table_id: int, snapshot_id: int) -> Snapshot | None:
+    """A snapshot, also if it has expired since."""
+    row = _one(catalog, "load_snapshot", {"table_id": table_id, "id": snapshot_id})
+    return None if row is None else snapshot_from_row(row)
+
+
 def check_kept(catalog: Catalog, table: TableInfo, snapshot_id: int) -> None:
     """What was looked up of the snapshot until now was all there. Raises NotFoundError if it has expired meanwhile."""
     if snapshot_id and find_snapshot(catalog, table.id, snapshot_id) is None:

@@ -105,6 +105,11 @@ Really = Annotated[
 ]
 
 
+_NAMES = 'Names with commas between; a name with a comma in "quotes".'
+Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
+Buckets = Annotated[
+    str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
+]
 ReallyIfAsked = Annotated[
     bool | None,
     typer.Option(
@@ -126,6 +131,11 @@ def read_at(text: str | None, option: str = "--at") -> int | str | datetime | No
 
 def read_columns(texts: Sequence[str] | None) -> list[str] | None:
     return read_names(texts, "--columns") if texts else None
+
+
+def read_buckets(text: str | None) -> int | str | None:
+    """What lakelib takes as `buckets`."""
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def read_names(texts: Sequence[str] | None, option: str) -> list[str]:

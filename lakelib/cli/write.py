@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakelib.cli.arguments import (
+    Buckets,
     ExplicitCast,
     Key,
     MergeSchema,
+    Names,
     NewLake,
     Really,
     ReallyIfAsked,
     TableName,
+    read_buckets,
     read_choice,
     read_key,
     read_names,
@@ -37,9 +40,7 @@ _NOTHING = Note("Nothing was changed. --yes does it.")
 _MODES = ("append", "upsert", "overwrite")
 _WOULD = {"append": "be added", "upsert": "be upserted", "overwrite": "take the place of {}"}
 _SUMMED = ("rows_in", "rows_written", "deletes_written", "files_added", "files_removed", "bytes_added", "partitions")
-_NAMES = 'Names with commas between; a name with a comma in "quotes".'
 
-Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, show_default=False)]
 Gate = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
@@ -86,9 +87,7 @@ def create(
     primary_key: Names = None,
     partition_by: Names = None,
     sequence_by: Names = None,
-    buckets: Annotated[
-        str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
-    ] = None,
+    buckets: Buckets = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
     new_lake: NewLake = False,
 ) -> Answer:
@@ -102,7 +101,7 @@ def create(
         "primary_key": read_names(primary_key, "--primary-key"),
         "partition_by": read_names(partition_by, "--partition-by"),
         "sequence_by": read_names(sequence_by, "--sequence-by"),
-        "buckets": int(buckets) if buckets is not None and buckets.isdecimal() else buckets,
+        "buckets": read_buckets(buckets),
         "if_not_exists": if_not_exists,
     }
     lake = session.open(make=MayMake.ANYWHERE if new_lake else MayMake.NEVER)

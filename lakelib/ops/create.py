@@ -56,7 +56,7 @@ def create_table(
     definition, NotFoundError for a gate that is not registered."""
     namespace, name = split_name(full_name)
     take_existing = checked_flag("if_not_exists", if_not_exists)
-    new = _define(
+    new = define_table(
         runtime, namespace, name, schema, primary_key, partition_by, buckets, sequence_by, merge, parse_options(options)
     )
     if take_existing:
@@ -134,7 +134,7 @@ def check_part(part: str, what: str) -> None:
         )
 
 
-def _define(
+def define_table(
     runtime: Runtime,
     namespace: str,
     name: str,
@@ -146,6 +146,7 @@ def _define(
     merge: str,
     options: Any,
 ) -> tables.NewTable:
+    """The table as it would be created. Raises InvalidInputError for a wrong definition."""
     declared = TableSchema(id=1, columns=declare_schema(schema))
     keys = _named(declared, primary_key, "primary_key")
     for column in keys:

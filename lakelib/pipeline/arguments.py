@@ -144,3 +144,14 @@ class MaintainArguments:
     """The keywords of Lake.vacuum; None: nothing is deleted."""
     dry_run: bool
     surroundings: Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportArguments:
+    """`how` are the keywords of `Lake.import_delta` and `Lake.import_parquet`."""
+
+    table: str
+    source: str
+    kind: str
+    how: Mapping[str, Any]
+    surroundings: Surroundings

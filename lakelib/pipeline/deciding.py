@@ -6,7 +6,7 @@ is made again: by the engine of the commit's spec. What the spec says follows a 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging
 from lakelib.ops.publish import publish as publish_commits
 from lakelib.pipeline.arguments import PublishArguments, RejectArguments
-from lakelib.pipeline.following import Followed, follow, partition_about
+from lakelib.pipeline.following import Followed, follow, partition_about, report
 from lakelib.pipeline.outcome import Failed, explain_failure
 from lakelib.pipeline.sessions import watched_session
 from lakelib.specs.table_spec import TableSpec, load_spec
@@ -70,6 +70,8 @@ class PublishedCommits:
             if followed is not None and followed.tag is not None:
                 yield f"tagged      {followed.tag}"
             yield from (f"done        {path or 'the table'}" for path in (followed.done if followed else ()))
+            if followed is not None and followed.report is not None:
+                yield f"told        {followed.report.metastore}, of {len(followed.report.told):,} partitions"
         for table, failed in self.failed:
             yield f"failed      {table}: it is published, and what follows was not done"
             yield from failed.lines()
@@ -77,7 +79,10 @@ class PublishedCommits:
 
 
 def _followed_facts(followed: Followed | None) -> dict[str, Any]:
-    return {} if followed is None else {"tag": followed.tag, "done": list(followed.done)}
+    if followed is None:
+        return {}
+    told = {} if followed.report is None else {"told": list(followed.report.told)}
+    return {"tag": followed.tag, "done": list(followed.done), **told}
 
 
 def publish(job: PublishArguments, given_session: "SparkSession | None" = None) -> PublishedCommits:
@@ -113,6 +118,8 @@ def _follow(
             continue
         try:
             followed[snapshot.commit_id] = follow(lake, specs[table], partition, snapshot.id)
+            told = report(lake, specs[table], partition, snapshot.id)
+            followed[snapshot.commit_id] = replace(followed[snapshot.commit_id], report=told)
         except LakeError as error:
             failed.append((table, explain_failure(error)))
     return followed, tuple(failed)

@@ -1,4 +1,5 @@
-"""What follows once a partition's commit is published, as its spec says: a tag, done marks. Safe to repeat."""
+"""What follows once a partition's commit is published, as its spec says: a tag, done marks, a report to a Hive
+metastore. Safe to repeat."""
 
 import logging
 import os
@@ -6,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelib import Lake, LakeError, Snapshot
+from lakelib.errors import RetryableError
+from lakelib.model.hive import HiveResult
 from lakelib.specs.table_spec import TableSpec
 from lakelib.specs.templates import fill_variables
 
@@ -19,6 +22,8 @@ class Followed:
     tag: str | None
     done: tuple[str, ...]
     """The folders of the partitions that are marked done; "" for the whole table."""
+    report: HiveResult | None = None
+    """What a Hive metastore was told."""
 
 
 def partition_about(snapshot: Snapshot) -> str | None:
@@ -60,6 +65,45 @@ def export_delta(lake: Lake, spec: TableSpec) -> None:
         table.export_delta()
     except LakeError as error:
         _LOG.warning("the Delta log of %s is behind: %s", spec.table, error)
+
+
+def report(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> HiveResult | None:
+    """Tells the Hive metastore of the partitions that the snapshot has changed, if the spec says so. Raises
+    RetryableError if it was not told: another report makes up for it."""
+    wanted = spec.publish.report
+    if wanted is None or wanted.idle is not None:
+        return None
+    table = lake.table(spec.table)
+    touched = [each.values for each in table.touched_partitions(at=snapshot)]
+    own = spec.partition_value(partition)  # it may be marked done, and have no new rows
+    named = [own] if {name.casefold() for name in own} == {name.casefold() for name in table.partition_by} else []
+    return require_told(_report(lake, spec, partitions=[*named, *touched]))
+
+
+def report_at_rest(lake: Lake, spec: TableSpec) -> HiveResult | None:
+    """Tells the Hive metastore all that it does not know, but of partitions that are not at rest yet."""
+    wanted = spec.publish.report
+    return None if wanted is None else _report(lake, spec, idle=wanted.idle)
+
+
+def require_told(result: HiveResult) -> HiveResult:
+    """Raises RetryableError for a result of which a part has failed."""
+    if result.failed:
+        first = result.failed[0]
+        raise RetryableError(
+            f"The Hive metastore was not told of {len(result.failed):,} partitions of {result.table}, such as"
+            f" {first.path}: {first.why}",
+            kind="report_failed",
+            remedy="What is published stands. Report again: `lake hive` does what is left.",
+        )
+    return result
+
+
+def _report(lake: Lake, spec: TableSpec, **which: Any) -> HiveResult:
+    wanted = spec.publish.report
+    assert wanted is not None
+    metastore = fill_variables(wanted.metastore, os.environ, f"{spec.path}, field publish.report")
+    return lake.table(spec.table).report_hive(metastore, database=wanted.database, **which)
 
 
 def _ways(spec: TableSpec) -> list[str | dict[str, Any]]:

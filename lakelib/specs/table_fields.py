@@ -408,6 +408,54 @@ def _tag_rule(value: Any) -> Any:
     return {"name": value}
 
 
+def _metastore(text: str) -> str:
+    if not re.match(r"thrift://[^/@;\s]+|\$\{", text):
+        raise ValueError("an address that begins with thrift://, such as thrift://host:9083")
+    return text
+
+
+class HiveReport(Part):
+    """Where a Hive metastore is, and what it is told."""
+
+    metastore: Annotated[WithVariables, AfterValidator(_metastore)] = Field(
+        default="${LAKE_VAR_HIVE_METASTORE}",
+        description="Its address, such as thrift://host:9083, of several with commas between; ${NAME} is filled in.",
+    )
+    database: Text | None = Field(default=None, description="Where the table is there. (the table's namespace)")
+    idle: SomeDuration | None = Field(
+        default=None,
+        description="The maintenance runs tell of partitions once no rows have come to them for so long, such as 1h;"
+        " a publish then tells of none.",
+    )
+
+
+REPORT_EXPECTED = "hive, or hive: {metastore: thrift://…, database: …, idle: 1h}"
+
+
+def _report(value: Any) -> Any:
+    if value == "hive":
+        return {}
+    if isinstance(value, Mapping) and list(value) == ["hive"]:
+        return value["hive"] or {}
+    if value is None or isinstance(value, HiveReport):
+        return value
+    raise ValueError(REPORT_EXPECTED)
+
+
+_REPORT_SCHEMA = {
+    "anyOf": [
+        {"const": "hive"},
+        {
+            "type": "object",
+            "properties": {"hive": HiveReport.model_json_schema()},
+            "required": ["hive"],
+            "additionalProperties": False,
+        },
+        {"type": "null"},
+    ]
+}
+
+
 class Publish(Part):
     """What follows once a partition's commit is published."""
 
@@ -423,6 +471,11 @@ class Publish(Part):
         default=(),
         description="How downstream learns that the partition is complete: success_file (a _SUCCESS file in its"
         " folder), done_partition (an entry in the catalog), http_report.",
+    )
+    report: Annotated[HiveReport | None, BeforeValidator(_report), WithJsonSchema(_REPORT_SCHEMA)] = Field(
+        default=None,
+        description="What other systems learn of the table: hive tells a Hive metastore of it, of its partitions and of"
+        " what they hold. The publish stands whether it hears of it or not.",
     )
 
 

@@ -17,13 +17,18 @@ import pyarrow.compute as pc
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.changes import ChangeSplit
 from lakelib.model.files import NewFile, Split
+from lakelib.model.schema import Column
 from lakelib.storage.filesystem import Storage
+from lakelib.work import key_check
 from lakelib.work.changes import ChangeTarget, read_changes
+from lakelib.work.key_check import Key
 from lakelib.work.masks import MaskWork
 from lakelib.work.masks import find_masked as find_masked_here
 from lakelib.work.parallel import stream_as_ready
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
+from lakelib.work.source_files import SourceFile
+from lakelib.work.source_rows import FileRows, look_into_files
 from lakelib.work.sources import RowSource, open_arrow
 
 if TYPE_CHECKING:
@@ -104,6 +109,27 @@ def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, spli
     from lakelib.work.spark import changes
 
     return changes.read_frame(session, storage, target, splits)
+
+
+def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], format: str, **how: Any) -> FileRows:
+    """Files as `look_into_files` gives them, for the session's tasks to read; None is this process."""
+    if session is None:
+        return look_into_files(storage, files, format, **how)
+    from lakelib.work.spark.files import open_files
+
+    return open_files(session, storage, files, format, **how)
+
+
+def find_repeated(
+    source: FileRows, key: Sequence[Column], partition_by: Sequence[Column], threads: int
+) -> tuple[Key, ...]:
+    """Some of the keys that come more than once in their partition; who has the rows looks. Raises InvalidInputError
+    for one that is NULL."""
+    if session_of(source) is None:
+        return key_check.find_repeated(source, key, partition_by, threads)
+    from lakelib.work.spark import keys
+
+    return keys.find_repeated(source, key, partition_by)  # type: ignore[arg-type]
 
 
 def count_changes(

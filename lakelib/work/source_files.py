@@ -28,6 +28,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import arrange_leaves
 from lakelib.storage.parquet import open_stream
 from lakelib.storage.paths import NULL_VALUE, complete_uri, join_uri, split_uri
+from lakelib.work.source_log import LoggedFile, Reached
 
 _BATCH_ROWS = 131_072
 _WILD = re.compile(r"[*?\[{]")
@@ -49,6 +50,8 @@ class SourceFile:
     """About what a row of it takes, as far as that was looked at."""
     folder_values: tuple[tuple[str, str | None], ...] = ()
     """Names and values that the file's folders say, below the one that was asked for: `dt=2026-11-18`."""
+    logged: LoggedFile | None = None
+    """What the log of the table that the file is of says of it; None for a file of no such table."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -77,6 +80,8 @@ class SourceRows:
 
     first_row: int
     batch: pa.RecordBatch
+    numbers: Sequence[int] | None = None
+    """Which rows of the file they are, where some between them are left out."""
 
 
 def find_source_files(storage: Storage, given: str) -> list[SourceFile]:
@@ -206,6 +211,9 @@ def look_into_parquet(storage: Storage, file: SourceFile) -> Looked | None:
         schema, metadata = parquet.schema_arrow, parquet.metadata
     if not metadata.num_rows:
         return None
+    if file.logged is not None:
+        reached = file.logged.columns.reach(schema)
+        schema = pa.schema([*(each.field for each in reached), *file.logged.columns.lacking(reached)])
     size_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     return Looked(schema=schema, row_bytes=size_bytes // metadata.num_rows)
 
@@ -213,12 +221,21 @@ def look_into_parquet(storage: Storage, file: SourceFile) -> Looked | None:
 def list_row_groups(storage: Storage, file: SourceFile, columns: Sequence[str] | None) -> list[RowGroup]:
     with _opened(storage, file) as parquet:
         schema, metadata = parquet.schema_arrow, parquet.metadata
-    leaves = arrange_leaves(schema)
-    wanted = [(field.type, leaves[field.name]) for field in schema if _is_wanted(field.name, columns)]
+    wanted = [(each.field.type, each.leaves) for each in _reached(file, schema, columns)]
     return [_weighed(metadata.row_group(number), wanted) for number in range(metadata.num_row_groups)]
 
 
-def _weighed(group: Any, wanted: Sequence[tuple[pa.DataType, range]]) -> RowGroup:
+def _reached(file: SourceFile, schema: pa.Schema, columns: Sequence[str] | None) -> list[Reached]:
+    """The wanted columns of a file of this schema, as they are called outside of it."""
+    if file.logged is not None:
+        found = file.logged.columns.reach(schema)
+    else:
+        leaves = arrange_leaves(schema)
+        found = [Reached(inside=field.name, field=field, leaves=tuple(leaves[field.name])) for field in schema]
+    return [each for each in found if _is_wanted(each.field.name, columns)]
+
+
+def _weighed(group: Any, wanted: Sequence[tuple[pa.DataType, Sequence[int]]]) -> RowGroup:
     """Values of a fixed width weigh that; others what they do in the file, uncompressed, and their places."""
     memory_bytes = 0
     for kind, places in wanted:
@@ -233,11 +250,13 @@ def _weighed(group: Any, wanted: Sequence[tuple[pa.DataType, range]]) -> RowGrou
 def read_parquet(
     storage: Storage, file: SourceFile, columns: Sequence[str] | None, row_groups: Sequence[int] | None
 ) -> Iterator[SourceRows]:
-    """The wanted columns, in the file's order; None is all columns, or all row groups."""
+    """The wanted columns, in the file's order; None is all columns, or all row groups. Of a file that a log knows just
+    the rows that it has not deleted."""
     with _opened(storage, file) as parquet:
         places_by_name(parquet.schema_arrow)
-        leaves = arrange_leaves(parquet.schema_arrow)
-        places = [place for name in leaves if _is_wanted(name, columns) for place in leaves[name]]
+        reached = _reached(file, parquet.schema_arrow, columns)
+        lacking = _lacking(file, parquet.schema_arrow, columns)
+        places = [place for each in reached for place in each.leaves]
         groups = list(range(parquet.num_row_groups) if row_groups is None else row_groups)
         first_row = sum(parquet.metadata.row_group(number).num_rows for number in range(min(groups, default=0)))
         batches = parquet.reader.iter_batches(_BATCH_ROWS, groups, places, use_threads=False)
@@ -246,8 +265,36 @@ def read_parquet(
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield SourceRows(first_row=first_row, batch=batch)
+            if file.logged is None:
+                yield SourceRows(first_row=first_row, batch=batch)
+            else:
+                yield from _logged_rows(file.logged, reached, lacking, first_row, batch)
             first_row += batch.num_rows
+
+
+def _lacking(file: SourceFile, schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.Field]:
+    """The wanted columns that a file of this schema does not have, and its log has."""
+    if file.logged is None:
+        return []
+    lacking = file.logged.columns.lacking(file.logged.columns.reach(schema))
+    return [each for each in lacking if _is_wanted(each.name, columns)]
+
+
+def _logged_rows(
+    logged: LoggedFile,
+    reached: Sequence[Reached],
+    lacking: Sequence[pa.Field],
+    first_row: int,
+    batch: pa.RecordBatch,
+) -> Iterator[SourceRows]:
+    """The rows under the names that the log gives them, without those that it has deleted."""
+    arrays = [each.named(batch.column(each.inside)) for each in reached]
+    arrays += [pa.nulls(batch.num_rows, each.type) for each in lacking]
+    schema = pa.schema([*(each.field for each in reached), *lacking])
+    renamed = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else batch
+    kept, numbers = logged.keep(renamed, first_row)
+    if kept.num_rows:
+        yield SourceRows(first_row=first_row, batch=kept, numbers=numbers)
 
 
 @contextmanager
@@ -292,20 +339,25 @@ FindLines = Callable[[Sequence[int]], Mapping[int, int]]
 
 
 @contextmanager
-def naming(uri: str, first_row: int = 0, find_lines: FindLines | None = None) -> Iterator[None]:
-    """Says of wrong rows which file they are in, and where in it. The first row at hand has that number in the file."""
+def naming(
+    uri: str, first_row: int = 0, find_lines: FindLines | None = None, numbers: Sequence[int] | None = None
+) -> Iterator[None]:
+    """Says of wrong rows which file they are in, and where in it. The first row at hand has that number in the file, or
+    each its own."""
     try:
         yield
     except InvalidInputError as error:
-        told = _told_in_file(error, first_row, find_lines) if isinstance(error, WrongValuesError) else error.message
+        told = error.message
+        if isinstance(error, WrongValuesError):
+            told = _told_in_file(error, lambda row: first_row + row if numbers is None else numbers[row], find_lines)
         raise InvalidInputError(f"In the file {uri}: {told}", kind=error.kind, remedy=error.remedy) from error
 
 
-def _told_in_file(error: WrongValuesError, first_row: int, find_lines: FindLines | None) -> str:
-    rows = [first_row + each.row for each in error.found]
+def _told_in_file(error: WrongValuesError, number_of: Callable[[int], int], find_lines: FindLines | None) -> str:
+    rows = [number_of(each.row) for each in error.found]
     lines = {} if find_lines is None else find_lines(rows)
 
-    return tell_wrong(error.found, error.count, lambda row: named_row(first_row + row, lines)).message
+    return tell_wrong(error.found, error.count, lambda row: named_row(number_of(row), lines)).message
 
 
 def named_row(row: int, lines: Mapping[int, int]) -> str:

@@ -114,7 +114,7 @@ class SourceReader:
         with naming(file.uri, 0):
             present = places_by_name(found.schema) if len(found.schema) else {}
         values = tuple(each for each in file.folder_values if each[0].casefold() not in present)
-        fields = [*found.schema, *(self._folder_field(name) for name, _ in values)]
+        fields = [*found.schema, *(self._folder_field(name) for name, _ in values), *_logged_fields(file)]
         schema = pa.schema([each for each in fields if self._is_wanted(each.name)])
         return replace(file, schema=schema, row_bytes=found.row_bytes, folder_values=values)
 
@@ -149,14 +149,14 @@ class SourceReader:
         alignment = None
         with unchanged(storage, file):
             for rows in self._file_rows(storage, file, row_groups):
-                with naming(file.uri, rows.first_row, self.line_finder(storage, file)):
+                with naming(file.uri, rows.first_row, self.line_finder(storage, file), rows.numbers):
                     batch = self._selected(self._with_folder_values(rows.batch, file))
                     if self.declared is not None:
                         alignment = alignment or plan_alignment(
                             batch.schema, self.declared, required_ids=frozenset(), explicit_cast=self._casts
                         )
                         batch = alignment.apply(batch)
-                yield SourceRows(first_row=rows.first_row, batch=batch)
+                yield replace(rows, batch=batch)
 
     def line_finder(self, storage: Storage, file: SourceFile) -> FindLines | None:
         """None for a format without lines."""
@@ -219,6 +219,8 @@ class SourceReader:
     def _with_folder_values(self, batch: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:
         for name, text in file.folder_values:
             batch = batch.append_column(self._folder_field(name), self._folder_array(name, text, batch.num_rows))
+        for name, value in () if file.logged is None else file.logged.values:
+            batch = batch.append_column(pa.field(name, value.type), pa.repeat(value, batch.num_rows))
         return batch
 
     def _folder_field(self, name: str) -> pa.Field:
@@ -232,6 +234,10 @@ class SourceReader:
         if column is not None and convert is not None:
             value = convert_array(value, column, convert)
         return pa.repeat(value[0], row_count)
+
+
+def _logged_fields(file: SourceFile) -> list[pa.Field]:
+    return [] if file.logged is None else [pa.field(name, value.type) for name, value in file.logged.values]
 
 
 def _dialect(options: Mapping[str, str]) -> CsvDialect:

@@ -181,13 +181,14 @@ def _aligned_parts(
         uri, find_lines = part.file.uri, source.reader.line_finder(source.storage, part.file)
         alignment: Alignment | None = None
         for rows in source.reader.read(source.storage, part.file, part.row_groups):
-            first_row = rows.first_row
+            done = 0
             for batch in near_batches([_with_constants(rows.batch, part.file, source.constants)]):
-                with naming(uri, first_row, find_lines):
+                numbers = None if rows.numbers is None else rows.numbers[done : done + batch.num_rows]
+                with naming(uri, rows.first_row + done, find_lines, numbers):
                     alignment = alignment or plan(batch.schema)
                     aligned = alignment.apply(batch)
                 yield aligned, uri
-                first_row += batch.num_rows
+                done += batch.num_rows
 
 
 def _with_constants(batch: pa.RecordBatch, file: SourceFile, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:

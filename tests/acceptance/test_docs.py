@@ -17,9 +17,12 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from typer.main import get_command
 
+import lakelib
 from lakelib import Lake
 from lakelib.cli.main import app
 from lakelib.specs.suite import parse_suite
@@ -142,6 +145,16 @@ def _with_invoices(folder: Path) -> dict[str, Any]:
     return names | {"invoices": invoices}
 
 
+def _with_sources(folder: Path) -> dict[str, Any]:
+    lake = lakelib.connect(folder / "lake")
+    lake.create_namespace("shop")
+    write_deltalake(folder / "delta" / "orders", pa.table({"order_id": [1, 2], "updated_at": [1, 1]}))
+    (folder / "landing" / "events" / "dt=2026-11-18").mkdir(parents=True)
+    events = pa.table({"id": [1], "kind": ["seen"]})
+    pq.write_table(events, folder / "landing" / "events" / "dt=2026-11-18" / "a.parquet")
+    return {"lake": lake}
+
+
 def _with_suite(folder: Path) -> dict[str, Any]:
     check = "{type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}}"
     (folder / "orders.yaml").write_text(f"name: orders\nexpectations: [{check}]\n")
@@ -155,6 +168,7 @@ SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/consumers.md": _with_invoices,
     "docs/delta.md": _with_history,
     "docs/gates.md": _with_lake,
+    "docs/importing.md": _with_sources,
     "docs/notebook.md": _named(),
 }
 SPARK = re.compile(r"^.*spark\)  #.*\n", re.MULTILINE)

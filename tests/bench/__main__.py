@@ -16,6 +16,7 @@ from tests.bench.data import KEY_TYPES
 from tests.bench.delta import measure_delta
 from tests.bench.ducklake import measure_ducklake
 from tests.bench.gate import measure_gate
+from tests.bench.imports import measure_imports
 from tests.bench.lab import Lab, open_lab
 from tests.bench.long_lines import measure_long_lines
 from tests.bench.many_files import measure_many_files
@@ -39,6 +40,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "commits": measure_commits,
     "consumers": measure_consumers,
     "writers": measure_writers,
+    "import": measure_imports,
     "plan": measure_many_files,
     "cold": measure_cold,
     "wide": measure_wide,

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from typer.main import get_command
@@ -53,6 +55,12 @@ def write_orders(folder: Path) -> Path:
     return path
 
 
+def write_parquet(folder: Path) -> Path:
+    (folder / "parquet").mkdir()
+    pq.write_table(pa.table({"id": [1]}), folder / "parquet" / "rows.parquet")
+    return folder / "parquet"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def ann(module_catalog_url: str) -> Iterator[None]:
     """A user of the database's server."""
@@ -64,9 +72,9 @@ def ann(module_catalog_url: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def names(
-    lake: Lake, tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+    lake: Lake, tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str], metastore: str
 ) -> Iterator[Mapping[str, str]]:
-    """What the examples call by a name: a table, commits, and an empty database."""
+    """What the examples call by a name: a table, commits, an empty database, and a Hive metastore."""
     orders = lake.create_table("shop.orders", SCHEMA, primary_key=["order_id"], partition_by=["dt"])
     orders.upsert(order_rows(30))
     orders.tag("first")
@@ -75,7 +83,7 @@ def names(
     staged["REJECTED"].reject("looks odd")
     staged["JUDGED"].judge(write_suite(tmp_path_factory.mktemp("gate")))
     empty = make_database()
-    yield {name: str(commit.id) for name, commit in staged.items()} | {"EMPTY": empty}
+    yield {name: str(commit.id) for name, commit in staged.items()} | {"EMPTY": empty, "METASTORE": metastore}
     drop_database(empty)
 
 
@@ -127,6 +135,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "changes --explain": ["changes", orders, "--explain"],
         "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
+        "import": ["import", "shop.imported_fields", str(write_parquet(tmp_path)), "--from", "parquet"],
         "watch": ["watch", "shop.fields", "--after", "0", "--for", "0"],
         "delete": ["delete", orders, "--where", "order_id = 999"],
         "rollback": ["rollback", "shop.fields", "--to", "1"],
@@ -164,6 +173,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "compact --namespace": ["compact", "--namespace", "shop"],
         "delta": ["delta", orders],
         "maintain": ["maintain", "--all", "--expire", "--vacuum"],
+        "hive": ["hive", orders, "--metastore", names["METASTORE"]],
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],
         "tag delete": ["tag", "delete", orders, "fields"],

@@ -88,9 +88,15 @@ def read(tables: str, dag_id: str) -> dict:
         return {"specs": found and [spec.table for spec in found.specs], "dags": list(make_dags("", dag_id).dags)}
 
 
-def graph(dag_id: str) -> dict:
-    """The tasks that follow each task."""
-    return {task.task_id: sorted(task.downstream_task_ids) for task in _parsed[dag_id].tasks}
+def graph(dag_id: str, tables: str | None = None) -> dict:
+    """The tasks that follow each task; perhaps of another folder of tables, of which calls that follow know nothing."""
+    if tables is None:
+        return {task.task_id: sorted(task.downstream_task_ids) for task in _parsed[dag_id].tasks}
+    with _tables(tables):
+        _read_files()
+        found = graph(dag_id)
+    _read_files()
+    return found
 
 
 def form(dag_id: str) -> dict:

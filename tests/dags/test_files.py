@@ -51,6 +51,20 @@ def test_nothing_is_published_before_it_was_judged_and_nobody_hears_of_it_before
     assert graph["announce"] == []
 
 
+def test_nobody_waits_for_a_metastore_that_is_told(lab: Lab, tmp_path: Path) -> None:
+    """After each publish; or, of partitions at rest, after each compaction."""
+    spec = "columns: id BIGINT\nprimary_key: [id]\nsource: {path: /in/*.parquet}\n"
+    publish = "publish: {{mark_done: [done_partition], report: {}}}\n"
+    (tmp_path / "told.yaml").write_text(f"table: a.told\n{spec}{publish.format('hive')}")
+    (tmp_path / "later.yaml").write_text(f"table: a.later\n{spec}{publish.format('{hive: {idle: 1h}}')}")
+    told = lab("graph", dag_id="ingest__a__told", tables=str(tmp_path))
+    assert told["report"] == []
+    assert _all_before(told, "report") >= {"publish", "mark_done"}
+    assert "report" not in _all_before(told, "announce")
+    assert "report" not in lab("graph", dag_id="ingest__a__later", tables=str(tmp_path))
+    assert _all_before(lab("graph", dag_id="compact", tables=str(tmp_path)), "report") == {"plan", "compact"}
+
+
 @pytest.mark.parametrize("name", ["customers", "orders", "payments"])
 def test_no_rows_are_read_before_the_source_has_arrived(lab: Lab, name: str) -> None:
     graph = lab("graph", dag_id=f"ingest__shop__{name}")

@@ -106,6 +106,16 @@ def test_every_field_is_read(folder: Path) -> None:
     assert (spec.retries.count, spec.retries.delay) == (2, timedelta(seconds=30))
 
 
+def test_a_hive_metastore_may_be_told(folder: Path) -> None:
+    told = parse_spec(_changed(SMALL, publish="{report: hive}"), folder / "orders.yaml").publish.report
+    assert told is not None
+    assert (told.metastore, told.database, told.idle) == ("${LAKE_VAR_HIVE_METASTORE}", None, None)
+    rests = "{report: {hive: {metastore: 'thrift://a:1,thrift://b:2', database: web, idle: 1h}}}"
+    later = parse_spec(_changed(SMALL, publish=rests), folder / "orders.yaml").publish.report
+    assert later is not None
+    assert (later.metastore, later.database, later.idle) == ("thrift://a:1,thrift://b:2", "web", timedelta(hours=1))
+
+
 @pytest.mark.parametrize("remote", ["sc://host", "sc://host:15002", "sc://host:443/;use_ssl=true", "${LAKE_VAR_SPARK}"])
 def test_a_server_may_do_the_work(folder: Path, remote: str) -> None:
     conf = "{spark.sql.shuffle.partitions: 4}"
@@ -291,6 +301,14 @@ def test_a_few_fields_are_enough(folder: Path) -> None:
         ({"publish": "{mark_done: [done]}"}, "field publish.mark_done.0: found 'done'; expected success_file, done_pa"),
         ({"publish": "{mark_done: [{http_report: {}}]}"}, "field publish.mark_done.0.http_report.url: found nothing;"),
         ({"publish": "{mark_done: [{http_report: {url: x}}]}"}, "found 'x'; expected an address that begins with http"),
+        (
+            {"publish": "{report: [hive]}"},
+            "field publish.report: found a list; expected hive, or hive: {metastore: thri",
+        ),
+        (
+            {"publish": "{report: {hive: {metastore: host}}}"},
+            "found 'host'; expected an address that begins with thrift",
+        ),
         ({"publish": "{mark_done: [success_file, success_file]}"}, "found success_file again; expected each way once."),
         (
             {"partition_by": "[dt, month]", "publish": "{mark_done: [success_file]}"},

@@ -107,6 +107,10 @@ where f.table_id = %(table_id)s
   and f.added_snapshot <= %(snapshot_id)s and coalesce(f.removed_snapshot, 9223372036854775807) > %(snapshot_id)s
 group by p.id, p.key, p.path order by p.key;
 
+-- The partitions of a table that have these folders.
+-- name: find_partitions_at
+select id from lake.partition where table_id = %(table_id)s and path = any(%(paths)s::text[]);
+
 -- The files that come back when a table is brought back to a snapshot, and those that go.
 -- name: find_moved
 select f.path, f.partition_id, f.row_count, f.delete_count, f.size_bytes, m.is_restored

@@ -1,0 +1,1 @@
+"""Interop. What a Hive metastore is told of tables, so that those who look there find them."""

@@ -1,0 +1,125 @@
+"""Work. Looks, before rows of files become a table's, whether a key is NULL or comes twice.
+
+Only the key's columns are read. Equal keys have equal hashes: these are kept, in files of the machine where they are
+many, and what shares a hash is read again and compared. Memory does not grow with the rows.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.model.schema import Column
+from lakelib.rows.hash import key_hashes
+from lakelib.work.parallel import stream_as_ready
+from lakelib.work.source_rows import FilePart, FileRows, uniform_rows
+
+Hashes = npt.NDArray[np.uint64]
+
+_IN_MEMORY_ROWS = 16 * 1024 * 1024
+_SHARES = 256
+"""Hashes that do not fit into memory are dealt out by their first byte."""
+_SUSPECTS = 10_000
+"""So many hashes that come more than once are looked into at a time."""
+_SHOWN = 3
+
+
+Key = dict[str, Any]
+"""The values of a key's columns and its partition's, by name."""
+
+
+def find_repeated(
+    source: FileRows, key: Sequence[Column], partition_by: Sequence[Column], threads: int
+) -> tuple[Key, ...]:
+    """Some of the keys that come more than once in their partition. Raises InvalidInputError, naming file and row, for
+    one that is NULL."""
+    columns = tuple({column.id: column for column in (*partition_by, *key)}.values())
+    with _HashStore() as store:
+        for hashes in stream_as_ready(source.whole_files, lambda part: _hashed(source, part, columns), threads):
+            store.add(hashes)
+        for suspects in store.suspects():
+            repeated = _repeated(source, columns, suspects, threads)
+            if repeated:
+                return repeated
+    return ()
+
+
+def _hashed(source: FileRows, part: FilePart, columns: Sequence[Column]) -> Iterator[Hashes]:
+    for batch in uniform_rows(source, columns, [part]):
+        yield key_hashes(batch.columns)
+
+
+def _repeated(source: FileRows, columns: Sequence[Column], suspects: Hashes, threads: int) -> tuple[Key, ...]:
+    """Keys that come twice, of those that have these hashes."""
+
+    def suspected(part: FilePart) -> Iterator[pa.RecordBatch]:
+        for batch in uniform_rows(source, columns, [part]):
+            found = np.isin(key_hashes(batch.columns), suspects)
+            if found.any():
+                yield batch.filter(pa.array(found))
+
+    rows = pa.Table.from_batches(list(stream_as_ready(source.whole_files, suspected, threads)))
+    names = [column.name for column in columns]
+    counted = rows.group_by(names).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted.column("count_all"), 1)).select(names)
+    return tuple(twice.slice(0, _SHOWN).to_pylist())
+
+
+class _HashStore:
+    """Hashes of all rows, of which those that come more than once are wanted."""
+
+    def __init__(self) -> None:
+        self._near: list[Hashes] = []
+        self._near_rows = 0
+        self._far: list[IO[bytes]] = []
+        self._files = ExitStack()
+
+    def __enter__(self) -> "_HashStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def add(self, hashes: Hashes) -> None:
+        self._near.append(hashes)
+        self._near_rows += len(hashes)
+        if self._near_rows > _IN_MEMORY_ROWS:
+            self._put_far()
+
+    def _put_far(self) -> None:
+        if not self._far:
+            self._far = [self._files.enter_context(_scratch_file()) for _ in range(_SHARES)]
+        hashes = np.sort(np.concatenate(self._near))
+        ends = np.searchsorted(hashes >> np.uint64(56), np.arange(_SHARES, dtype=np.uint64), side="right")
+        for file, share in zip(self._far, np.split(hashes, ends[:-1]), strict=True):
+            share.tofile(file)
+        self._near, self._near_rows = [], 0
+
+    def suspects(self) -> Iterator[Hashes]:
+        """Hashes that come more than once, some at a time."""
+        if not self._far:
+            yield from _twice(self._near)
+            return
+        if self._near:
+            self._put_far()
+        for file in self._far:
+            file.seek(0)
+            yield from _twice([np.fromfile(file, np.uint64)])
+
+
+def _scratch_file() -> IO[bytes]:
+    return tempfile.TemporaryFile()
+
+
+def _twice(shares: Sequence[Hashes]) -> Iterator[Hashes]:
+    if not shares:
+        return
+    hashes = np.sort(np.concatenate(shares))
+    found = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    for start in range(0, len(found), _SUSPECTS):
+        yield found[start : start + _SUSPECTS]
