@@ -1,8 +1,9 @@
-"""Commands that make tables and change their rows: create, load, delete.
+"""Commands that make tables, set their options and change their rows: create, options, load, delete.
 
 What takes rows away is a dry run until it is told --yes.
 """
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,9 +27,10 @@ from lakelib.cli.arguments import (
     read_partition,
 )
 from lakelib.cli.command import MayMake, Session, command, wrong_usage
-from lakelib.cli.show import Answer, Note, Sentence, working
+from lakelib.cli.show import Answer, Column, Listing, Note, Sentence, working
 from lakelib.cli.values import counted
 from lakelib.errors import NotFoundError
+from lakelib.model.options import TableOptions
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
@@ -64,6 +66,10 @@ Format = Annotated[
     str | None, typer.Option("--format", "-f", metavar="FORMAT", help="csv, json or parquet. (what the names say)")
 ]
 Header = Annotated[bool, typer.Option(help="Whether a CSV file begins with the names of its columns.")]
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the table; may be repeated.", show_default=False),
+]
 ReadOptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -74,6 +80,7 @@ ReadOptions = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     command(app, "create", panel=_PANEL)(create)
+    command(app, "options", panel=_PANEL)(options)
     command(app, "load", panel=_PANEL)(load)
     command(app, "delete", panel=_PANEL)(delete)
 
@@ -88,6 +95,7 @@ def create(
     partition_by: Names = None,
     sequence_by: Names = None,
     buckets: Buckets = None,
+    option: TableOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
     new_lake: NewLake = False,
 ) -> Answer:
@@ -102,6 +110,7 @@ def create(
         "partition_by": read_names(partition_by, "--partition-by"),
         "sequence_by": read_names(sequence_by, "--sequence-by"),
         "buckets": read_buckets(buckets),
+        "options": read_pairs(option or (), "--option"),
         "if_not_exists": if_not_exists,
     }
     lake = session.open(make=MayMake.ANYWHERE if new_lake else MayMake.NEVER)
@@ -112,6 +121,27 @@ def create(
         made = lake.create_table(table, columns, **wanted)
     said = Sentence(f"{made.name}: {'is there' if if_not_exists else 'made'}, at {made.location}")
     return Answer({"table": made.name, "location": made.location}, said)
+
+
+def options(
+    session: Session,
+    table: TableName,
+    setting: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME=VALUE…", help="Options that are changed.", show_default=False),
+    ] = None,
+) -> Answer:
+    """Shows a table's options, once those that are named have been changed. The others stay."""
+    handle = session.table(table)
+    changed = read_pairs(setting or (), "The option")
+    if changed:
+        handle.set_options(changed)
+        handle = session.table(table)
+    usual = {each.name: each.default for each in fields(TableOptions)}
+    values = usual | handle.options
+    rows = [(name, str(value), "" if value == usual[name] else str(usual[name])) for name, value in values.items()]
+    listing = Listing((Column("option"), Column("value", fold=True), Column("usually")), rows, "There is none.")
+    return Answer({"table": handle.name, "options": values}, listing)
 
 
 def load(

@@ -134,6 +134,7 @@ def test_the_fields_in_json_are_those_that_are_named(
         "changes --count": ["changes", orders, "--count"],
         "changes --explain": ["changes", orders, "--explain"],
         "create": ["create", "shop.fields", "--columns", columns, "--primary-key", "order_id"],
+        "options": ["options", orders],
         "load": ["load", "shop.fields", str(write_orders(tmp_path))],
         "import": ["import", "shop.imported_fields", str(write_parquet(tmp_path)), "--from", "parquet"],
         "watch": ["watch", "shop.fields", "--after", "0", "--for", "0"],

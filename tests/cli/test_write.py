@@ -38,6 +38,20 @@ def test_a_table_is_made_with_its_namespace(run: Run, lake: Lake) -> None:
     assert run("create", "new.other", *columns, "--buckets", "some").code == 3
 
 
+def test_options_are_given_to_a_new_table_and_changed_later(run: Run, lake: Lake) -> None:
+    words = ("new.told", "--columns", "id BIGINT", "--option", "delta=head", "--option", "compact_runs=9")
+    assert run("create", *words).code == 0
+    changed = run("options", "new.told", "compact_runs=7", "compression=snappy", "--json").document
+    assert changed["options"] | {"delta": "head", "compact_runs": 7, "compression": "snappy"} == changed["options"]
+    assert lake.table("new.told").options["compact_runs"] == 7
+    shown = run("options", "new.told").out
+    assert "compact_runs" in shown
+    wrong = run("options", "new.told", "compact_rums=7")
+    assert (wrong.code, "Known options" in wrong.err) == (3, True)
+    assert run("options", "new.told", "compact_runs").code == 2
+    assert lake.table("new.told").options["compact_runs"] == 7
+
+
 def test_a_lake_is_made_where_that_is_wanted(run_process: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
     nameless = {"LAKE_WAREHOUSE": "", "LAKE_CATALOG": ""}
     words = ("create", "shop.log", "--columns", "n BIGINT")
