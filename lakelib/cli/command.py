@@ -41,6 +41,7 @@ SAID_IN_COMMANDS = {
     "Take it from StagedCommit.id": "`lake commits` lists them",
     "lake.tables() or `lake tables`": "`lake tables`",
     "consumers() lists them; consumer(NAME) makes one": "`lake consumers` lists them",
+    'duplicates="last"': "--duplicates last",
     "; diff(a, b) takes both orders": "",
     "; a dropped and re-created table needs a new handle": "",
 }
