@@ -5,15 +5,16 @@ itself: unless a predicate picks some keys, of which few rows are merged sooner 
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from lakelib.errors import CorruptionError
 from lakelib.model.predicate import columns_of
 from lakelib.ops.hold import hold_for_spark
-from lakelib.ops.masks import known_masks, load_vector, masks_at
+from lakelib.ops.masks import known_masks, load_vectors, vectors_at
 from lakelib.ops.read import ScanPlan, file_by_file
 from lakelib.ops.runtime import Runtime
 from lakelib.work import engines
-from lakelib.work.parallel import collect_in_order
 
 
 def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
@@ -30,19 +31,12 @@ def _vectors(runtime: Runtime, plan: ScanPlan, session: Any) -> Mapping[int, byt
     """The vectors of the masks, where Spark is to read by them."""
     if not plan.shows_snapshot or not engines.takes_masks(session, runtime.storage, plan.target, plan.splits):
         return None
-    if _picks_keys(plan):
-        masks = known_masks(runtime, plan)
-        if masks is None:
-            return None
-    else:
-        partition_ids = {split.partition.id for split in plan.splits}
-        masks = masks_at(runtime, plan.table, plan.snapshot_id, partition_ids, session=session)
-    found = collect_in_order(
-        list(masks.values()),
-        lambda mask: iter([(mask.file_id, load_vector(runtime, plan.table, mask))]),
-        runtime.read_threads,
-    )
-    return dict(found)
+    if not _picks_keys(plan):
+        return vectors_at(runtime, plan, session=session)
+    masks = known_masks(runtime, plan)
+    with suppress(CorruptionError):  # of what is kept: the few rows are merged
+        return None if masks is None else load_vectors(runtime, plan.table, masks)
+    return None
 
 
 def _picks_keys(plan: ScanPlan) -> bool:

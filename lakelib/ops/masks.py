@@ -5,6 +5,7 @@ found, from what has come since then alone where that can be; and kept, for all 
 keep them has them for himself.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from uuid import uuid4
 from lakelib.catalog import masks
 from lakelib.catalog.masks import FoundMasks
 from lakelib.catalog.roles import has_right
-from lakelib.errors import IdentityDiffersError
+from lakelib.errors import CorruptionError, IdentityDiffersError
 from lakelib.model.files import DataFile, Split
 from lakelib.model.mask import Mask, MaskState, vector_path
 from lakelib.model.roles import Right
@@ -27,6 +28,10 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.vectors import read_vector, unite, write_vector
 from lakelib.work import engines
 from lakelib.work.masks import MaskWork
+from lakelib.work.parallel import collect_in_order
+from lakelib.work.read import ReadTarget
+
+_LOG = logging.getLogger(__name__)
 
 _MOST_INLINE_BYTES = 4096
 """A vector of at most this size is kept in the catalog."""
@@ -45,9 +50,7 @@ def masks_at(
     if not table.primary_key_ids or not snapshot_id:
         return {}
     chosen = None if partition_ids is None else tuple(partition_ids)
-    at = None if snapshot_id == table.head_id else snapshot_id
-    request = ScanRequest(columns=_key_names(table), at=at, partition_ids=chosen)
-    plan = plan_scan(runtime, table, request)
+    plan = plan_scan(runtime, table, _request(table, snapshot_id, chosen))
     splits = _splits_by_partition(plan)
     if not splits:
         return {}
@@ -61,7 +64,29 @@ def masks_at(
         ]
         if not missing:
             return known
-        return known | _make(runtime, plan, missing, known, session)
+        try:
+            return known | _make(runtime, plan, missing, known, session)
+        except CorruptionError:  # of what is kept, unless it comes again
+            return known | _make(runtime, plan, [replace(each, anew=True) for each in missing], {}, session)
+
+
+def vectors_at(runtime: Runtime, plan: ScanPlan, *, session: Any = None) -> Mapping[int, bytes]:
+    """The vectors of the masks of what the plan reads, by file. Where some that are kept cannot be read, all are found
+    anew, for this reader alone."""
+    partition_ids = {split.partition.id for split in plan.splits}
+    try:
+        return load_vectors(
+            runtime, plan.table, masks_at(runtime, plan.table, plan.snapshot_id, partition_ids, session=session)
+        )
+    except CorruptionError as error:
+        _LOG.warning("masks of %s are found anew: %s", plan.table.full_name, error)
+    whole = plan_scan(runtime, plan.table, _request(plan.table, plan.snapshot_id, tuple(partition_ids)))
+    works = [
+        MaskWork(target=_key_target(whole), split=split, fresh_ids=None) for split in whole.splits if needs_merge(split)
+    ]
+    with Held(runtime, whole):
+        found = _find(runtime, works, session)
+    return {file_id: unite(parts)[0] for file_id, parts in found.items()}
 
 
 def known_masks(runtime: Runtime, plan: ScanPlan) -> Mapping[int, Mask] | None:
@@ -79,19 +104,28 @@ class _Missing:
 
     state: MaskState
     splits: tuple[Split, ...]
+    anew: bool = False
+    """Whether nothing that is kept is believed."""
 
     @property
     def base(self) -> int | None:
         """The snapshot whose masks still hold, if there is one."""
-        return None if self.state.is_reset else self.state.known_at
+        return None if self.state.is_reset or self.anew else self.state.known_at
 
     @property
     def files(self) -> dict[int, DataFile]:
         return {file.id: file for split in self.splits for file in split.files}
 
 
-def _key_names(table: TableInfo) -> tuple[str, ...]:
-    return tuple(column.name for column in table.schema.select(table.primary_key_ids))
+def _request(table: TableInfo, snapshot_id: int, partition_ids: tuple[int, ...] | None) -> ScanRequest:
+    """All files of the partitions."""
+    names = tuple(column.name for column in table.schema.select(table.primary_key_ids))
+    at = None if snapshot_id == table.head_id else snapshot_id
+    return ScanRequest(columns=names, at=at, partition_ids=partition_ids)
+
+
+def _key_target(plan: ScanPlan) -> ReadTarget:
+    return replace(plan.target, columns=plan.target.primary_key, predicate=None, asked_columns=())
 
 
 def _splits_by_partition(plan: ScanPlan) -> dict[int, tuple[Split, ...]]:
@@ -115,11 +149,7 @@ def _load_known(runtime: Runtime, plan: ScanPlan, states: Mapping[int, MaskState
 def _make(
     runtime: Runtime, plan: ScanPlan, missing: Sequence[_Missing], known: Mapping[int, Mask], session: Any
 ) -> dict[int, Mask]:
-    works = [work for each in missing for work in _works(plan, each)]
-    vectors: dict[int, list[bytes]] = defaultdict(list)
-    for found in engines.find_masked(runtime.storage, works, session=session, threads=runtime.threads):
-        for file_id, vector in found.items():
-            vectors[file_id].append(vector)
+    vectors = _find(runtime, [work for each in missing for work in _works(plan, each)], session)
     made = [
         FoundMasks(state=each.state, masks=tuple(_united(runtime, plan, each, vectors, known)), anew=each.base is None)
         for each in missing
@@ -127,9 +157,18 @@ def _make(
     return {mask.file_id: mask for found in _keep(runtime, plan, made) for mask in found.masks}
 
 
+def _find(runtime: Runtime, works: Sequence[MaskWork], session: Any) -> dict[int, list[bytes]]:
+    """Of each file the vectors that were found, of its splits."""
+    vectors: dict[int, list[bytes]] = defaultdict(list)
+    for found in engines.find_masked(runtime.storage, works, session=session, threads=runtime.threads):
+        for file_id, vector in found.items():
+            vectors[file_id].append(vector)
+    return vectors
+
+
 def _works(plan: ScanPlan, missing: _Missing) -> Iterator[MaskWork]:
     base = missing.base
-    target = replace(plan.target, columns=plan.target.primary_key, predicate=None, asked_columns=())
+    target = _key_target(plan)
     for split in filter(needs_merge, missing.splits):
         if base is None:
             yield MaskWork(target=target, split=split, fresh_ids=None)
@@ -190,6 +229,16 @@ def _written(root: Storage, mask: Mask) -> Mask:
     path = vector_path(uuid4())
     write_vector(root, path, mask.inline)
     return replace(mask, path=path, inline=None)
+
+
+def load_vectors(runtime: Runtime, table: TableInfo, found: Mapping[int, Mask]) -> dict[int, bytes]:
+    """The vectors of masks, by file. Raises CorruptionError."""
+    parts = collect_in_order(
+        list(found.values()),
+        lambda mask: iter([(mask.file_id, load_vector(runtime, table, mask))]),
+        runtime.read_threads,
+    )
+    return dict(parts)
 
 
 def load_vector(runtime: Runtime, table: TableInfo, mask: Mask) -> bytes:

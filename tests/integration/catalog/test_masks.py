@@ -13,9 +13,10 @@ import pytest
 import lakelib
 from lakelib import Lake, Table
 from lakelib.catalog import masks as kept_masks
+from lakelib.catalog import tables
 from lakelib.model.mask import FOLDER, Mask
 from lakelib.ops import masks as making
-from lakelib.storage.vectors import encode_positions, read_vector, write_vector
+from lakelib.storage.vectors import decode_positions, encode_positions, read_vector, write_vector
 from tests.integration.catalog.town import Town
 from tests.masked import masks_of, seen_rows, unmasked_rows
 
@@ -248,6 +249,20 @@ def test_a_restored_lake_makes_its_own_masks(lake: Lake, large: Table, tmp_path:
     with lakelib.connect(warehouse=str(tmp_path / "second")) as second:
         assert vector_files(second.table("shop.orders")) == set()
         check(second, second.table("shop.orders"), 2)
+
+
+def test_where_a_vector_is_lost_masks_are_found_anew(lake: Lake, large: Table) -> None:
+    kept = masks_of(lake, large, 2)
+    for path in vector_files(large):
+        Path(urlsplit(large.location).path, path).unlink()
+    loaded = tables.load_table(lake.runtime.catalog, large._ref)
+    plan = making.plan_scan(lake.runtime, loaded, making.ScanRequest())
+    found = making.vectors_at(lake.runtime, plan)
+    assert {file_id: len(decode_positions(vector)) for file_id, vector in found.items()} == {
+        file_id: mask.cardinality for file_id, mask in kept.items()
+    }
+    large.upsert(scattered(3))
+    check(lake, large, 3)
 
 
 def test_a_vector_whose_bytes_are_others_is_told(lake: Lake, large: Table) -> None:
