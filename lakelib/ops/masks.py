@@ -119,9 +119,8 @@ class _Missing:
 
 def _request(table: TableInfo, snapshot_id: int, partition_ids: tuple[int, ...] | None) -> ScanRequest:
     """All files of the partitions."""
-    names = tuple(column.name for column in table.schema.select(table.primary_key_ids))
     at = None if snapshot_id == table.head_id else snapshot_id
-    return ScanRequest(columns=names, at=at, partition_ids=partition_ids)
+    return ScanRequest(at=at, partition_ids=partition_ids)
 
 
 def _key_target(plan: ScanPlan) -> ReadTarget:

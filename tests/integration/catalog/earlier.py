@@ -14,6 +14,7 @@ begin
     end loop;
 end $$;
 drop table if exists lake.upgrade;
+drop table lake.mask, lake.masked;
 drop table lake.consumer, lake.listener;
 drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake.commit drop column amendment, drop column rows_from_base;

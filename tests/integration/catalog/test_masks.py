@@ -81,6 +81,13 @@ def test_a_row_that_comes_late_is_masked_itself(lake: Lake) -> None:
     check(lake, table, 3)
 
 
+def test_an_older_snapshot_has_its_masks_after_its_key_was_renamed(lake: Lake, table: Table) -> None:
+    table.upsert(rows(range(10)))
+    table.upsert(rows(range(5), 2.0))
+    table.evolve(rename={"id": "number"})
+    assert unmasked_rows(lake, table, 2, IDS) == seen_rows(table, 2, NAMES)
+
+
 def test_a_thousand_small_files_have_their_masks(lake: Lake, table: Table) -> None:
     for number in range(300):
         table.upsert(rows(range(number % 7, number % 7 + 2), float(number)))

@@ -1,6 +1,6 @@
 """A lake that a released version has made is opened, migrated and read right, and its unfinished work goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 import lakelib
 from lakelib import Lake
+from tests.conftest import drop_database
 from tests.releases.released import Release, releases
 from tests.releases.small_lake import told
 
@@ -17,6 +18,14 @@ from tests.releases.small_lake import told
 def release(request: pytest.FixtureRequest) -> Release:
     found: Release = request.param
     return found
+
+
+@pytest.fixture
+def catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
+    """A database without a catalog."""
+    url = make_database()
+    yield url
+    drop_database(url)
 
 
 @pytest.fixture

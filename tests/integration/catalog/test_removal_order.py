@@ -43,7 +43,7 @@ def test_a_publish_and_a_stage_that_take_out_the_same_files_never_wait_for_each_
     found = connection.execute("select id from lake.data_file order by id offset 1000 limit 1").fetchone()
     middle = found[0] if found else None
     outcomes: list[object] = []
-    for name in ("stage", "publish"):
+    for name in ("stage", "publish_or_tell"):
         monkeypatch.setattr(commits, name, _noting(getattr(commits, name), outcomes))
 
     works = [

@@ -9,7 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakelib
@@ -139,6 +141,7 @@ OPERATIONS: dict[str, Prepare] = {
     ),
     "staged.reject": lambda p: (lambda staged: lambda: staged.reject("odd"))(p.staged()),
     "staged.discard": lambda p: (lambda staged: lambda: staged.discard("me", "odd"))(p.staged()),
+    "table.export_delta": lambda p: p.table.export_delta,
     "table.tag": lambda p: lambda: p.table.tag("mine", at=1),
     "table.delete_tag": lambda p: (lambda table: lambda: table.delete_tag("kept"))(p.tagged.table),
     "table.mark_done": lambda p: lambda: p.table.mark_done({"day": "tue"}),
@@ -148,6 +151,8 @@ OPERATIONS: dict[str, Prepare] = {
     "lake.vacuum": lambda p: p.lake.vacuum,
     "lake.create_namespace": lambda p: lambda: p.lake.create_namespace(f"n{next(_numbers)}"),
     "lake.create_table": lambda p: lambda: p.lake.create_table(f"shop.t{next(_numbers)}", SCHEMA),
+    "lake.import_parquet": lambda p: lambda: p.lake.import_parquet(parquet_file(), f"shop.t{next(_numbers)}"),
+    "lake.import_delta": lambda p: lambda: p.lake.import_delta(delta_table(), f"shop.t{next(_numbers)}"),
     "lake.drop_table": lambda p: lambda: p.lake.drop_table(p.made.name),
     "table.evolve": lambda p: lambda: p.table.evolve(add=[("extra", "string")]),
     "table.set_options": lambda p: lambda: p.table.set_options({"compact_runs": 7}),
@@ -160,6 +165,18 @@ OPERATIONS: dict[str, Prepare] = {
     "lake.release_backup": lambda p: lambda: p.lake.release_backup("b" * 32),
     "lake.revoke": lambda p: granted(p, lambda user: p.lake.revoke("writer", user)),
 }
+
+
+def parquet_file() -> str:
+    path = f"{tempfile.mkdtemp(prefix='lakelib-import-')}/rows.parquet"
+    pq.write_table(rows(1), path)
+    return path
+
+
+def delta_table() -> str:
+    folder = tempfile.mkdtemp(prefix="lakelib-import-")
+    deltalake.write_deltalake(folder, rows(1))
+    return folder
 
 
 def taken_back(p: Place) -> int:
@@ -199,7 +216,8 @@ def test_every_public_operation_is_in_the_docs() -> None:
         for name, member in vars(kind).items()
         if not name.startswith("_") and callable(member)
     }
-    assert named == public - {"lake.close", "consumer.plan_advance", "consumer.note_advance"}
+    not_about_the_catalog = {"lake.close", "consumer.plan_advance", "consumer.note_advance", "table.report_hive"}
+    assert named == public - not_about_the_catalog
     assert set(OPERATIONS) == set(MATRIX)
 
 

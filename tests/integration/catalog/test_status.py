@@ -15,7 +15,6 @@ from lakelib.ops.status import list_commits_about, list_judged, list_quarantine,
 from lakelib.ops.status_look import Memory
 from lakelib.specs.table_spec import TableSpec, load_spec
 
-TODAY = datetime.now(UTC).date()
 D1, D2, D3 = (date(2026, 11, day) for day in (12, 13, 14))
 _GATE = (
     "name: positive\nexpectations:\n- {type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}"
@@ -389,12 +388,13 @@ def test_a_dropped_table_takes_what_was_decided_along(
 
 
 def test_a_day_that_is_due_is_late_as_long_as_a_run_may_wait_for_it(lake: Lake, orders: Table, tmp_path: Path) -> None:
-    yesterday = TODAY - timedelta(days=1)
-    schedule = f"{{cron: '0 0 * * *', start: {TODAY - timedelta(days=3)}, catchup: true}}"
+    today = datetime.now(UTC).date()
+    yesterday = today - timedelta(days=1)
+    schedule = f"{{cron: '0 0 * * *', start: {today - timedelta(days=3)}, catchup: true}}"
     hasty = spec_of(tmp_path, "shop.orders", schedule=schedule)
-    ran(orders, TODAY - timedelta(days=2))
+    ran(orders, today - timedelta(days=2))
     expected = {
-        str(TODAY - timedelta(days=days)): word for days, word in ((3, "missing"), (2, "published"), (1, "missing"))
+        str(today - timedelta(days=days)): word for days, word in ((3, "missing"), (2, "published"), (1, "missing"))
     }
     assert days_of(lake, orders, [hasty]) == expected
     source = "{format: json, path: '/in/{partition}/*.json', arrival: {timeout: 1d}}"
@@ -404,16 +404,18 @@ def test_a_day_that_is_due_is_late_as_long_as_a_run_may_wait_for_it(lake: Lake, 
 
 
 def test_without_catchup_only_what_comes_after_the_first_run_is_due(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
     spec = spec_of(tmp_path, "shop.orders", schedule="{cron: '0 0 * * *', start: 2020-01-01}")
-    assert days_of(lake, orders, [spec]) == {str(TODAY - timedelta(days=1)): "missing"}
-    ran(orders, TODAY - timedelta(days=3))
+    assert days_of(lake, orders, [spec]) == {str(today - timedelta(days=1)): "missing"}
+    ran(orders, today - timedelta(days=3))
     assert list(days_of(lake, orders, [spec]).values()) == ["published", "missing", "missing"]
 
 
 def test_rows_that_others_have_brought_do_not_make_a_day_that_never_ran(
     lake: Lake, orders: Table, tmp_path: Path
 ) -> None:
-    yesterday, before = TODAY - timedelta(days=1), TODAY - timedelta(days=2)
+    today = datetime.now(UTC).date()
+    yesterday, before = today - timedelta(days=1), today - timedelta(days=2)
     spec = spec_of(tmp_path, "shop.orders", schedule="{cron: '0 0 * * *'}")
     ran(orders, before, yesterday)
     found = detailed(lake, orders, [spec])
