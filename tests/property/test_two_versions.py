@@ -14,6 +14,7 @@ from hypothesis.stateful import initialize
 
 import lakelib
 from lakelib import Lake
+from lakelib.model.table import TableRef
 from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import Suite, suite_text
 from tests.property.test_lake_machine import RUNS, LakeMachine, run_machine
@@ -148,6 +149,11 @@ class SharedTable:
 
     def diff(self, before: int, after: int) -> Any:
         return self._new.diff(before, after)
+
+    @property
+    def _ref(self) -> TableRef:
+        """By which masks are looked at; the older one makes none."""
+        return self._new._ref
 
     @property
     def primary_key(self) -> list[str]:
