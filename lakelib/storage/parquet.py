@@ -1,6 +1,6 @@
 """Storage. Reads the Parquet files of tables: whole row groups, some columns of them, or their bounds alone."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -106,13 +106,25 @@ def _open_stream(storage: Storage, path: str, size_bytes: int | None) -> pa.Nati
                 return pa.BufferReader(stream.read_buffer(found_bytes))
     if size_bytes is not None and found_bytes != size_bytes:
         stream.close()
-        raise CorruptionError(
-            f"The file {uri} is not the Parquet file it should be: it has {found_bytes:,} bytes, and the catalog knows"
-            f" it with {size_bytes:,}.",
-            kind="unreadable_file",
-            remedy="Restore it from a backup or a bucket version.",
-        )
+        raise _of_another_size(uri, found_bytes, size_bytes)
     return stream
+
+
+def check_sizes(storage: Storage, files: Iterable[tuple[str, int]]) -> None:
+    """Raises CorruptionError for a file, given by path and size, that is not there or has another size."""
+    for path, size_bytes in files:
+        found_bytes = storage.size(path, named_by_catalog=True)
+        if found_bytes != size_bytes:
+            raise _of_another_size(storage.uri_of(path), found_bytes, size_bytes)
+
+
+def _of_another_size(uri: str, found_bytes: int, size_bytes: int) -> CorruptionError:
+    return CorruptionError(
+        f"The file {uri} is not the Parquet file it should be: it has {found_bytes:,} bytes, and the catalog knows"
+        f" it with {size_bytes:,}.",
+        kind="unreadable_file",
+        remedy="Restore it from a backup or a bucket version.",
+    )
 
 
 def open_anew(storage: Storage, path: str, size_bytes: int | None = None) -> "ParquetReader":

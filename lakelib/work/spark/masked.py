@@ -35,7 +35,8 @@ def tells_places(session: SparkSession) -> bool:
 def without_masked(
     session: SparkSession, frame: DataFrame, files: Sequence[DataFile], vectors: Mapping[int, bytes]
 ) -> DataFrame:
-    """The rows of these files that their masks leave. Each of the files has one, and the frame has ROW_INDEX."""
+    """The rows of these files that their masks leave. Each of the files has one, and is of the size that the catalog
+    knows; the frame has ROW_INDEX."""
     by_size = len({file.size_bytes for file in files}) == len(files)
     names = [file.size_bytes if by_size else file.path.rpartition("/")[2] for file in files]
     words = [_words(file.row_count, vectors[file.id]) for file in files]
@@ -46,15 +47,8 @@ def without_masked(
         }
     )
     told = sf.col("_metadata.file_size" if by_size else "_metadata.file_name")
-    refused = _refused(told).cast("bigint" if by_size else "string")
-    known = frame.select("*", sf.when(told.isin(names), told).otherwise(refused).alias(_FILE))
+    known = frame.select("*", told.alias(_FILE))
     return known.join(sf.broadcast(session.createDataFrame(masks)), _is_masked(), "left_anti")
-
-
-def _refused(told: SparkColumn) -> SparkColumn:
-    """Of a file that is another than the catalog says no row is left out, or seen, in silence."""
-    why = sf.concat(sf.lit("a file is another one than the catalog says: "), told.cast("string"))
-    return sf.raise_error(why)
 
 
 def _is_masked() -> SparkColumn:

@@ -24,6 +24,7 @@ from lakelib.plan.scan import is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
+from lakelib.storage.parquet import check_sizes
 from lakelib.work.read import ReadTarget, cut_split
 from lakelib.work.spark.conditions import condition, fits_the_jvm, named
 from lakelib.work.spark.masked import ROW_INDEX, tells_places, without_masked
@@ -182,6 +183,7 @@ def _plain_frame(
     source = session.read.schema(stored_schema).options(**_READ_OPTIONS)
     frame = source.parquet(*(root.uri_of(file.path) for file in files))
     if is_masked:
+        check_sizes(root, [(file.path, file.size_bytes) for file in files])
         frame = without_masked(session, frame, files, vectors)
     shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
     if _asks_commit(target):
