@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from lakelib import InvalidInputError, Scan, Table
+from lakelib import CorruptionError, InvalidInputError, Scan, Table
 from tests.spark.conftest import NewTable
 
 Rows = list[dict[str, Any]]
@@ -91,6 +91,19 @@ def test_settings_show_no_masked_row(
     with_settings(settings)
     assert len(rows_of(spark, table.scan())) == 198
     assert len(rows_of(spark, table.scan(where="x = 1"))) == 132
+
+
+def test_a_masked_file_of_another_size_is_told_before_anything_is_read(
+    spark: SparkSession, new_table: NewTable
+) -> None:
+    table = new_table("id bigint, x double", primary_key=["id"])
+    for value in (1.0, 2.0):
+        table.upsert(pa.table({"id": range(200), "x": [value] * 200}))
+    assert len(rows_of(spark, table.scan())) == 200
+    path = Path(table.location.removeprefix("file://"), next(iter(table.files(at=1))).path)
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(CorruptionError, match=path.name):
+        table.scan().to_spark(spark)
 
 
 def test_masks_that_tasks_find_are_those_of_this_process(
