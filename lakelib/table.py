@@ -309,9 +309,11 @@ class Table:
         drop: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         widen: Mapping[str, str] | None = None,
+        functions: Mapping[str, str] | None = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
-        """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`."""
+        """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`. Of a
+        table that aggregates `functions={"x": "max"}` says what becomes of columns that are added."""
         return evolve.evolve(
             self._runtime,
             self._ref,
@@ -319,7 +321,8 @@ class Table:
             drop=drop,
             rename=rename or {},
             widen=widen or {},
-            request=parse_request("add", "drop", "rename", "widen", **options),
+            functions=functions or {},
+            request=parse_request("add", "drop", "rename", "widen", "functions", **options),
         )
 
     def mark_done(self, partition: Mapping[str, Any], actions: Sequence[Action] = DEFAULT_ACTIONS) -> DonePartition:

@@ -10,6 +10,7 @@ from typing import Any
 from lakelib.model.commit import CommitInfo, CommitSummary
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
+from lakelib.model.merge import merge_from_text
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo, TableRef
@@ -33,6 +34,7 @@ def columns_to_json(schema: TableSchema) -> str:
 def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
     return [
         {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
+        | ({} if column.function is None else {"function": column.function})
         for column in schema.columns
     ]
 
@@ -50,7 +52,7 @@ def table_from_row(row: Row) -> TableInfo:
         partition_ids=tuple(row["partition_by"]),
         sequence_ids=tuple(row["sequence_by"]),
         buckets=Buckets(mode=row["bucket_mode"], fixed_depth=row["bucket_depth"]),
-        merge=row["merge"],
+        merge=merge_from_text(row["merge"]),
         options=options if suite is None else replace(options, required_gate=suite.name),
         head_id=row["head_id"],
         loaded_at=row["loaded_at"].astimezone(UTC),

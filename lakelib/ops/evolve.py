@@ -18,6 +18,7 @@ from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
+from lakelib.plan.declare_merge import Roles, check_added, with_functions
 from lakelib.plan.evolve import evolve_schema
 
 
@@ -29,6 +30,7 @@ def evolve(
     drop: Sequence[str],
     rename: Mapping[str, str],
     widen: Mapping[str, str],
+    functions: Mapping[str, str],
     request: WriteRequest,
 ) -> Snapshot:
     """Publishes the changed schema as a snapshot. If another change came first, it is made again from that."""
@@ -38,7 +40,7 @@ def evolve(
         )
 
     def prepare(table: TableInfo) -> Proposal:
-        changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen)
+        changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen, functions=functions)
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
         return propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
 
@@ -54,11 +56,15 @@ def _change(
     drop: Sequence[str],
     rename: Mapping[str, str],
     widen: Mapping[str, str],
+    functions: Mapping[str, str],
 ) -> TableSchema:
     """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
 
+    known = {column.id for column in table.schema.columns}
+    roles = Roles(key_ids=table.primary_key_ids, partition_ids=table.partition_ids, sequence_ids=table.sequence_ids)
+
     def changed(next_id: int) -> TableSchema:
-        return evolve_schema(
+        evolved = evolve_schema(
             table.schema,
             next_id,
             add=add,
@@ -67,9 +73,11 @@ def _change(
             widen=widen,
             fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
             kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
+            grouped_ids=table.merge.group_ids,
         )
+        check_added(evolved, known, functions)
+        return with_functions(evolved, functions, table.merge, roles)
 
-    known = {column.id for column in table.schema.columns}
     draft = changed(1 + max(known))
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)

@@ -103,7 +103,7 @@ def _as_declared(runtime: Runtime, spec: TableSpec, gate: RegisteredSuite | None
         partition_by=spec.partition_by,
         buckets=spec.buckets,
         sequence_by=spec.sequence_by,
-        merge="deduplicate",
+        merge=spec.merging,
         options=spec.options,
         if_not_exists=True,
         gate=gate,
@@ -132,6 +132,7 @@ def _differences(table: TableInfo, spec: TableSpec) -> Differences:
         partition_by=spec.partition_by,
         sequence_by=spec.sequence_by,
         buckets=parse_buckets(spec.buckets, has_key=bool(spec.primary_key)),
+        merge=spec.merging,
     )
     return compare_table(table, wanted, may_have_more=spec.write.merge_schema)
 
@@ -148,7 +149,16 @@ def _differs(spec: TableSpec, found: Differences) -> InvalidInputError:
 def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differences) -> TableInfo:
     """Whoever else does the same at this moment may be first: what counts is that it is done."""
     try:
-        evolve(runtime, table.ref, add=found.add, drop=(), rename={}, widen=dict(found.widen), request=WriteRequest())
+        evolve(
+            runtime,
+            table.ref,
+            add=found.add,
+            drop=(),
+            rename={},
+            widen=dict(found.widen),
+            functions=found.functions,
+            request=WriteRequest(),
+        )
     except LakeError:
         table = find_table(runtime, spec.table)
         rest = _differences(table, spec)

@@ -1,6 +1,6 @@
 """Pure. Decides what a schema becomes when columns are added, dropped, renamed or widened."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ def evolve_schema(
     widen: Mapping[str, str] | None = None,
     fixed_ids: frozenset[int],
     kept_ids: frozenset[int],
+    grouped_ids: frozenset[int] = frozenset(),
 ) -> TableSchema:
     """The schema after the changes, all of which name columns as they are before: drop, rename, widen, then add.
 
@@ -43,6 +44,7 @@ def evolve_schema(
     new_names = {_existing(schema, name, "rename").id: new for name, new in _texts("rename", rename).items()}
     new_types = {_existing(schema, name, "widen").id: text for name, text in _texts("widen", widen).items()}
     added = _declared(add)
+    _check_grouped(schema, dropped & grouped_ids)
     _check_changes(schema, dropped, {*new_names, *new_types}, bool(added), kept_ids)
     columns = [
         _changed(column, new_names, new_types, fixed_ids) for column in schema.columns if column.id not in dropped
@@ -108,6 +110,15 @@ def _declared_item(item: Any) -> Sequence[Declared]:
         kind="invalid_evolution",
         remedy="Give a (name, type) pair, a pyarrow.Field, or DDL text like 'note STRING'.",
     )
+
+
+def _check_grouped(schema: TableSchema, dropped: Collection[int]) -> None:
+    for column in schema.select(sorted(dropped)):
+        raise InvalidInputError(
+            f"Column {column.name!r} cannot be dropped: a sequence group of the table's merge engine names it.",
+            kind="invalid_evolution",
+            remedy="Create a new table whose groups do without it.",
+        )
 
 
 def _check_changes(
