@@ -25,6 +25,8 @@ from lakelib.rows.versions import Versions
 class Engine(Protocol):
     """How versions of a key become one row. Any grouping of versions that follow each other gives the same row."""
 
+    def __hash__(self) -> int: ...
+
     def needed(self, column_ids: Collection[int]) -> tuple[Column, ...]:
         """What merging these columns takes beside them, the columns that nobody sees included."""
 
