@@ -23,8 +23,7 @@ from infra.spark.connect import free_port, url_of
 
 ARCHIVE = Path(sys.prefix, "spark-classes.jsa")
 JVM_OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=192m"
-    " -Xlog:cds=off -Xlog:cds+dynamic=off"
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=192m -Xlog:cds=off -Xlog:cds+dynamic=off"
 )
 
 
