@@ -26,6 +26,13 @@ class Column:
     name: str
     type: str
     nullable: bool = True
+    comment: str = ""
+    scale_since: int = 0
+    """The schema version since which a decimal has its scale: bounds of older files are in another one."""
+
+    def tells_bounds(self, schema_id: int) -> bool:
+        """Whether files of that schema version have bounds of the column as its type encodes them."""
+        return schema_id >= self.scale_since
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: it remembers where its columns are

@@ -251,4 +251,4 @@ def _check_sequence(keys: Sequence[Column], sequence: Sequence[Column]) -> None:
 def _required(column: Column, key_ids: tuple[int, ...]) -> Column:
     if column.id not in key_ids:
         return column
-    return Column(id=column.id, name=column.name, type=column.type, nullable=False)
+    return replace(column, nullable=False)

@@ -1,6 +1,6 @@
 """Use cases: a table's columns and its options change. Files stay as they are: readers map columns by id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,19 +18,10 @@ from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
-from lakelib.plan.evolve import evolve_schema
+from lakelib.plan.evolve import SchemaChange, evolve_schema, under_id
 
 
-def evolve(
-    runtime: Runtime,
-    ref: TableRef,
-    *,
-    add: Sequence[Any] | str,
-    drop: Sequence[str],
-    rename: Mapping[str, str],
-    widen: Mapping[str, str],
-    request: WriteRequest,
-) -> Snapshot:
+def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: WriteRequest) -> Snapshot:
     """Publishes the changed schema as a snapshot. If another change came first, it is made again from that."""
     if request.judging is not None:
         raise InvalidInputError(
@@ -38,33 +29,22 @@ def evolve(
         )
 
     def prepare(table: TableInfo) -> Proposal:
-        changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen)
-        written = WrittenRows(files=(), rows_in=0, new_schema=changed)
+        written = WrittenRows(files=(), rows_in=0, new_schema=_change(runtime, table, change))
         return propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
 
     work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
     return commit_work(runtime, ref, request, work)
 
 
-def _change(
-    runtime: Runtime,
-    table: TableInfo,
-    *,
-    add: Sequence[Any] | str,
-    drop: Sequence[str],
-    rename: Mapping[str, str],
-    widen: Mapping[str, str],
-) -> TableSchema:
+def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSchema:
     """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
 
     def changed(next_id: int) -> TableSchema:
         return evolve_schema(
             table.schema,
             next_id,
-            add=add,
-            drop=drop,
-            rename=rename,
-            widen=widen,
+            change,
+            key_ids=frozenset(table.primary_key_ids),
             fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
             kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
         )
@@ -74,7 +54,7 @@ def _change(
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
-    return replace(changed(first_column_id), id=schema_id)
+    return under_id(table.schema, changed(first_column_id), schema_id)
 
 
 def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:

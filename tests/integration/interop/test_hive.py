@@ -124,6 +124,17 @@ def test_a_table_without_partitions_has_its_statistics_itself(lake: Lake, metast
     assert said == {"numRows": "3", "lakelib.plain_reads": "exact", "lakelib.snapshot": "1", "EXTERNAL": "TRUE"}
 
 
+def test_comments_are_told_and_cut_to_what_hive_keeps(lake: Lake, metastore: str) -> None:
+    plain = lake.create_table("shop.said", "id BIGINT COMMENT 'the key', v INT")
+    plain.append(pa.table({"id": [1]}))
+    plain.report_hive(metastore)
+    plain.evolve(comment={"v": "ü" * 300})
+    plain.report_hive(metastore)
+    with Metastore(parse_address(metastore)) as client:
+        told = client.find_table("shop", "said").sd.cols
+    assert [each.comment for each in told] == ["the key", "ü" * 256]
+
+
 def test_a_table_of_somebody_else_stays_as_it_is(lake: Lake, metastore: str) -> None:
     own = _table(lake, "taken")
     own.append(_rows(1))
