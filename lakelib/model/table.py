@@ -23,6 +23,8 @@ class CommitKind(Enum):
     APPEND = "append"
     UPSERT = "upsert"
     OVERWRITE = "overwrite"
+    REPLACE = "replace"
+    """Rows in place of those for which a predicate was TRUE."""
     DELETE = "delete"
     EVOLVE = "evolve"
     COMPACT = "compact"
