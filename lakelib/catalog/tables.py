@@ -137,6 +137,18 @@ def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -
     return catalog.one("replace_options", parameters) is not None
 
 
+def replace_buckets(catalog: Catalog, table: TableInfo, buckets: Buckets) -> bool:
+    """Whether the table has the buckets afterwards; not so if somebody else has changed them since it was loaded."""
+    parameters = {
+        "table_id": table.id,
+        "mode": buckets.mode,
+        "depth": buckets.fixed_depth,
+        "read_mode": table.buckets.mode,
+        "read_depth": table.buckets.fixed_depth,
+    }
+    return catalog.one("replace_buckets", parameters) is not None
+
+
 def table_missing(name: str, known: Iterable[str] = ()) -> NotFoundError:
     """`known` are tables one of which may be meant."""
     listed = "lake.tables() or `lake tables` lists the tables; a dropped and re-created table needs a new handle."
