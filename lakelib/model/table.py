@@ -130,6 +130,8 @@ class Snapshot:
     def _what(self) -> str:
         if "restores" in self.summary:
             return f"to {self.summary['restores']}"
+        if "columns" in self.summary:
+            return str(self.summary["columns"]) or "of nothing"
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
         return f"of {rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
 

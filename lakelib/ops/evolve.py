@@ -18,7 +18,7 @@ from lakelib.ops.gates import require_by_option
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
-from lakelib.plan.evolve import SchemaChange, evolve_schema, under_id
+from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 
 def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: WriteRequest) -> Snapshot:
@@ -29,8 +29,10 @@ def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: Write
         )
 
     def prepare(table: TableInfo) -> Proposal:
-        written = WrittenRows(files=(), rows_in=0, new_schema=_change(runtime, table, change))
-        return propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
+        changed = _change(runtime, table, change)
+        written = WrittenRows(files=(), rows_in=0, new_schema=changed)
+        proposal = propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
+        return replace(proposal, summary={**proposal.summary, "columns": describe_change(table.schema, changed)})
 
     work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
     return commit_work(runtime, ref, request, work)

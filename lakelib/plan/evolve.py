@@ -36,6 +36,24 @@ class SchemaChange:
         return not any((self.add, self.drop, self.rename, self.widen, self.nullable, self.move, self.comment))
 
 
+def describe_change(before: TableSchema, after: TableSchema) -> str:
+    """What has become of the columns, in words: `adds note, renames qty to quantity, moves id`."""
+    told = [f"drops {column.name}" for column in before.columns if after.by_id(column.id) is None]
+    for column in after.columns:
+        was = before.by_id(column.id)
+        if was is None:
+            told.append(f"adds {column.name}")
+            continue
+        told += [f"renames {was.name} to {column.name}"] if was.name != column.name else []
+        told += [f"widens {column.name} to {column.type}"] if was.type != column.type else []
+        told += [f"lets {column.name} be NULL"] if was.nullable != column.nullable else []
+        told += [f"comments on {column.name}"] if was.comment != column.comment else []
+    kept = [column.id for column in after.columns if before.by_id(column.id)]
+    if kept != [column.id for column in before.columns if after.by_id(column.id)]:
+        told.append("moves columns")
+    return ", ".join(told)
+
+
 def widen_to(schema: TableSchema, later: TableSchema) -> TableSchema:
     """The columns as they were, with room for what came later. It is no version of the table's schema."""
     columns = tuple(_with_room(column, later.by_id(column.id)) for column in schema.columns)

@@ -177,7 +177,9 @@ def test_comments_are_kept_with_the_schema(engine: Engine, new_table: NewTable, 
     assert table.schema.field("w").metadata == {b"comment": b"gross, in EUR; it's 'new'"}
     table.evolve(comment={"id": ""})
     assert table.schema.field("id").metadata is None
-    assert [each.kind for each in table.history()] == ["evolve", "evolve"]
+    newest, first = table.history()
+    assert (newest.kind, newest.summary["columns"]) == ("evolve", "comments on id")
+    assert "evolve comments on id, renames v to w, comments on w at" in repr(first)
     engine.write(table, "upsert", pa.table({"id": [1], "w": pa.array([1], pa.int32())}))
     assert rows_of(engine, table.scan()) == [(1, 1)]
     with refused(table, storage, "'w'", "at most 4,000"):

@@ -9,7 +9,7 @@ import pytest
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.plan.declare import declare_schema
-from lakelib.plan.evolve import SchemaChange, evolve_schema, under_id
+from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 BEFORE = TableSchema(
     id=4,
@@ -180,6 +180,16 @@ def test_comments_are_said_kept_and_taken_away() -> None:
     assert column("w", evolved(rename={"r": "w"})).comment == "r"
     assert column("r", evolved(comment={"r": ""})).comment == ""
     assert column("n", evolved(add=["n INT COMMENT 'new'"])).comment == "new"
+
+
+def test_a_change_is_said_in_words() -> None:
+    after = evolved(
+        drop=["v"], add=["n INT"], rename={"s": "t"}, widen={"d": "decimal(12,4)"}, nullable=["r"], comment={"r": ""}
+    )
+    told = "drops v, renames s to t, widens d to decimal(12,4), lets r be NULL, comments on r, adds n"
+    assert describe_change(BEFORE, after) == told
+    assert describe_change(BEFORE, evolved(move={"r": "first"})) == "moves columns"
+    assert describe_change(BEFORE, BEFORE) == ""
 
 
 def test_a_decimal_of_another_scale_notes_since_when() -> None:
