@@ -2,10 +2,10 @@
 
 PYTHON := .venv/bin/python
 
-MATRICES := $(shell grep -rlE 'WHOLE_MATRICES|in_places|jobs.test_source_paths' tests --include='test_*.py')
+THINNED := $(addprefix tests/,acceptance cli connect dags integration jobs spark)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint test demo tour up down status e2e pictures bench soak golden schemas reference requirements clean
+.PHONY: help setup lint layers types-of-dags spark-classes test demo tour up down status e2e pictures bench soak golden schemas reference requirements clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  \1	\2/' | expand -t 16
@@ -13,16 +13,23 @@ help:  ## show the targets
 setup:  ## install everything into .venv, unless nothing has changed
 	@sh infra/setup_env.sh
 
-lint: setup  ## ruff, mypy and the layers
+lint: layers types-of-dags  ## ruff, mypy and the layers
+
+layers: setup
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m mypy
-	MYPYPATH=dags $(PYTHON) -m mypy --cache-dir .mypy_cache/dags dags
 	PYTHONPATH=dags .venv/bin/lint-imports
+	$(PYTHON) -m mypy
 
-test: lint  ## set-up, lint and all tests
+types-of-dags: setup
+	MYPYPATH=dags $(PYTHON) -m mypy --cache-dir .mypy_cache/dags dags
+
+spark-classes: setup
 	$(PYTHON) -m tests.spark_classes
-	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+test: setup  ## set-up, lint and all tests
+	@$(MAKE) --no-print-directory -j 2 spark-classes lint
+	LAKE_MATRICES=some LAKE_EXAMPLES=50 PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 demo: setup  ## a shop's days through Airflow: gate, decision, correction, backfill, compaction; KEEP=1 leaves it running
 	$(PYTHON) -m infra.demo
@@ -57,8 +64,8 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	$(PYTHON) -m tests.soak --crowd 32 --seconds 60
 	$(PYTHON) -m tests.soak --following 20
 	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 \
-		tests/property tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
-	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(MATRICES)
+		tests/property tests/unit tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
+	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(THINNED)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
 		tests/integration/faults/test_killed_exports.py tests/integration/faults/test_s3_exports.py

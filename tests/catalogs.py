@@ -40,7 +40,7 @@ select md5(string_agg(part, ' ' order by part)) from (
 _EMPTY = b"""
 do $$
 declare
-    each name;
+    each text;
     is_used boolean;
     used text[] := '{}';
 begin
@@ -52,7 +52,14 @@ begin
             used := used || format('lake.%I', each);
         end if;
     end loop;
-    execute 'truncate ' || array_to_string(used, ', ') || ' cascade';
+    set local session_replication_role = replica;  -- all of it goes: nobody has to look for what still names a row
+    foreach each in array used loop  -- to truncate makes files anew
+        if pg_relation_size(each::regclass) > 200000 then
+            execute 'truncate ' || each || ' cascade';
+        else
+            execute 'delete from ' || each;
+        end if;
+    end loop;
     perform setval(seqrelid, seqstart, false) from pg_sequence join pg_class on oid = seqrelid
     where relnamespace = 'lake'::regnamespace;
 end $$"""

@@ -47,17 +47,22 @@ from tests.catalogs import Catalogs
 from tests.handing_out import LONGEST_FIRST, HandingOut
 from tests.hive_service import started_metastore
 from tests.spark_classes import ARCHIVE, JVM_OPTIONS
+from tests.thinning import left_out
 
 # The JVMs of Spark live for seconds or minutes, several at once on few cores: they compile but a little, and collect
 # garbage in one thread.
 os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM_OPTIONS} -Xshare:auto -XX:SharedArchiveFile={ARCHIVE}"
 os.environ["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
 
+_TESTS = Path(__file__).parent
+
+# What is started by tests, or by what they start, reads its `sitecustomize`.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_TESTS / "preloading"), os.environ.get("PYTHONPATH"))))
+
 collect_ignore = ["e2e", "integration/spark/test_lost_executors.py"]
 """What takes minutes: `make e2e` and `make soak` name it. Tests of a live Airflow, and of what Spark loses."""
 
 BUCKET = "lake"
-_TESTS = Path(__file__).parent
 _ACCESS_KEY, _SECRET_KEY = "testing", "testing-secret"
 _START_SECONDS = 20
 MORTAL = (
@@ -86,11 +91,18 @@ EXAMPLES = int(os.environ.get("LAKE_EXAMPLES", "100"))
 WHOLE_MATRICES = os.environ.get("LAKE_MATRICES") == "all"
 """Where the same code runs for many combinations, `make test` has some of each, `make soak` all."""
 
+_THIN_MATRICES = os.environ.get("LAKE_MATRICES") == "some"
+"""`make test` leaves combinations out that a run of one file has."""
+
 settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _THIN_MATRICES:
+        out = set(left_out(items, _TESTS))
+        items[:] = [item for item in items if item not in out]
+        config.hook.pytest_deselected(items=out)
     places = {_TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
@@ -182,7 +194,7 @@ def spark() -> Iterator[SparkSession]:
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(_TESTS.parent))  # where its Python workers find their daemon
+        patch.setenv("PYTHONPATH", str(_TESTS.parent), prepend=os.pathsep)  # where its workers find their daemon
         session = builder.getOrCreate()
     yield session
     session.stop()
@@ -212,11 +224,18 @@ def catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def module_catalog_url(make_database: Callable[[], str]) -> Iterator[str]:
+def module_database_url(make_database: Callable[[], str]) -> Iterator[str]:
     """An empty database for the tests of one module."""
     url = make_database()
     yield url
     drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def module_catalog_url(catalogs: Catalogs) -> Iterator[str]:
+    """A migrated catalog for the tests of one module."""
+    with catalogs.lent() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

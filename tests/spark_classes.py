@@ -22,7 +22,9 @@ from pyspark.sql.types import StructType
 from infra.spark.connect import free_port, url_of
 
 ARCHIVE = Path(sys.prefix, "spark-classes.jsa")
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:cds=off -Xlog:cds+dynamic=off"
+JVM_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=192m -Xlog:cds=off -Xlog:cds+dynamic=off"
+)
 
 
 def main() -> None:

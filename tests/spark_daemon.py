@@ -12,6 +12,7 @@ import pyarrow.dataset  # noqa: F401
 from pyspark import worker  # noqa: F401
 from pyspark.daemon import manager
 
+import lakelib.work.spark.tasks  # noqa: F401
 from infra.spark.python_daemon import end_when_idle
 
 _IDLE_SECONDS = 60.0

@@ -148,12 +148,12 @@ def airflow_database(start_lab: LabStarter, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, module_catalog_url: str) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, module_database_url: str) -> Place:
     folder = tmp_path_factory.mktemp("place")
     environment = {
         **airflow_environment(folder / "airflow"),
         "LANDING": str(folder / "landing"),
-        "LAKE_CATALOG": module_catalog_url,
+        "LAKE_CATALOG": module_database_url,
         "LAKE_WAREHOUSE": str(folder / "warehouse"),
     }
     (folder / "airflow").mkdir()

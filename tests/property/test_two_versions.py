@@ -24,15 +24,15 @@ from tests.releases.worker import plain
 
 
 @pytest.fixture(scope="module")
-def lakes(module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lake, OldLake]]:
+def lakes(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lake, OldLake]]:
     """One lake, opened by both versions: the older one has made it, and it was migrated since."""
     release, warehouse = releases()[-1], tmp_path_factory.mktemp("warehouse")
-    release.restore_lake(module_catalog_url, warehouse)
-    lakelib.migrate(warehouse.as_uri(), module_catalog_url)
+    release.restore_lake(module_database_url, warehouse)
+    lakelib.migrate(warehouse.as_uri(), module_database_url)
     code = release.unpack_code(tmp_path_factory.mktemp("code"))
     with (
-        lakelib.connect(warehouse.as_uri(), module_catalog_url) as new,
-        running(code, warehouse.as_uri(), module_catalog_url) as old,
+        lakelib.connect(warehouse.as_uri(), module_database_url) as new,
+        running(code, warehouse.as_uri(), module_database_url) as old,
     ):
         old.create_namespace("m")
         yield new, old

@@ -48,10 +48,10 @@ def code(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared(
-    release: Release, code: Path, module_catalog_url: str, tmp_path_factory: pytest.TempPathFactory
+    release: Release, code: Path, module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Lake, OldLake]]:
     """One lake, opened by both: by the older one before it is migrated."""
-    place = _restore(release, module_catalog_url, tmp_path_factory.mktemp("warehouse"))
+    place = _restore(release, module_database_url, tmp_path_factory.mktemp("warehouse"))
     with running(code, **place) as old:
         lakelib.migrate(**place)
         with lakelib.connect(**place) as new:

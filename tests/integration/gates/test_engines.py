@@ -1,6 +1,7 @@
 """Gates say what Great Expectations says, for every check that they take, on rows on which engines are known to differ.
 
-This is the contract with Great Expectations at the version that is installed.
+This is the contract with Great Expectations at the version that is installed. To load it takes seconds: it is done by
+who runs these tests, and not by who collects them.
 """
 
 import os
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakelib.gates.expectations import SUPPORTED
+from lakelib.gates.expectations import REFUSED, SUPPORTED
 from lakelib.gates.lint import check_suite
 from lakelib.gates.run import Elsewhere, run_elsewhere, run_on_arrow
 from lakelib.model.schema import Column
@@ -26,7 +27,6 @@ from lakelib.model.verdict import CheckResult
 from lakelib.rows.types import type_text
 from lakelib.specs.suite import Check, Suite
 from tests.conftest import EXAMPLES, WHOLE_MATRICES
-from tests.integration.gates import reference
 from tests.integration.gates.hard_rows import (
     AT_ODDS,
     HARD_CHECKS,
@@ -186,6 +186,8 @@ def elsewhere() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def judging(spark: SparkSession, elsewhere: None) -> SparkSession:
+    from tests.integration.gates import reference
+
     return reference.utc_session(spark)
 
 
@@ -194,12 +196,16 @@ def _found(rows: pa.Table, checks: Sequence[Check], columns: Sequence[Column] = 
 
 
 def _told_by_pandas(rows: pa.Table, checks: Sequence[Check], columns: Sequence[Column] = COLUMNS) -> list[CheckResult]:
+    from tests.integration.gates import reference
+
     return reference.run_on_arrow(checks, columns, lambda names: rows.select(names))
 
 
 def _told_by_spark(
     session: SparkSession, rows: pa.Table, checks: Sequence[Check], columns: Sequence[Column] = COLUMNS
 ) -> list[CheckResult]:
+    from tests.integration.gates import reference
+
     frame = session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
     return reference.run_on_spark(checks, columns, lambda names: frame.select(*names))
 
@@ -226,6 +232,23 @@ def _verdict(result: CheckResult) -> dict[str, Any]:
 def test_every_expectation_that_a_gate_takes_is_among_the_checks() -> None:
     assert {check.expectation for check in CHECKS} == SUPPORTED
     check_suite(Suite(name="every", checks=tuple(CHECKS)), COLUMNS)
+
+
+def test_every_expectation_is_taken_or_refused_for_a_reason() -> None:
+    from great_expectations.expectations.registry import list_registered_expectation_implementations
+
+    assert SUPPORTED.isdisjoint(REFUSED)
+    assert {*list_registered_expectation_implementations()} == SUPPORTED | set(REFUSED)
+
+
+def test_what_is_taken_great_expectations_takes_too() -> None:
+    """Arguments are checked without it: whatever passes must mean something there."""
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    for check in CHECKS:
+        get_expectation_impl(check.expectation)(
+            **{name: value for name, value in check.arguments.items() if name != "row_condition"}
+        )
 
 
 CONTENTS = {"rows": ROWS, "no rows": ROWS.slice(0, 0), "a row of NULLs": ROWS.slice(2, 1)}

@@ -1,0 +1,66 @@
+"""What `make test` does without and `make soak` has: most combinations of a test's parameters where each takes a Spark
+session, a server or processes of its own, and the same at length that other tests say in short.
+
+Of combinations those are taken that bring most values, and most pairs of values, that the others do not have.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+_MOST = {"acceptance": 4, "cli": 4, "connect": 1, "dags": 3, "integration": 4, "jobs": 3, "spark": 2}
+"""By the folder: so many combinations of a test are taken. Of tests elsewhere all are."""
+_MOST_ON_SPARK = 2
+_AT_LENGTH = (
+    "connect/test_streams.py::test_a_batch_that_runs_again_is_known",
+    "connect/test_streams.py::test_a_complete_result_takes_the_place_of_the_one_before",
+    "integration/faults/test_crowds.py::",
+    "integration/spark/test_event_log.py::",
+    "integration/spark/test_killed_streams.py::",
+)
+"""Each takes a dozen seconds or more of processor time."""
+
+Combination = frozenset[tuple[str, int]]
+"""Names of parameters, each with the number of its value."""
+
+
+def left_out(items: Iterable[pytest.Item], root: Path) -> list[pytest.Item]:
+    """The tests that `make test` does without."""
+    groups: dict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
+    found: list[pytest.Item] = []
+    for item in items:
+        if f"{item.path.relative_to(root)}::{item.name}".startswith(_AT_LENGTH):
+            found.append(item)
+        elif (callspec := getattr(item, "callspec", None)) is not None:
+            engine, place = (callspec.params.get(name) for name in ("engine", "storage_kind"))
+            groups[item.path, item.originalname, engine, place].append(item)
+    for (path, _, engine, _), group in groups.items():
+        most = _MOST.get(path.relative_to(root).parts[0], len(group))
+        if engine == "spark" or "spark" in group[0].fixturenames:
+            most = min(most, _MOST_ON_SPARK)
+        taken = choose([frozenset(item.callspec.indices.items()) for item in group], most)
+        found += [item for number, item in enumerate(group) if number not in taken]
+    return found
+
+
+def choose(combos: Sequence[Combination], most: int) -> set[int]:
+    """The numbers of those that are taken: of equal ones those that are far from each other."""
+    left, taken, had = set(range(len(combos))), set[int](), set[object]()
+
+    def gain(number: int) -> tuple[int, int, int, int]:
+        distance = min((abs(number - other) for other in taken), default=0)
+        return len(combos[number] - had), len(_pairs(combos[number]) - had), distance, -number
+
+    while left and len(taken) < most:
+        best = max(left, key=gain)
+        left.remove(best)
+        taken.add(best)
+        had |= combos[best] | _pairs(combos[best])
+    return taken
+
+
+def _pairs(combo: Combination) -> set[frozenset[tuple[str, int]]]:
+    return {frozenset(pair) for pair in combinations(combo, 2)}
