@@ -43,7 +43,7 @@ def _parameters(address: str, name: str, *values: str) -> dict[str, str]:
 def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
     lake: Lake, metastore: str, tmp_path: Path
 ) -> None:
-    orders = _table(lake, "orders")
+    orders = _table(lake, "sold")
     orders.append(_rows(1, 2))
     orders.append(_rows(3, day=None, place="x=%1"))
     orders.append(_rows(4, day=NEXT, place="ü"))
@@ -54,11 +54,11 @@ def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
     assert (again.is_new, again.told, again.partitions) == (False, (), 3)
     head = orders.history()[-1]
     queries = [
-        "SHOW PARTITIONS shop.orders",
-        "SELECT order_id, amount.net, dt, place FROM shop.orders ORDER BY order_id",
-        "DESCRIBE EXTENDED shop.orders PARTITION (dt = '2026-11-18', place = 'a/b c')",
-        "SHOW TBLPROPERTIES shop.orders",
-        "SELECT count(*) FROM shop.orders WHERE dt = '2026-11-19'",
+        "SHOW PARTITIONS shop.sold",
+        "SELECT order_id, amount.net, dt, place FROM shop.sold ORDER BY order_id",
+        "DESCRIBE EXTENDED shop.sold PARTITION (dt = '2026-11-18', place = 'a/b c')",
+        "SHOW TBLPROPERTIES shop.sold",
+        "SELECT count(*) FROM shop.sold WHERE dt = '2026-11-19'",
     ]
     partitions, rows, described, properties, counted = ask_spark(metastore, tmp_path, queries)
     assert len(partitions) == 3
@@ -74,7 +74,7 @@ def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
         assert each in told
     assert "lakelib.done_snapshot=3" in told
     assert "2 rows" in told
-    assert ["lakelib.table", "shop.orders"] in properties
+    assert ["lakelib.table", "shop.sold"] in properties
     assert counted == [[1]]
 
 
