@@ -42,6 +42,7 @@ from lakelib.ops import (
     imports,
     inspect,
     publish,
+    replace_table,
     roles,
     vacuum,
     watch,
@@ -223,6 +224,35 @@ class Lake:
             merge=merge,
             options=options or {},
             if_not_exists=if_not_exists,
+        )
+        return Table(self._runtime, info)
+
+    def create_or_replace_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        buckets: int | str | None = None,
+        sequence_by: Sequence[str] = (),
+        merge: str | Mapping[str, Any] = "deduplicate",
+        options: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """A new table as by `create_table`; one that is there is replaced, in one snapshot (kind "overwrite"), by one
+        without rows that has these columns. It stays the same table: older snapshots, tags, consumers, its gate and
+        idempotency keys stay, and `rollback` brings the old rows back. Options and buckets that are given are set,
+        others stay. Key, partition and sequence columns have to be the table's: raises InvalidInputError if not."""
+        info = replace_table.create_or_replace(
+            self._runtime,
+            name,
+            schema,
+            primary_key=primary_key,
+            partition_by=partition_by,
+            buckets=buckets,
+            sequence_by=sequence_by,
+            merge=merge,
+            options=options or {},
         )
         return Table(self._runtime, info)
 

@@ -1,6 +1,7 @@
 """The public API: Table and StagedCommit. Each method is one call into `lakelib.ops`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -45,6 +46,7 @@ from lakelib.ops import (
     overwrite,
     publish,
     read,
+    rebucket,
     report,
     rollback,
     tags,
@@ -55,6 +57,7 @@ from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.evolve import SchemaChange
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
 from lakelib.specs.suite import Suite
@@ -121,12 +124,21 @@ class Table:
         return write.write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
 
     def overwrite(
-        self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
+        self,
+        data: Any,
+        partitions: str | Mapping[str, Any] = "all",
+        *,
+        where: str | Predicate | None = None,
+        overwrite_schema: bool = False,
+        **options: Unpack[WriteOptions],
     ) -> Snapshot:
-        """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic"), or in the
-        partitions of the given values."""
-        source, request = parse_write(data, "partitions", **options)
-        return overwrite.overwrite(self._runtime, self._ref, source, partitions, request)
+        """Puts rows in place of all that is in the table ("all"), in the partitions of the rows ("dynamic": all of a
+        table that is not partitioned), or in the partitions of the given values. With a SQL predicate, `where`, they
+        take the place of the rows for which it is TRUE, and it has to be TRUE for each of them. With
+        `overwrite_schema` the table has the columns of the rows from then on, all of which are replaced; those of key,
+        partition and sequence stay."""
+        source, request = overwrite.parse_overwrite(data, overwrite_schema, **options)
+        return overwrite.overwrite(self._runtime, self._ref, source, partitions, request, where)
 
     def delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows for which the SQL predicate is TRUE."""
@@ -158,10 +170,17 @@ class Table:
         return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
     def stage_overwrite(
-        self, data: Any, partitions: str | Mapping[str, Any] = "all", **options: Unpack[WriteOptions]
+        self,
+        data: Any,
+        partitions: str | Mapping[str, Any] = "all",
+        *,
+        where: str | Predicate | None = None,
+        overwrite_schema: bool = False,
+        **options: Unpack[WriteOptions],
     ) -> "StagedCommit":
-        source, request = parse_write(data, "partitions", **options)
-        return self._staged(overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request), request)
+        source, request = overwrite.parse_overwrite(data, overwrite_schema, **options)
+        commit_id = overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request, where)
+        return self._staged(commit_id, request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
@@ -303,27 +322,59 @@ class Table:
             self._runtime, self._ref, full=checked_flag("full", full), where=where, session=session, tell=tell
         )
 
+    def rebucket(
+        self,
+        buckets: int | str,
+        *,
+        rewrite: bool = True,
+        where: str | Predicate | None = None,
+        session: Any = None,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> CompactionResult:
+        """Spreads the keys over another number of buckets, beside readers and writers: a power of two, "dynamic" or
+        "postpone", for whoever writes from now on. With a number, files that lie otherwise are rewritten, in the
+        partitions that `where` chooses, as `compact` does that; without `rewrite` later compactions bring them there.
+        Safe to repeat: one that was interrupted goes on."""
+        return rebucket.rebucket(
+            self._runtime,
+            self._ref,
+            buckets,
+            rewrite=checked_flag("rewrite", rewrite),
+            where=where,
+            session=session,
+            tell=tell,
+        )
+
     def evolve(
         self,
         add: Sequence[Any] | str = (),
         drop: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         widen: Mapping[str, str] | None = None,
+        *,
+        nullable: Sequence[str] = (),
+        move: Mapping[str, str] | None = None,
+        comment: Mapping[str, str] | None = None,
         functions: Mapping[str, str] | None = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
-        """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`. Of a
-        table that aggregates `functions={"x": "max"}` says what becomes of columns that are added."""
-        return evolve.evolve(
-            self._runtime,
-            self._ref,
+        """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`;
+        `nullable=["c"]` takes NOT NULL back, `move={"x": "first", "c": "after id"}` changes the order of columns,
+        `comment={"c": "gross, in EUR"}` says what a column holds ('' takes that away). All name columns as they are
+        before, and no file is touched. Of a table that aggregates `functions={"x": "max"}` says what becomes of columns
+        that are added."""
+        change = SchemaChange(
             add=add,
             drop=drop,
-            rename=rename or {},
-            widen=widen or {},
-            functions=functions or {},
-            request=parse_request("add", "drop", "rename", "widen", "functions", **options),
+            rename=rename,
+            widen=widen,
+            nullable=nullable,
+            move=move,
+            comment=comment,
+            functions=functions,
         )
+        known = [field.name for field in fields(SchemaChange)]
+        return evolve.evolve(self._runtime, self._ref, change, parse_request(*known, **options))
 
     def mark_done(self, partition: Mapping[str, Any], actions: Sequence[Action] = DEFAULT_ACTIONS) -> DonePartition:
         """Promises downstream that a partition is complete: `mark_done({"dt": "2026-11-18"})`; safe to repeat.

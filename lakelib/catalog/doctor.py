@@ -222,6 +222,18 @@ def load_page(catalog: Catalog, table_id: int, span: FileSpan, after: str) -> li
     ]
 
 
+def load_mask_page(catalog: Catalog, table_id: int, after: str) -> dict[str, str]:
+    """The next masks that are files, by path, with the paths of the files that they mask; none at the end."""
+    parameters = {"table_id": table_id, "after": after, "limit": _PAGE}
+    return {row["path"]: row["masked_path"] for row in _rows(catalog, "list_examined_masks", parameters)}
+
+
+def find_masks(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
+    """Those of the paths that a mask still has."""
+    parameters = {"table_id": table_id, "paths": list(paths)}
+    return {row["path"] for row in _rows(catalog, "find_masks_still_there", parameters)}
+
+
 def unqueue(catalog: Catalog, table_ids: Sequence[int], *, dry_run: bool) -> list[Repair]:
     """Files that a commit names leave the deletion queue."""
     name = "check_queue" if dry_run else "unqueue_named_files"

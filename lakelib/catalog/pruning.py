@@ -90,10 +90,15 @@ class _FileBounds:
         return column.id in self._usable_ids and sortable.is_sortable(column.type)
 
     def lower(self, column: Column) -> str:
-        return f"f.lower_bounds[{column.id}]"
+        return self._bound("f.lower_bounds", column)
 
     def upper(self, column: Column) -> str:
-        return f"f.upper_bounds[{column.id}]"
+        return self._bound("f.upper_bounds", column)
+
+    def _bound(self, bounds: str, column: Column) -> str:
+        known = f"{bounds}[{column.id}]"
+        since = column.scale_since
+        return f"case when f.schema_id >= {since} then {known} end" if since else known
 
     def may_be_null(self, column: Column) -> str:
         return f"coalesce(f.null_counts[{column.id}] > 0, true)"

@@ -32,11 +32,14 @@ def columns_to_json(schema: TableSchema) -> str:
 
 
 def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
-    return [
-        {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
-        | ({} if column.function is None else {"function": column.function})
-        for column in schema.columns
-    ]
+    return [_column_to_json(column) for column in schema.columns]
+
+
+def _column_to_json(column: Column) -> dict[str, Any]:
+    """What most columns do not have is left out."""
+    facts = {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
+    rare = {"comment": column.comment, "scale_since": column.scale_since, "function": column.function}
+    return facts | {name: value for name, value in rare.items() if value}
 
 
 def table_from_row(row: Row) -> TableInfo:

@@ -17,7 +17,7 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import Buckets, TableInfo, TableRef
 from lakelib.model.text import meant
 
-_MERGE_ENGINES = 17
+_MERGE_ENGINES = 18
 """The migration that came with them."""
 
 
@@ -141,6 +141,18 @@ def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -
         "options": Jsonb(options.as_mapping()),
     }
     return catalog.one("replace_options", parameters) is not None
+
+
+def replace_buckets(catalog: Catalog, table: TableInfo, buckets: Buckets) -> bool:
+    """Whether the table has the buckets afterwards; not so if somebody else has changed them since it was loaded."""
+    parameters = {
+        "table_id": table.id,
+        "mode": buckets.mode,
+        "depth": buckets.fixed_depth,
+        "read_mode": table.buckets.mode,
+        "read_depth": table.buckets.fixed_depth,
+    }
+    return catalog.one("replace_buckets", parameters) is not None
 
 
 def table_missing(name: str, known: Iterable[str] = ()) -> NotFoundError:

@@ -127,8 +127,11 @@ def describe(session: Session, table: TableName) -> Answer:
             ),
         ],
     )
-    columns = (Column("column", fold=True), Column("type", fold=True), Column("role", optional=1))
-    shown = [(each["name"], each["type"], _role(each)) for each in document["columns"]]
+    columns = [Column("column", fold=True), Column("type", fold=True), Column("role", optional=1)]
+    if any(column.comment for column in info.schema.columns):
+        columns.append(Column("comment", fold=True, optional=2))
+    facts = ((each["name"], each["type"], _role(each), escaped(each["comment"])) for each in document["columns"])
+    shown = [each[: len(columns)] for each in facts]
     parts: list[Part] = [Title(info.full_name), described_by, GAP, Listing(columns, shown, "It has no columns.")]
     return Answer(document, parts)
 
@@ -291,6 +294,7 @@ def _column(table: "TableInfo", column: Any) -> dict[str, Any]:
         "nullable": column.nullable,
         "primary_key": column.id in table.primary_key_ids,
         "partition": column.id in table.partition_ids,
+        "comment": column.comment,
     }
 
 

@@ -3,7 +3,7 @@
 What deletes is a dry run until it is told --yes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +17,7 @@ from lakelib.cli.arguments import (
     TableName,
     Where,
     option,
+    read_buckets,
     read_duration,
     read_orphans_age,
 )
@@ -48,6 +49,7 @@ OlderThan = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     job_command(app, "compact", panel=_PANEL)(compact)
+    job_command(app, "rebucket", panel=_PANEL)(rebucket)
     command(app, "expire", panel=_PANEL)(expire)
     command(app, "vacuum", panel=_PANEL)(vacuum)
     job_command(app, "maintain", panel=_PANEL)(maintain)
@@ -68,22 +70,49 @@ def compact(
     It runs beside the tables' writers: in this process, unless a master or a server is named."""
     selection = _read_selection(tables, namespace, all_tables)
     job = CompactArguments(selection=selection, full=full, where=where, surroundings=around)
-    is_one = len(selection.tables) == 1
+    return _compacting(session, job, "compacting", _compacted)
+
+
+def rebucket(
+    session: Session,
+    around: Surroundings,
+    table: TableName,
+    buckets: Annotated[
+        str, typer.Argument(metavar="BUCKETS", help="A power of two, dynamic or postpone.", show_default=False)
+    ],
+    where: Where = None,
+    rewrite: Annotated[bool, typer.Option(help="Rewrite what lies otherwise now; else later compactions do.")] = True,
+) -> Job:
+    """Spreads a table's keys over another number of buckets.
+
+    It runs beside the table's writers: in this process, unless a master or a server is named. With a number, files that
+    lie otherwise are rewritten. Safe to repeat."""
+    selection = Selection(tables=(table,), namespace=None, all=False)
+    wanted = read_buckets(buckets)
+    job = CompactArguments(
+        selection=selection, full=False, where=where, surroundings=around, buckets=wanted, rewrite=rewrite
+    )
+
+    def parts(outcome: "Compacted") -> list[Part]:
+        said = [Sentence(f"{table}: buckets are {buckets} from now on")] if not outcome.failed else []
+        rewritten = outcome.failed or any(result.snapshots or result.units_skipped for result in outcome.results)
+        return [*said, *(_compacted(outcome) if rewritten else ())]
+
+    return _compacting(session, job, "rebucketing", parts)
+
+
+def _compacting(session: Session, job: CompactArguments, doing: str, parts: "Callable[[Compacted], list[Part]]") -> Job:
+    around, tables = job.surroundings, job.selection.tables
 
     def work() -> "Outcome":
         from lakelib.pipeline.upkeep import compact
 
         if around.master or around.remote or session.start.spark:
             return compact(job, session.start.spark)
-        with working(session, f"compacting {', '.join(selection.tables) or 'tables'}") as tell:
+        with working(session, f"{doing} {', '.join(tables) or 'tables'}") as tell:
             return compact(job, tell=tell)
 
-    return Job(
-        arguments=job,
-        work=work,
-        parts=_compacted,
-        document=_compaction if is_one else None,
-    )
+    return Job(arguments=job, work=work, parts=parts, document=_compaction if len(tables) == 1 else None)
 
 
 def _read_selection(

@@ -92,6 +92,13 @@ Partitions = Annotated[
         f" dt=2026-11-18; NULL is {NULL_VALUE}. (all)",
     ),
 ]
+ReplaceWhere = Annotated[
+    str | None,
+    option(
+        metavar="SQL",
+        help="What an overwrite replaces: the rows for which this is true. Each row has to be such a one.",
+    ),
+]
 Gate = Annotated[
     str | None,
     option(metavar="FILE", help="A suite that has to pass before anybody sees the rows."),
@@ -126,7 +133,11 @@ _WRITE: Options = {
     "distribution": (Distribution, "auto"),
     "aux_order": (AuxOrder, None),
 }
-_OVERWRITE: Options = {"partitions": (Partitions, None), "yes": (Really, False)}
+_OVERWRITE: Options = {
+    "partitions": (Partitions, None),
+    "replace_where": (ReplaceWhere, None),
+    "yes": (Really, False),
+}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -152,7 +163,8 @@ def upsert(session: Session, around: Surroundings, table: TableName, **given: An
 
 
 def overwrite(session: Session, around: Surroundings, table: TableName, **given: Any) -> Job:
-    """Puts rows in place of all that is in a table, or in some of its partitions (--partitions).
+    """Puts rows in place of all that is in a table, or in some of its partitions (--partitions),
+    or in place of some rows (--replace-where).
 
     They come from files (--path) or from a query (--sql). Readers see the old rows until they see the new ones. A dry
     run until it is told --yes."""
@@ -179,6 +191,7 @@ def _job(session: Session, around: Surroundings, mode: str, table: str, given: M
         mode=mode,
         source=_source(given),
         partitions=_partitions(mode, given.get("partitions")),
+        where=_where(mode, given),
         write=_write(given),
         surroundings=around,
     )
@@ -262,6 +275,15 @@ def _partitions(mode: str, which: list[str] | None) -> str | Mapping[str, str | 
     if mode != "overwrite":
         wrong_usage(f"--partitions is for an overwrite, and this is an {mode}")
     return which[0] if which in (["all"], ["dynamic"]) else read_partition(which)
+
+
+def _where(mode: str, given: Mapping[str, Any]) -> str | None:
+    where: str | None = given.get("replace_where")
+    if where is not None and mode != "overwrite":
+        wrong_usage(f"--replace-where is for an overwrite, and this is an {mode}")
+    if where is not None and given["partitions"] is not None:
+        wrong_usage("--partitions and --replace-where both say what is replaced: give one of them")
+    return where
 
 
 def _write(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from lakelib.model.options import TableOptions
 from lakelib.model.upkeep import readable_bytes
 
 if TYPE_CHECKING:
+    from lakelib.lake import Lake
     from lakelib.model.table import Snapshot
     from lakelib.table import Table
 
@@ -62,6 +63,12 @@ Replaced = Annotated[
         metavar="NAME=VALUE",
         help="What an overwrite replaces, or dynamic: the partitions that the rows are in. (the whole table)",
         show_default=False,
+    ),
+]
+ReplacedWhere = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SQL", help="What an overwrite replaces: the rows for which this is true.", show_default=False
     ),
 ]
 Format = Annotated[
@@ -100,7 +107,11 @@ def create(
     merge: Merge = None,
     option: TableOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
+    or_replace: Annotated[
+        bool, typer.Option("--or-replace", help="One that is there loses its rows, and gets these columns: with --yes.")
+    ] = False,
     new_lake: NewLake = False,
+    yes: Really = False,
 ) -> Answer:
     """Makes a table, and its namespace if there is none.
 
@@ -117,7 +128,11 @@ def create(
         "options": read_pairs(option or (), "--option"),
         "if_not_exists": if_not_exists,
     }
+    if or_replace and if_not_exists:
+        wrong_usage("One that is there cannot both stay (--if-not-exists) and be replaced (--or-replace).")
     lake = session.open(make=MayMake.ANYWHERE if new_lake else MayMake.NEVER)
+    if or_replace and namespace in lake.namespaces() and table.partition(".")[2] in lake.tables(namespace):
+        return _replace(lake, table, columns, wanted, yes)
     try:
         made = lake.create_table(table, columns, **wanted)
     except NotFoundError:  # of the namespace: all else was found to be right
@@ -125,6 +140,19 @@ def create(
         made = lake.create_table(table, columns, **wanted)
     said = Sentence(f"{made.name}: {'is there' if if_not_exists else 'made'}, at {made.location}")
     return Answer({"table": made.name, "location": made.location}, said)
+
+
+def _replace(lake: "Lake", table: str, columns: str, wanted: dict[str, Any], yes: bool) -> Answer:
+    found = lake.table(table)
+    rows = counted(found.scan().count(), "row")
+    if not yes:
+        document = {"table": table, "location": found.location, "dry_run": True}
+        return Answer(document, [Sentence(f"{table}: is there; its {rows} would go, and its columns change"), _NOTHING])
+    given = {name: value for name, value in wanted.items() if name != "if_not_exists"}
+    made = lake.create_or_replace_table(table, columns, **given)
+    assert made.head is not None
+    said = Sentence(f"{table}: replaced; its {rows} are in older snapshots, the newest is {made.head.id}")
+    return Answer({"table": table, "location": made.location, "dry_run": False}, said)
 
 
 def options(
@@ -154,6 +182,7 @@ def load(
     path: Paths,
     mode: Mode = None,
     partition: Replaced = None,
+    replace_where: ReplacedWhere = None,
     format: Format = None,
     header: Header = True,
     option: ReadOptions = None,
@@ -172,7 +201,7 @@ def load(
 
     handle = session.table(table)
     chosen = read_choice(mode or ("upsert" if handle.primary_key else "append"), _MODES, "--mode")
-    replaced = _read_replaced(chosen, partition)
+    replaced = _read_replaced(chosen, partition, replace_where)
     writing: dict[str, Any] = {
         "idempotency_key": idempotency_key and read_key(idempotency_key),
         "merge_schema": merge_schema,
@@ -230,19 +259,27 @@ def _write(handle: "Table", mode: str, rows: Any, replaced: Any, writing: dict[s
         case "upsert":
             return handle.upsert(rows, **writing)
         case _:
-            return handle.overwrite(rows, replaced, **writing)
+            return handle.overwrite(rows, **replaced, **writing)
 
 
-def _read_replaced(mode: str, texts: list[str] | None) -> str | dict[str, str | None]:
-    """What an overwrite puts its rows in place of."""
-    if texts and mode != "overwrite":
-        wrong_usage("--partition says what an overwrite replaces: give --mode overwrite, too.")
+def _read_replaced(mode: str, texts: list[str] | None, where: str | None) -> dict[str, Any]:
+    """What an overwrite puts its rows in place of, as its arguments say it."""
+    if (texts or where) and mode != "overwrite":
+        given = "--partition" if texts else "--replace-where"
+        wrong_usage(f"{given} says what an overwrite replaces: give --mode overwrite, too.")
+    if texts and where:
+        wrong_usage("Both --partition and --replace-where say what an overwrite replaces: give one of them.")
+    if where:
+        return {"where": where}
     if not texts:
-        return "all"
-    return "dynamic" if texts == ["dynamic"] else read_partition(texts)
+        return {"partitions": "all"}
+    return {"partitions": "dynamic" if texts == ["dynamic"] else read_partition(texts)}
 
 
-def _described(replaced: str | dict[str, str | None]) -> str:
+def _described(told: dict[str, Any]) -> str:
+    if "where" in told:
+        return f"the rows where {told['where']}"
+    replaced = told["partitions"]
     if isinstance(replaced, str):
         return "the whole table" if replaced == "all" else "the partitions that their rows are in"
     return "the partition " + ", ".join(f"{name}={value}" for name, value in replaced.items())

@@ -46,6 +46,13 @@ class Column:
     nullable: bool = True
     function: str | None = None
     """What an aggregate makes of the column's values; None is what the merge engine does with every column."""
+    comment: str = ""
+    scale_since: int = 0
+    """The schema version since which a decimal has its scale: bounds of older files are in another one."""
+
+    def tells_bounds(self, schema_id: int) -> bool:
+        """Whether files of that schema version have bounds of the column as its type encodes them."""
+        return schema_id >= self.scale_since
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: it remembers where its columns are

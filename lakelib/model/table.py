@@ -24,6 +24,8 @@ class CommitKind(Enum):
     APPEND = "append"
     UPSERT = "upsert"
     OVERWRITE = "overwrite"
+    REPLACE = "replace"
+    """Rows in place of those for which a predicate was TRUE."""
     DELETE = "delete"
     EVOLVE = "evolve"
     COMPACT = "compact"
@@ -129,6 +131,8 @@ class Snapshot:
     def _what(self) -> str:
         if "restores" in self.summary:
             return f"to {self.summary['restores']}"
+        if "columns" in self.summary:
+            return str(self.summary["columns"]) or "of nothing"
         rows, deletes = self.summary.get("rows_written", 0), self.summary.get("deletes_written", 0)
         return f"of {rows:,} rows" + (f", {deletes:,} deletes" if deletes else "")
 

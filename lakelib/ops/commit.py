@@ -147,7 +147,8 @@ def check_publishable(runtime: Runtime, table: TableInfo, request: WriteRequest)
 def _check_fits(table: TableInfo, request: WriteRequest, judging: Judging | None) -> None:
     """Raises InvalidInputError for a suite that looks at other columns than the rows will have."""
     if judging is not None:  # rows may bring columns
-        check_suite(judging.suite, None if request.merge_schema else table.schema.columns)
+        is_open = request.merge_schema or request.becomes is not None
+        check_suite(judging.suite, None if is_open else table.schema.columns)
 
 
 def _check_may_write(runtime: Runtime, right: Right, is_judged: bool) -> None:

@@ -33,7 +33,7 @@ from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.ops.write import order_names, run_target
-from lakelib.plan.compaction import CompactionPlan, CompactionRules, Unit, plan_compaction, plan_splits
+from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.where import bind_where
@@ -58,11 +58,13 @@ def compact(
     ref: TableRef,
     *,
     full: bool = False,
+    to_layout: bool = False,
     where: str | Predicate | None = None,
     session: Any = None,
     tell: Tell | None = None,
 ) -> CompactionResult:
-    """Rewrites what is due, or with `full` whatever leaves less to read, in the partitions where `where` is TRUE.
+    """Rewrites what is due, or with `full` whatever leaves less to read, or what is not `to_layout`: in other buckets
+    than its size asks for; in the partitions where `where` is TRUE.
 
     With a session Spark's tasks do the work. `tell` hears how many bytes are rewritten, and of how many. Raises
     InvalidInputError for a predicate over other columns than those of the partitions.
@@ -72,18 +74,18 @@ def compact(
     start = time.monotonic()
     with bar(f"Compacting {ref.full_name}") as shown:
         call = _Call(session=session, progress=_Progress(tell, shown), tally=_Tally())
-        skipped = _compact_in_rounds(runtime, ref, full, where, call)
+        skipped = _compact_in_rounds(runtime, ref, Goal.of(full=full, to_layout=to_layout), where, call)
     return call.tally.result(ref.full_name, skipped, time.monotonic() - start)
 
 
 def _compact_in_rounds(
-    runtime: Runtime, ref: TableRef, full: bool, where: str | Predicate | None, call: "_Call"
+    runtime: Runtime, ref: TableRef, goal: Goal, where: str | Predicate | None, call: "_Call"
 ) -> int:
     """How many units were due and are left to others."""
     skipped = 0
     for _ in range(_MOST_ROUNDS):
         table = tables.load_table(runtime.catalog, ref)
-        plan = _plan(runtime, table, full, where)
+        plan = _plan(runtime, table, goal, where)
         call.progress.expect(sum(unit.size_bytes for unit in plan.units))
         lost = _try_units(runtime, table, plan.units, call) if plan.units else 0
         skipped = lost + plan.blocked
@@ -92,8 +94,8 @@ def _compact_in_rounds(
     return skipped
 
 
-def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate | None) -> CompactionPlan:
-    predicate = _bind(table, where)
+def _plan(runtime: Runtime, table: TableInfo, goal: Goal, where: str | Predicate | None) -> CompactionPlan:
+    predicate = partition_predicate(table, where)
     query = files.FileQuery(
         table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
     )
@@ -111,7 +113,7 @@ def _plan(runtime: Runtime, table: TableInfo, full: bool, where: str | Predicate
     )
     live = (file for file in found.files if file.partition_id in chosen)
     claimed = commits.find_claims(runtime.catalog, table.id)
-    return plan_compaction(live, found.partitions, rules, full=full, claimed=claimed)
+    return plan_compaction(live, found.partitions, rules, goal=goal, claimed=claimed)
 
 
 def _outdated(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> frozenset[int]:
@@ -124,7 +126,8 @@ def _outdated(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> 
     return frozenset(each.id for each in schemas.values() if names_differ(table.schema, each))
 
 
-def _bind(table: TableInfo, where: str | Predicate | None) -> Predicate | None:
+def partition_predicate(table: TableInfo, where: str | Predicate | None) -> Predicate | None:
+    """Raises InvalidInputError for a predicate over other columns than those of the partitions."""
     predicate = bind_where(where, table.schema)
     if predicate is not None and not columns_of(predicate) <= set(table.partition_ids):
         names = ", ".join(column.name for column in table.partition_by)

@@ -7,6 +7,7 @@ takes out whole partitions and reads nothing. What is added while a delete is un
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import pyarrow as pa
@@ -52,7 +53,8 @@ from lakelib.work.write import WriteWork, deletes_refused
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
-_OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+"""What makes whoever has looked for rows look again."""
 
 
 def delete_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request: WriteRequest) -> Snapshot:
@@ -82,7 +84,7 @@ def _work_where(runtime: Runtime, ref: TableRef, where: str | Predicate, request
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
         if conflict.reasons == (Reason.ROWS_ADDED,) and amend_delete(runtime, ref, where, proposal, conflict.about):
             return Redo.SAME
-        return Redo.ANEW if set(conflict.reasons) <= _OVERTAKEN else Redo.NOT
+        return Redo.ANEW if set(conflict.reasons) <= OVERTAKEN else Redo.NOT
 
     return Work(prepare=prepare, redo=redo, looks_again=True)
 
@@ -92,7 +94,7 @@ def _work_keys(runtime: Runtime, source: RowSource, request: WriteRequest) -> Wo
         return _propose_keys(runtime, table, source, request)
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        return Redo.ANEW if source.rereadable and set(conflict.reasons) <= _OVERTAKEN else Redo.NOT
+        return Redo.ANEW if source.rereadable and set(conflict.reasons) <= OVERTAKEN else Redo.NOT
 
     return Work(prepare=prepare, redo=redo, looks_again=source.rereadable)
 
@@ -103,20 +105,43 @@ def _propose_where(runtime: Runtime, table: TableInfo, where: str | Predicate, r
         raise InvalidInputError(
             "The delete has no predicate.", kind="invalid_predicate", remedy='To empty the table, delete "true".'
         )
-    _check_taken(table)
-    if columns_of(predicate) <= set(table.partition_ids) and table.merge.on_delete is not OnDelete.GROUPS:
-        return _propose_drop(runtime, table, predicate, request)
-    if table.primary_key_ids:
-        return _propose_deletes(runtime, table, predicate, request)
-    return _propose_rewrite(runtime, table, predicate, request)
-
-
-def _check_taken(table: TableInfo) -> None:
     if table.merge.on_delete is OnDelete.REFUSE:
         raise deletes_refused()
+    empties = table.merge.on_delete is OnDelete.GROUPS
+    doomed = _mark(runtime, table, predicate) if empties else find_doomed(runtime, table, predicate)
+    return propose(
+        table,
+        CommitKind.DELETE,
+        request,
+        doomed.written,
+        removed_file_ids=doomed.removed_file_ids,
+        read_scope=doomed.scope,
+        effect=UNKNOWN if empties else _deleted(doomed.rows),
+    )
 
 
-def _propose_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doomed:
+    """What takes the rows away for which a predicate is TRUE."""
+
+    written: WrittenRows
+    """Delete marks; or files without the rows, in place of those that are removed."""
+    scope: ReadScope
+    rows: int | None
+    """How many they are, where that is known."""
+    removed_file_ids: tuple[int, ...] = ()
+
+
+def find_doomed(runtime: Runtime, table: TableInfo, predicate: Predicate) -> Doomed:
+    """Looks for the rows at the table's head, and writes what takes them away."""
+    if columns_of(predicate) <= set(table.partition_ids):
+        return _drop(runtime, table, predicate)
+    if table.primary_key_ids:
+        return _mark(runtime, table, predicate)
+    return _rewrite(runtime, table, predicate)
+
+
+def _drop(runtime: Runtime, table: TableInfo, predicate: Predicate) -> Doomed:
     """Takes out all files of the partitions that match."""
     query = files.FileQuery(
         table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
@@ -124,14 +149,11 @@ def _propose_drop(runtime: Runtime, table: TableInfo, predicate: Predicate, requ
     found = files.load_files(runtime.catalog, query)
     matching = matching_partitions(predicate, table.partition_by, found.partitions)
     removed = [file for file in found.files if file.partition_id in matching]
-    return propose(
-        table,
-        CommitKind.DELETE,
-        request,
-        WrittenRows(files=(), rows_in=0),
+    return Doomed(
+        written=WrittenRows(files=(), rows_in=0),
         removed_file_ids=tuple(file.id for file in removed),
-        read_scope=_scope(runtime, table, predicate, matching),
-        effect=_deleted(count_known_rows(removed, found.partitions, merges=bool(table.primary_key_ids))),
+        scope=_scope(runtime, table, predicate, matching),
+        rows=count_known_rows(removed, found.partitions, merges=bool(table.primary_key_ids)),
     )
 
 
@@ -139,31 +161,23 @@ def _deleted(rows: int | None) -> Effect:
     return UNKNOWN if rows is None else Effect(inserted=0, updated=0, deleted=rows)
 
 
-def _propose_deletes(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
+def _mark(runtime: Runtime, table: TableInfo, predicate: Predicate) -> Doomed:
     """Writes a delete mark for each row that matches, with the row's own sequence: a newer version stays newer."""
     names = tuple(column.name for column in delete_columns(table))
     plan = plan_scan(runtime, table, ScanRequest(columns=names, where=predicate))
     written = write_deletes(runtime, table, stream_batches(runtime, plan))
     scope = _scope(runtime, table, predicate, plan.partition_ids)
-    return propose(table, CommitKind.DELETE, request, written, read_scope=scope, effect=_effect(table, written))
+    return Doomed(written=written, scope=scope, rows=written.rows_in)
 
 
-def _effect(table: TableInfo, written: WrittenRows) -> Effect:
-    """Of marks for rows that were found."""
-    return UNKNOWN if table.merge.keeps_marks else _deleted(written.rows_in)
-
-
-def _propose_rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate, request: WriteRequest) -> Proposal:
+def _rewrite(runtime: Runtime, table: TableInfo, predicate: Predicate) -> Doomed:
     plan = plan_scan(runtime, table, ScanRequest(where=predicate, with_commits=True))
     written, removed = rewrite_without(runtime, plan, predicate)
-    return propose(
-        table,
-        CommitKind.DELETE,
-        request,
-        written,
+    return Doomed(
+        written=written,
         removed_file_ids=removed,
-        read_scope=_scope(runtime, table, predicate, plan.partition_ids),
-        effect=_deleted(_count_rows(plan, removed) - written.rows_in),
+        scope=_scope(runtime, table, predicate, plan.partition_ids),
+        rows=_count_rows(plan, removed) - written.rows_in,
     )
 
 
@@ -180,7 +194,8 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
             kind="no_primary_key",
             remedy="Delete by a predicate.",
         )
-    _check_taken(table)
+    if table.merge.on_delete is OnDelete.REFUSE:
+        raise deletes_refused()
     places = places_by_name(source.schema)
     wanted, knows_sequence = _told_of_keys(table, places)
     work = WriteWork(
@@ -205,7 +220,14 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
     looked_at: set[PartitionKey] = set()
     written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
-    return propose(table, CommitKind.DELETE, request, written, read_scope=scope, effect=_effect(table, written))
+    return propose(
+        table,
+        CommitKind.DELETE,
+        request,
+        written,
+        read_scope=scope,
+        effect=UNKNOWN if table.merge.keeps_marks else _deleted(written.rows_in),
+    )
 
 
 def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Column, ...], bool]:

@@ -24,6 +24,7 @@ from lakelib.rows.verify import Breach, Promise
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.listing import FileEntry
 from lakelib.storage.paths import is_own_file, leads_back
+from lakelib.storage.vectors import read_vector
 from lakelib.work.file_check import check_file
 
 DANGEROUS_LAG = timedelta(minutes=5)
@@ -39,6 +40,7 @@ _REWRITE = (
     "Restore the file from a backup if it was right there; else write its partition anew: lakelib made it, or somebody"
     " else has changed it."
 )
+_FOUND_ANEW = "Readers find it anew, each for himself; a compaction of the partition (`lake compact --full`) ends that."
 _REMEDIES = dict.fromkeys(("missing_file", "truncated_file", "replaced_file", "unreadable_file"), _RESTORE)
 
 
@@ -130,6 +132,26 @@ def examine_table(visit: Visit) -> None:
         _tell_missing(visit, [one for one in page if one.file.id not in seen])
         _tell_resized(visit, [one for one in page if one.file.id in resized])
         _tell_broken(visit, promises, [one for one in page if one.file.id in seen and one.file.id not in resized])
+    _examine_masks(visit)
+
+
+def _examine_masks(visit: Visit) -> None:
+    """What hides rows from readers who do not merge. A lost one harms nobody: it is found anew, each time."""
+
+    def find_damage(path: str) -> CorruptionError | None:
+        try:
+            read_vector(visit.storage, path)
+        except CorruptionError as error:
+            return error
+        return None
+
+    catalog, table, after = visit.runtime.catalog, visit.table, ""
+    while page := catalog_doctor.load_mask_page(catalog, table.id, after):
+        after = max(page)
+        found = {path: damage for path, damage in zip(page, visit.pool.map(find_damage, page), strict=True) if damage}
+        for path in sorted(catalog_doctor.find_masks(catalog, table.id, list(found)) if found else ()):
+            detail = f"the mask of {page[path]} cannot be read: {found[path].message}"
+            visit.tell(Harm.NOTABLE, "lost_mask", path, detail, _FOUND_ANEW)
 
 
 def _walk_storage(visit: Visit, seen: _Noted, resized: _Noted) -> None:

@@ -1,6 +1,6 @@
 """Use cases: a table's columns and its options change. Files stay as they are: readers map columns by id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,20 +19,10 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.declare_merge import Roles, check_added, with_functions
-from lakelib.plan.evolve import evolve_schema
+from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 
-def evolve(
-    runtime: Runtime,
-    ref: TableRef,
-    *,
-    add: Sequence[Any] | str,
-    drop: Sequence[str],
-    rename: Mapping[str, str],
-    widen: Mapping[str, str],
-    functions: Mapping[str, str],
-    request: WriteRequest,
-) -> Snapshot:
+def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: WriteRequest) -> Snapshot:
     """Publishes the changed schema as a snapshot. If another change came first, it is made again from that."""
     if request.judging is not None:
         raise InvalidInputError(
@@ -40,24 +30,16 @@ def evolve(
         )
 
     def prepare(table: TableInfo) -> Proposal:
-        changed = _change(runtime, table, add=add, drop=drop, rename=rename, widen=widen, functions=functions)
+        changed = _change(runtime, table, change)
         written = WrittenRows(files=(), rows_in=0, new_schema=changed)
-        return propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
+        proposal = propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
+        return replace(proposal, summary={**proposal.summary, "columns": describe_change(table.schema, changed)})
 
     work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
     return commit_work(runtime, ref, request, work)
 
 
-def _change(
-    runtime: Runtime,
-    table: TableInfo,
-    *,
-    add: Sequence[Any] | str,
-    drop: Sequence[str],
-    rename: Mapping[str, str],
-    widen: Mapping[str, str],
-    functions: Mapping[str, str],
-) -> TableSchema:
+def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSchema:
     """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
 
     known = {column.id for column in table.schema.columns}
@@ -67,14 +49,13 @@ def _change(
         evolved = evolve_schema(
             table.schema,
             next_id,
-            add=add,
-            drop=drop,
-            rename=rename,
-            widen=widen,
+            change,
+            key_ids=frozenset(table.primary_key_ids),
             fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
             kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
             grouped_ids=table.merge.group_ids,
         )
+        functions = change.functions or {}
         check_added(evolved, known, functions)
         return with_functions(evolved, functions, table.merge, roles)
 
@@ -82,7 +63,7 @@ def _change(
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
-    return replace(changed(first_column_id), id=schema_id)
+    return under_id(table.schema, changed(first_column_id), schema_id)
 
 
 def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lakelib.errors import EmptySourceError, InvalidInputError, RetryableError
 from lakelib.model.imports import ImportPlan, SourceKind
-from lakelib.rows.types import is_list_like
+from lakelib.rows.types import COMMENT, is_list_like
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
 from lakelib.work import engines
@@ -93,8 +93,14 @@ def _check_plain(storage: Storage, uri: str) -> None:
 
 
 def _loosened(schema: pa.Schema) -> pa.Schema:
-    """Without fields inside of columns that may not be NULL, which a table does not have, and without metadata."""
-    return pa.schema([pa.field(each.name, _loose(each.type), each.nullable) for each in schema])
+    """Without fields inside of columns that may not be NULL, which a table does not have, and without metadata but
+    comments."""
+    return pa.schema([pa.field(each.name, _loose(each.type), each.nullable, _comment(each)) for each in schema])
+
+
+def _comment(field: pa.Field) -> dict[bytes, bytes] | None:
+    comment = (field.metadata or {}).get(COMMENT)
+    return {COMMENT: comment} if comment else None
 
 
 def _loose(kind: pa.DataType) -> pa.DataType:

@@ -116,10 +116,10 @@ def table_as_html(table: TableInfo, title: str) -> str:
     """Columns, and what each is for."""
     roles = (("key", table.primary_key_ids), ("partition", table.partition_ids), ("sequence", table.sequence_ids))
     columns = [
-        (column.name, column.type, ", ".join(role for role, ids in roles if column.id in ids))
+        (column.name, column.type, ", ".join(role for role, ids in roles if column.id in ids), column.comment)
         for column in table.schema.columns
     ]
-    return html_table(title, ("column", "type", "role"), columns, len(columns))
+    return html_table(title, ("column", "type", "role", "comment"), columns, len(columns))
 
 
 def tables_as_html(runtime: Runtime, title: str) -> str:

@@ -1,12 +1,13 @@
 """Use case: overwrite. The rows take the place of all that is in their target: the whole table, the partitions that the
-rows are in ("dynamic"), or the partitions of given values (static).
+rows are in ("dynamic"; all, where the table has none), the partitions of given values (static), or the rows for which a
+predicate is TRUE (`ops.replace`).
 
 Called directly, an overwrite replaces what is there at the moment of publishing. Staged, it conflicts with whatever was
 added to its target since: nobody has judged that.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +17,17 @@ from lakelib.catalog import files
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN, Effect
+from lakelib.model.flags import checked_flag
 from lakelib.model.predicate import Predicate, Raw
+from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
-from lakelib.ops.request import WriteRequest
+from lakelib.ops.replace import replace_work
+from lakelib.ops.request import WriteRequest, parse_write
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, propose, write_rows
+from lakelib.ops.write import WrittenRows, draft_replaced, propose, under_own_ids, write_rows
+from lakelib.plan.declare import Declared, declare_field
 from lakelib.plan.partitions import all_equal, in_any_partition, one_of
 from lakelib.plan.scan import count_known_rows
 from lakelib.rows.inside import InsideCheck
@@ -41,11 +46,31 @@ class AnyOf:
     values: tuple[Any, ...]
 
 
+def parse_overwrite(data: Any, overwrite_schema: bool, **options: Any) -> tuple[RowSource, WriteRequest]:
+    """The rows, and what is asked of them; raises what `parse_write` does."""
+    source, request = parse_write(data, "partitions", "where", "overwrite_schema", **options)
+    if not checked_flag("overwrite_schema", overwrite_schema):
+        return source, request
+    if request.merge_schema:
+        raise InvalidInputError(
+            "Both merge_schema and overwrite_schema say what becomes of the schema.",
+            kind="invalid_option",
+            remedy="Give one of them.",
+        )
+    stored = [field for field in source.schema if field.name.casefold() not in {*map(str.casefold, request.aux_order)}]
+    return source, replace(request, becomes=tuple(declare_field(field.with_nullable(True)) for field in stored))
+
+
 def overwrite(
-    runtime: Runtime, ref: TableRef, source: RowSource, partitions: str | Mapping[str, Any], request: WriteRequest
+    runtime: Runtime,
+    ref: TableRef,
+    source: RowSource,
+    partitions: str | Mapping[str, Any],
+    request: WriteRequest,
+    where: str | Predicate | None = None,
 ) -> Snapshot:
     """Replaces the target's rows and publishes."""
-    return commit_work(runtime, ref, request, _work(runtime, source, partitions, request))
+    return commit_work(runtime, ref, request, _work(runtime, source, partitions, request, where))
 
 
 def stage_overwrite(
@@ -54,21 +79,55 @@ def stage_overwrite(
     source: RowSource,
     partitions: str | Mapping[str, Any] | AnyOf,
     request: WriteRequest,
+    where: str | Predicate | None = None,
 ) -> UUID:
     """The replacement as a staged commit."""
-    return stage_work(runtime, ref, request, _work(runtime, source, partitions, request))
+    return stage_work(runtime, ref, request, _work(runtime, source, partitions, request, where))
 
 
 def _work(
-    runtime: Runtime, source: RowSource, partitions: str | Mapping[str, Any] | AnyOf, request: WriteRequest
+    runtime: Runtime,
+    source: RowSource,
+    partitions: str | Mapping[str, Any] | AnyOf,
+    request: WriteRequest,
+    where: str | Predicate | None,
 ) -> Work:
+    if request.becomes is not None and (where is not None or partitions != "all"):
+        raise InvalidInputError(
+            "The schema is replaced only where all rows are.",
+            kind="invalid_partitions",
+            remedy="Leave partitions and where out, or overwrite_schema.",
+        )
+    if where is not None:
+        if partitions != "all":
+            raise InvalidInputError(
+                "Both where and partitions say what is overwritten.",
+                kind="invalid_partitions",
+                remedy="Give one of them: a predicate may ask for partition columns.",
+            )
+        return replace_work(runtime, source, where, request)
+
     def prepare(table: TableInfo) -> Proposal:
         if partitions == "dynamic":
             return _prepare_dynamic(runtime, table, source, request)
         target = _parse_choice(table, partitions) if isinstance(partitions, AnyOf) else parse_target(table, partitions)
         return _prepare_static(runtime, table, source, target, request)
 
-    return Work(prepare=prepare, redo=_redo(source.rereadable), replaces=True)
+    right = Right.WRITE if request.becomes is None else Right.OWN
+    return Work(prepare=prepare, redo=_redo(source.rereadable), replaces=True, right=right)
+
+
+def emptying_work(runtime: Runtime, wanted: tuple[Declared, ...]) -> Work:
+    """All rows go, and the table has these columns from then on."""
+
+    def prepare(table: TableInfo) -> Proposal:
+        draft = draft_replaced(table, wanted, stays_required=False)
+        new_schema = draft and under_own_ids(runtime, table, draft)
+        scope = ReadScope(whole_table=True, own_partitions=True)
+        written = WrittenRows(files=(), rows_in=0, new_schema=new_schema)
+        return _propose(table, WriteRequest(), written, _find_files(runtime, table, None), scope)
+
+    return Work(prepare=prepare, redo=_redo(True), replaces=True, right=Right.OWN)
 
 
 def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:

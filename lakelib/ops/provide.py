@@ -6,13 +6,12 @@ rely on is changed because a file was edited.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakelib.catalog import gates, tables
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
-from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
@@ -22,7 +21,8 @@ from lakelib.ops.gates import check_requirable, gate_changed, register
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compare import Differences, Wanted, compare_table
-from lakelib.plan.declare import declare_schema
+from lakelib.plan.declare import Declared, declare_schema
+from lakelib.plan.evolve import SchemaChange
 from lakelib.specs.suite import Suite
 from lakelib.specs.table_spec import TableSpec
 
@@ -51,10 +51,10 @@ def provide_tables(runtime: Runtime, specs: Sequence[TableSpec]) -> tuple[tuple[
 def provide_table(runtime: Runtime, spec: TableSpec) -> Provided:
     """The table, made if it is not there, and its gate.
 
-    With the spec's `write.merge_schema` nullable columns are added and types widened; any other difference is an
-    InvalidInputError that names them all, and so is an engine that cannot do the spec's work. Of runs at once that read
-    different versions of the gate's file, the one that has read it last decides: what is required is looked at before
-    the file, and replaced only if it is still that.
+    With the spec's `write.merge_schema` nullable columns are added, types widened, NOT NULL taken back and comments
+    said anew; any other difference is an InvalidInputError that names them all, and so is an engine that cannot do the
+    spec's work. Of runs at once that read different versions of the gate's file, the one that has read it last decides:
+    what is required is looked at before the file, and replaced only if it is still that.
     """
     check_engine(runtime, spec)
 
@@ -111,9 +111,9 @@ def _as_declared(runtime: Runtime, spec: TableSpec, gate: RegisteredSuite | None
     )
     _check_same_gate(table, spec, gate)
     found = _differences(table, spec)
-    if found.other or ((found.add or found.widen) and not spec.write.merge_schema):
+    if found.other or (found.may_follow and not spec.write.merge_schema):
         raise _differs(spec, found)
-    if found.add or found.widen:
+    if found.may_follow or (found.comment and spec.write.merge_schema):
         table = _evolved(runtime, table, spec, found)
     return table
 
@@ -122,12 +122,7 @@ def _differences(table: TableInfo, spec: TableSpec) -> Differences:
     keys = {name.casefold() for name in spec.primary_key}
     columns = declare_schema(spec.columns)
     wanted = Wanted(
-        columns=tuple(
-            Column(
-                id=each.id, name=each.name, type=each.type, nullable=each.nullable and each.name.casefold() not in keys
-            )
-            for each in columns
-        ),
+        columns=tuple(replace(each, nullable=each.nullable and each.name.casefold() not in keys) for each in columns),
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
         sequence_by=spec.sequence_by,
@@ -142,27 +137,25 @@ def _differs(spec: TableSpec, found: Differences) -> InvalidInputError:
     return InvalidInputError(
         f"Table {spec.table} is not as {spec.path} says: {'; '.join(found.in_words())}.",
         kind="table_differs",
-        remedy=f"Correct the spec, or bring the table in line with Table.evolve or a new table.{hint}",
+        remedy=f"Correct the spec, or bring the table in line with Table.evolve, Table.rebucket or a new table.{hint}",
     )
 
 
 def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differences) -> TableInfo:
     """Whoever else does the same at this moment may be first: what counts is that it is done."""
     try:
-        evolve(
-            runtime,
-            table.ref,
-            add=found.add,
-            drop=(),
-            rename={},
+        change = SchemaChange(
+            add=[Declared(name=each.name, type=each.type, nullable=True, comment=each.comment) for each in found.add],
             widen=dict(found.widen),
+            nullable=found.nullable,
+            comment=dict(found.comment),
             functions=found.functions,
-            request=WriteRequest(),
         )
+        evolve(runtime, table.ref, change, WriteRequest())
     except LakeError:
         table = find_table(runtime, spec.table)
         rest = _differences(table, spec)
-        if rest.add or rest.widen or rest.other:
+        if rest.may_follow or rest.other:
             raise
     return find_table(runtime, spec.table)
 

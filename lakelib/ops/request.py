@@ -10,6 +10,7 @@ from lakelib.model.flags import checked_flag
 from lakelib.model.table import IdempotencyKey, TableInfo
 from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
+from lakelib.plan.declare import Declared
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
 from lakelib.work.engines import open_source, session_of
@@ -48,6 +49,8 @@ class WriteRequest:
     """The Spark session that has the rows, and judges them; None for in process."""
     refuse_empty: bool = False
     """No rows are an error."""
+    becomes: tuple[Declared, ...] | None = None
+    """The columns that the table has from now on, whose rows are all replaced; None leaves them."""
     made_from: int | None = None
     """The snapshot of the table itself that the rows were made from, 0 for one without snapshots: the commit depends on
     all that was there. None for rows that come from elsewhere."""

@@ -20,6 +20,8 @@ COMPARED_PARTITION_BYTES = 2**27
 """The files of a partition, before and after: as many as fit into memory with ease."""
 COMPARED_BYTES = 2**31
 """Those of all partitions together."""
+_MAY_REPEAT = (CommitKind.OVERWRITE.value, CommitKind.REPLACE.value, CommitKind.ROLLBACK.value)
+"""What may put rows in the place of the same rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def list_touched(runtime: Runtime, table: TableInfo, at: At) -> list[TouchedPart
 
 def _is_same(runtime: Runtime, table: TableInfo, snapshot: Snapshot, partition_id: int) -> bool:
     """What cannot be read any more is not the same."""
-    if snapshot.kind not in (CommitKind.OVERWRITE.value, CommitKind.ROLLBACK.value):
+    if snapshot.kind not in _MAY_REPEAT:
         return False
     after = ScanRequest(at=snapshot.id, partition_ids=(partition_id,))
     try:

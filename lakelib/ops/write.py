@@ -23,8 +23,11 @@ from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
 from lakelib.ops.merging import merge_engine
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
+from lakelib.plan.declare import Declared
+from lakelib.plan.evolve import under_id
+from lakelib.plan.replaced import replaced_schema
 from lakelib.rows.align import merge_source_columns
-from lakelib.rows.inside import InsideCheck
+from lakelib.rows.inside import Inside
 from lakelib.rows.types import type_text
 from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
 from lakelib.work.sources import RowSource
@@ -94,11 +97,11 @@ def write_rows(
     request: WriteRequest,
     *,
     file_kind: str,
-    inside: InsideCheck | None = None,
+    inside: Inside | None = None,
 ) -> WrittenRows:
     """Aligns the rows and writes them as runs. An error leaves no file behind."""
     _check_named_columns(table, source.schema)
-    draft = _merged_schema(table, source, request) if request.merge_schema else None
+    draft = _drafted_schema(table, source, request)
     wanted = draft or table.schema
     auxiliary = _auxiliary_columns(source.schema, wanted, request.aux_order, bool(table.primary_key_ids))
 
@@ -125,7 +128,7 @@ def write_rows(
 
     checked = work(wanted)
     source.check(checked)
-    new_schema = draft and _under_own_ids(runtime, table, draft)
+    new_schema = draft and under_own_ids(runtime, table, draft)
     final = work(new_schema) if new_schema else checked
     written = source.write(final, threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
@@ -221,6 +224,32 @@ def summarise(files: Sequence[NewFile], rows_in: int, files_removed: int) -> dic
     }
 
 
+def _drafted_schema(table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
+    """What the write makes of the table's schema; None if it stays."""
+    if request.becomes is not None:
+        return draft_replaced(table, request.becomes, stays_required=True)
+    return _merged_schema(table, source, request) if request.merge_schema else None
+
+
+def draft_replaced(table: TableInfo, wanted: Sequence[Declared], *, stays_required: bool) -> TableSchema | None:
+    """The wanted columns, new ones under ids that others may take; None if the table has just these."""
+    draft = replaced_schema(
+        table.schema,
+        wanted,
+        1 + max(column.id for column in table.schema.columns),
+        fixed_ids=table.primary_key_ids + table.partition_ids,
+        kept_ids=table.primary_key_ids + table.partition_ids + table.sequence_ids + _merged_ids(table),
+        stays_required=stays_required,
+    )
+    return None if draft.columns == table.schema.columns else draft
+
+
+def _merged_ids(table: TableInfo) -> tuple[int, ...]:
+    """The columns that the merge engine knows by name."""
+    functions = tuple(column.id for column in table.schema.columns if column.function is not None)
+    return (*table.merge.group_ids, *functions)
+
+
 def _merged_schema(table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
     """The table's schema with what the source adds, under ids that others may take; None if it adds nothing."""
     return merge_source_columns(
@@ -233,13 +262,14 @@ def _merged_schema(table: TableInfo, source: RowSource, request: WriteRequest) -
     )
 
 
-def _under_own_ids(runtime: Runtime, table: TableInfo, draft: TableSchema) -> TableSchema:
+def under_own_ids(runtime: Runtime, table: TableInfo, draft: TableSchema) -> TableSchema:
     """The draft under ids that nobody else has. They are spent for good, so this comes after all that may be refused
     without writing: every file's bounds have a place for each id up to the highest."""
-    kept = len(table.schema.columns)
-    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, len(draft.columns) - kept)
-    added = (replace(column, id=first_column_id + at) for at, column in enumerate(draft.columns[kept:]))
-    return TableSchema(id=schema_id, columns=(*draft.columns[:kept], *added))
+    added = [column.id for column in draft.columns if table.schema.by_id(column.id) is None]
+    schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, len(added))
+    own = {column_id: first_column_id + at for at, column_id in enumerate(added)}
+    columns = tuple(replace(column, id=own.get(column.id, column.id)) for column in draft.columns)
+    return under_id(table.schema, TableSchema(id=schema_id, columns=columns), schema_id)
 
 
 def _auxiliary_columns(

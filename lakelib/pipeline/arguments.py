@@ -64,12 +64,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteArguments:
-    """`write` are the keywords of the table's write; `partitions` is for an overwrite only."""
+    """`write` are the keywords of the table's write; `partitions` and `where` are for an overwrite only."""
 
     table: str
     mode: str
     source: Files | Query
     partitions: str | Mapping[str, str | None]
+    where: str | None = None
     write: Mapping[str, Any] = field(repr=False)
     surroundings: Surroundings
 
@@ -133,6 +134,9 @@ class CompactArguments:
     full: bool
     where: str | None
     surroundings: Surroundings
+    buckets: int | str | None = None
+    """What the tables are to have first; None leaves them as they are."""
+    rewrite: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import lakelib
-from lakelib import Lake, LakeError
+from lakelib import Lake, LakeError, Table
 from lakelib.errors import RetryableError
 from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
@@ -88,10 +88,18 @@ def _compact_tables(
     failed: list[tuple[str, Failed]] = []
     for name in names:
         try:
-            results.append(lake.table(name).compact(full=job.full, where=job.where, session=session, tell=tell))
+            results.append(_compact_table(lake.table(name), job, session, tell))
         except LakeError as error:
             failed.append((name, explain_failure(error)))
     return Compacted(results=tuple(results), failed=tuple(failed))
+
+
+def _compact_table(
+    table: Table, job: CompactArguments, session: "SparkSession | None", tell: Tell | None
+) -> CompactionResult:
+    if job.buckets is None:
+        return table.compact(full=job.full, where=job.where, session=session, tell=tell)
+    return table.rebucket(job.buckets, rewrite=job.rewrite, where=job.where, session=session, tell=tell)
 
 
 def _compacted_facts(result: CompactionResult) -> dict[str, Any]:

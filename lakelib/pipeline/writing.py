@@ -14,6 +14,7 @@ from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.commit import check_writable, find_done
 from lakelib.ops.create import find_table
 from lakelib.ops.overwrite import parse_target
+from lakelib.ops.replace import parse_replaced
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.write import check_keyed
 from lakelib.pipeline.arguments import WriteArguments
@@ -88,13 +89,14 @@ class Planned:
 
     table: str
     partitions: str | Mapping[str, str | None]
+    where: str | None
     exit_code: int = 0
 
     def facts(self) -> dict[str, Any]:
-        return {"dry_run": True, "replaces": self.partitions}
+        return {"dry_run": True, "replaces": self.partitions if self.where is None else {"where": self.where}}
 
     def lines(self) -> Iterator[str]:
-        yield f"replaces    {_described(self.partitions)}"
+        yield f"replaces    {_described(self.partitions) if self.where is None else f'the rows where {self.where}'}"
         yield "dry run     nothing was changed; --yes does it"
 
 
@@ -109,7 +111,7 @@ def plan(job: WriteArguments) -> Planned:
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         _check_can_succeed(lake, find_table(lake.runtime, job.table), job, parse_request(**job.write))
-        return Planned(table=job.table, partitions=job.partitions)
+        return Planned(table=job.table, partitions=job.partitions, where=job.where)
 
 
 def _check_can_succeed(lake: Lake, table: TableInfo, job: WriteArguments, write: WriteRequest) -> None:
@@ -117,7 +119,9 @@ def _check_can_succeed(lake: Lake, table: TableInfo, job: WriteArguments, write:
     check_writable(lake.runtime, table, write)
     if job.mode == "upsert":
         check_keyed(table)
-    if job.mode == "overwrite" and job.partitions != "dynamic":
+    if job.where is not None:
+        parse_replaced(table, job.where, write)
+    elif job.mode == "overwrite" and job.partitions != "dynamic":
         parse_target(table, job.partitions)
 
 
@@ -128,4 +132,4 @@ def _write(table: Table, rows: Any, job: WriteArguments) -> Snapshot:
         case "upsert":
             return table.upsert(rows, **job.write)
         case _:
-            return table.overwrite(rows, job.partitions, **job.write)
+            return table.overwrite(rows, job.partitions, where=job.where, **job.write)

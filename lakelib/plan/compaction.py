@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from lakelib.model.files import DataFile, Partition, Split
@@ -40,6 +41,20 @@ does, must not make the next one join what it has parted."""
 
 _WORTH_PARTING = 4
 """A subtree is parted before it is read if the files to be read by both halves are so many times smaller."""
+
+
+class Goal(Enum):
+    """What a compaction is to reach."""
+
+    DUE = "due"
+    FULL = "full"
+    """As little to read as can be."""
+    LAYOUT = "layout"
+    """Each bucket's files as deep as their size asks for, by what the table says of buckets now."""
+
+    @classmethod
+    def of(cls, *, full: bool, to_layout: bool) -> "Goal":
+        return cls.LAYOUT if to_layout else cls.FULL if full else cls.DUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +122,10 @@ def plan_compaction(
     partitions: Mapping[int, Partition],
     rules: CompactionRules,
     *,
-    full: bool,
+    goal: Goal,
     claimed: Collection[int] = (),
 ) -> CompactionPlan:
-    """What is due, or with `full` whatever leaves less to read. `files` are live ones, oldest first within a partition;
+    """What is to be rewritten to get there. `files` are live ones, oldest first within a partition;
     those whose ids are `claimed` stay as they are."""
     by_partition: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
@@ -119,9 +134,9 @@ def plan_compaction(
     for partition_id, found in by_partition.items():
         partition = partitions[partition_id]
         if rules.merges:
-            units += _merging_units(partition, found, rules, full)
+            units += _merging_units(partition, found, rules, goal)
         else:
-            units += _packing_units(partition, found, rules, full, claimed)
+            units += _packing_units(partition, found, rules, goal is Goal.FULL, claimed)
     free = [unit for unit in units if not any(file.id in claimed for file in unit.files)]
     free.sort(key=lambda unit: -unit.size_bytes)
     is_last_round = not any(unit.is_step for unit in free)
@@ -145,18 +160,33 @@ def age_of(file: DataFile) -> Age:
 
 
 def _merging_units(
-    partition: Partition, files: Sequence[DataFile], rules: CompactionRules, full: bool
+    partition: Partition, files: Sequence[DataFile], rules: CompactionRules, goal: Goal
 ) -> Iterator[Unit]:
-    for group in _overlapping_groups(files, _joint_depth(files, rules) if full else None):
-        is_outdated = any(file.schema_id in rules.outdated for file in group.files)
-        chosen = [group.files] if full or is_outdated else _due_files(group.files, rules.options)
-        for part in chosen:
-            for inputs in _overlapping_groups(part, group.depth if full else None):
-                yield from _units(partition, inputs, group.files, rules, full)
+    takes_all = goal is not Goal.DUE
+    for group in _overlapping_groups(files, _joint_depth(files, rules, goal) if takes_all else None):
+        for part in _chosen(group, rules, goal):
+            for inputs in _overlapping_groups(part, group.depth if takes_all else None):
+                yield from _units(partition, inputs, group.files, rules, goal)
+
+
+def _chosen(group: "_Group", rules: CompactionRules, goal: Goal) -> list[Sequence[DataFile]]:
+    """Which of the files that share keys are rewritten: runs that follow each other."""
+    is_outdated = any(file.schema_id in rules.outdated for file in group.files)
+    if goal is Goal.FULL or is_outdated:
+        return [group.files]
+    if goal is Goal.DUE:
+        return _due_files(group.files, rules.options)
+    wanted = max(group.depth, _wanted_depth(group.files, group.depth, rules))
+    return [group.files] if any(file.depth != wanted for file in _base_files(group.files)) else []
+
+
+def _wanted_depth(files: Sequence[DataFile], depth: int, rules: CompactionRules) -> int:
+    """How deep the files below a prefix of that depth go by their size."""
+    return choose_compacted_depth(_estimate(files, rules) << depth, rules.buckets, rules.options)
 
 
 def _units(
-    partition: Partition, inputs: "_Group", around: Sequence[DataFile], rules: CompactionRules, full: bool
+    partition: Partition, inputs: "_Group", around: Sequence[DataFile], rules: CompactionRules, goal: Goal
 ) -> Iterator[Unit]:
     steps = _steps(inputs.files, rules)
     for files in steps:
@@ -164,8 +194,7 @@ def _units(
         drops_deletes = not rules.keeps_deletes and not any(
             age_of(file) < oldest and _overlaps(file, inputs.depth, inputs.prefix) for file in around
         )
-        whole_bytes = _estimate(files, rules) << inputs.depth
-        output_depth = max(inputs.depth, choose_compacted_depth(whole_bytes, rules.buckets, rules.options))
+        output_depth = max(inputs.depth, _wanted_depth(files, inputs.depth, rules))
         unit = Unit(
             partition=partition,
             depth=inputs.depth,
@@ -175,15 +204,17 @@ def _units(
             drops_deletes=drops_deletes,
             is_step=len(steps) > 1,
         )
-        if _gains(unit, rules, full):
+        if _gains(unit, rules, goal):
             yield unit
 
 
-def _gains(unit: Unit, rules: CompactionRules, full: bool) -> bool:
-    """Whether readers have less to do once the unit is done."""
+def _gains(unit: Unit, rules: CompactionRules, goal: Goal) -> bool:
+    """Whether readers have less to do once the unit is done, or it has come to the layout."""
     if stack_height(unit.files) > 1 or any(file.schema_id in rules.outdated for file in unit.files):
         return True
-    if not full:
+    if goal is Goal.LAYOUT:
+        return any(file.depth != unit.output_depth for file in unit.files)
+    if goal is Goal.DUE:
         return False
     marks = any(file.delete_count for file in unit.files)
     return (unit.drops_deletes and marks) or _is_far_off(unit, rules)
@@ -197,10 +228,12 @@ def _is_far_off(unit: Unit, rules: CompactionRules) -> bool:
     return any(not shallowest <= file.depth <= max(deepest, unit.depth) for file in unit.files)
 
 
-def _joint_depth(files: Sequence[DataFile], rules: CompactionRules) -> int | None:
-    """The depth at which buckets are joined that are far too small to be apart; None if there are none."""
+def _joint_depth(files: Sequence[DataFile], rules: CompactionRules, goal: Goal) -> int | None:
+    """The depth at which buckets are joined that are far too small to be apart, or to go to the layout too small;
+    None if there are none."""
     whole_bytes = _estimate(files, rules)
-    deepest = choose_compacted_depth(_FAR_TOO_SMALL * whole_bytes, rules.buckets, rules.options)
+    margin = 1 if goal is Goal.LAYOUT else _FAR_TOO_SMALL
+    deepest = choose_compacted_depth(margin * whole_bytes, rules.buckets, rules.options)
     if all(file.depth <= deepest for file in files):
         return None
     return choose_compacted_depth(whole_bytes, rules.buckets, rules.options)

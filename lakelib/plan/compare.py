@@ -1,6 +1,6 @@
 """Pure. Compares a table with what its spec says: what it lacks, and what cannot be brought in line."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,36 +26,49 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    add: tuple[tuple[str, str], ...]
-    """Names and types of columns that the table lacks."""
+    add: tuple[Column, ...]
+    """Columns that the table lacks."""
     widen: tuple[tuple[str, str], ...]
     """Names and wider types of columns that the table has."""
+    nullable: tuple[str, ...]
+    """Names of columns that are NOT NULL in the table alone."""
     functions: Mapping[str, str]
     """Of columns that the table lacks, where it aggregates."""
     other: tuple[str, ...]
     """What no evolution of the schema changes, in words."""
 
+    comment: tuple[tuple[str, str], ...] = ()
+    """Names and comments of columns that the table says something else of, or nothing. It is no reason to refuse."""
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether the table is not as declared, and can follow."""
+        return bool(self.add or self.widen or self.nullable)
+
     def in_words(self) -> list[str]:
-        added = [f"column {name!r} ({kind}) is declared, and the table lacks it" for name, kind in self.add]
+        added = [f"column {each.name!r} ({each.type}) is declared, and the table lacks it" for each in self.add]
         widened = [
             f"column {name!r} is declared as {kind}, which is wider than the table's" for name, kind in self.widen
         ]
-        return [*self.other, *added, *widened]
+        loosened = [f"column {name!r} is declared nullable, and the table's is NOT NULL" for name in self.nullable]
+        return [*self.other, *added, *widened, *loosened]
 
 
 def compare_table(table: TableInfo, wanted: Wanted, *, may_have_more: bool) -> Differences:
     """With `may_have_more` the table may have nullable columns and wider types that rows brought, undeclared."""
-    add, widen, other = [], [], list(_layout(table, wanted))
+    add, widen, nullable, other = [], [], [], list(_layout(table, wanted))
     for column in wanted.columns:
         found = table.schema.find(column.name)
         if found is None and column.nullable:
-            add.append((column.name, column.type))
+            add.append(column)
         elif found is None:
             other.append(f"column {column.name!r} is declared NOT NULL, and the table lacks it")
         elif found.type != column.type and is_wider(column.type, found.type):
             widen.append((found.name, column.type))
         else:
             other += _column(column, found, may_have_more)
+        if found is not None and column.nullable and not found.nullable:
+            nullable.append(found.name)
     declared = {column.name.casefold() for column in wanted.columns}
     other += [
         f"the table has the column {column.name!r} ({column.type}), which is not declared"
@@ -63,8 +76,21 @@ def compare_table(table: TableInfo, wanted: Wanted, *, may_have_more: bool) -> D
         if column.name.casefold() not in declared and not (may_have_more and column.nullable)
     ]
     functions = _functions(wanted.merge)
-    lacking = {name: functions[name] for name, _ in add if name in functions}
-    return Differences(add=tuple(add), widen=tuple(widen), functions=lacking, other=tuple(other))
+    return Differences(
+        add=tuple(add),
+        widen=tuple(widen),
+        nullable=tuple(nullable),
+        functions={column.name: functions[column.name] for column in add if column.name in functions},
+        other=tuple(other),
+        comment=tuple(_comments(table, wanted)),
+    )
+
+
+def _comments(table: TableInfo, wanted: Wanted) -> Iterator[tuple[str, str]]:
+    for column in wanted.columns:
+        found = table.schema.find(column.name)
+        if found is not None and column.comment and column.comment != found.comment:
+            yield found.name, column.comment
 
 
 def _layout(table: TableInfo, wanted: Wanted) -> list[str]:
@@ -130,7 +156,6 @@ def _column(wanted: Column, found: Column, may_have_more: bool) -> list[str]:
     differences = []
     if wanted.type != found.type and not (may_have_more and is_wider(found.type, wanted.type)):
         differences.append(f"column {found.name!r} is declared as {wanted.type}, and the table's is {found.type}")
-    if wanted.nullable != found.nullable:
-        declared, has = ("nullable", "NOT NULL") if wanted.nullable else ("NOT NULL", "nullable")
-        differences.append(f"column {found.name!r} is declared {declared}, and the table's is {has}")
+    if found.nullable and not wanted.nullable:
+        differences.append(f"column {found.name!r} is declared NOT NULL, and the table's is nullable")
     return differences

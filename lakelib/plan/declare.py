@@ -12,8 +12,10 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.plan.sqltext import parse_columns, quoted
 from lakelib.rows.types import (
+    COMMENT,
     arrow_type,
     check_column_name,
+    check_comment,
     column_type_text,
     is_list_like,
     quoted_name,
@@ -28,6 +30,7 @@ class Declared:
     name: str
     type: str
     nullable: bool
+    comment: str = ""
 
 
 def declare_schema(given: Any) -> tuple[Column, ...]:
@@ -40,7 +43,7 @@ def declare_schema(given: Any) -> tuple[Column, ...]:
     if not declared:
         raise InvalidInputError("The schema has no columns.", kind="no_columns", remedy="Declare at least one column.")
     return tuple(
-        Column(id=column_id, name=column.name, type=column.type, nullable=column.nullable)
+        Column(id=column_id, name=column.name, type=column.type, nullable=column.nullable, comment=column.comment)
         for column_id, column in enumerate(declared, start=1)
     )
 
@@ -80,7 +83,13 @@ def check_names(names: Sequence[str]) -> None:
 def declare_field(field: pa.Field) -> Declared:
     """The column of an Arrow field."""
     _check_nested(field.name, _required_paths(field.type, field.name))
-    return Declared(name=field.name, type=column_type_text(field.name, field.type), nullable=field.nullable)
+    comment = (field.metadata or {}).get(COMMENT, b"").decode(errors="replace")
+    return Declared(
+        name=field.name,
+        type=column_type_text(field.name, field.type),
+        nullable=field.nullable,
+        comment=check_comment(field.name, comment),
+    )
 
 
 def declare_type(name: str, text: str) -> str:
@@ -103,7 +112,10 @@ def _spark_column(field: Mapping[str, Any]) -> Declared:
     name = field["name"]
     _check_nested(name, _required_in_spark(field["type"], name))
     return Declared(
-        name=name, type=declare_type(name, _spark_text(field["type"])), nullable=bool(field.get("nullable", True))
+        name=name,
+        type=declare_type(name, _spark_text(field["type"])),
+        nullable=bool(field.get("nullable", True)),
+        comment=check_comment(name, (field.get("metadata") or {}).get("comment", "")),
     )
 
 
@@ -128,8 +140,16 @@ def _from_ddl(node: exp.Expr) -> Declared:
         raise _unsupported_ddl(node)
     _check_nested(node.name, _required_in_ddl(node.args["kind"], node.name))
     return Declared(
-        name=node.name, type=declare_type(node.name, _ddl_text(node.args["kind"])), nullable=_is_nullable(node)
+        name=node.name,
+        type=declare_type(node.name, _ddl_text(node.args["kind"])),
+        nullable=_is_nullable(node),
+        comment=check_comment(node.name, _comment(node)),
     )
+
+
+def _comment(node: exp.Expr) -> str:
+    kinds = (constraint.args.get("kind") for constraint in node.args.get("constraints") or ())
+    return "".join(kind.name for kind in kinds if isinstance(kind, exp.CommentColumnConstraint))
 
 
 def _is_nullable(node: exp.Expr) -> bool:

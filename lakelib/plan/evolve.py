@@ -1,7 +1,7 @@
-"""Pure. Decides what a schema becomes when columns are added, dropped, renamed or widened."""
+"""Pure. Decides what a schema becomes when its columns change."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,57 +11,192 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.text import choose_from
 from lakelib.plan.declare import Declared, check_names, declare_columns, declare_field, declare_type
 from lakelib.rows.convert import RefusedError
-from lakelib.rows.types import arrow_type
+from lakelib.rows.types import arrow_type, check_comment
+from lakelib.rows.values import decimal_parts
 from lakelib.rows.widen import widened_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaChange:
+    """What is to become of a schema. Columns are named as they are before; `move` knows added ones, too."""
+
+    add: Sequence[Any] | str = ()
+    """(name, type) pairs, pyarrow Fields or DDL text; added columns are nullable and come last."""
+    drop: Sequence[str] | str = ()
+    rename: Mapping[str, str] | None = None
+    widen: Mapping[str, str] | None = None
+    nullable: Sequence[str] | str = ()
+    """Columns that may be NULL from now on."""
+    move: Mapping[str, str] | None = None
+    """To "first", or to "after NAME", one after the other."""
+    comment: Mapping[str, str] | None = None
+    functions: Mapping[str, str] | None = None
+    """Of added columns, where the table aggregates."""
+
+    @property
+    def is_none(self) -> bool:
+        return not any((self.add, self.drop, self.rename, self.widen, self.nullable, self.move, self.comment))
+
+
+def describe_change(before: TableSchema, after: TableSchema) -> str:
+    """What has become of the columns, in words: `adds note, renames qty to quantity, moves id`."""
+    told = [f"drops {column.name}" for column in before.columns if after.by_id(column.id) is None]
+    for column in after.columns:
+        was = before.by_id(column.id)
+        if was is None:
+            told.append(f"adds {column.name}")
+            continue
+        told += [f"renames {was.name} to {column.name}"] if was.name != column.name else []
+        told += [f"widens {column.name} to {column.type}"] if was.type != column.type else []
+        told += [f"lets {column.name} be NULL"] if was.nullable != column.nullable else []
+        told += [f"comments on {column.name}"] if was.comment != column.comment else []
+    kept = [column.id for column in after.columns if before.by_id(column.id)]
+    if kept != [column.id for column in before.columns if after.by_id(column.id)]:
+        told.append("moves columns")
+    return ", ".join(told)
 
 
 def widen_to(schema: TableSchema, later: TableSchema) -> TableSchema:
     """The columns as they were, with room for what came later. It is no version of the table's schema."""
-    types = {column.id: column.type for column in later.columns}
-    columns = tuple(replace(column, type=types.get(column.id, column.type)) for column in schema.columns)
+    columns = tuple(_with_room(column, later.by_id(column.id)) for column in schema.columns)
     return schema if columns == schema.columns else TableSchema(id=0, columns=columns)
+
+
+def _with_room(column: Column, later: Column | None) -> Column:
+    if later is None:
+        return column
+    nullable = column.nullable or later.nullable
+    return replace(column, type=later.type, scale_since=later.scale_since, nullable=nullable)
 
 
 def evolve_schema(
     schema: TableSchema,
     next_id: int,
+    change: SchemaChange,
     *,
-    add: Sequence[Any] = (),
-    drop: Sequence[str] = (),
-    rename: Mapping[str, str] | None = None,
-    widen: Mapping[str, str] | None = None,
+    key_ids: frozenset[int],
     fixed_ids: frozenset[int],
     kept_ids: frozenset[int],
     grouped_ids: frozenset[int] = frozenset(),
 ) -> TableSchema:
-    """The schema after the changes, all of which name columns as they are before: drop, rename, widen, then add.
-
-    `add` holds (name, type) pairs, pyarrow Fields or DDL text; added columns are nullable, come last, and take ids from
-    `next_id`: a name that was dropped before is a new column. `kept_ids` (primary key, partition, sequence) cannot be
-    dropped, `fixed_ids` (primary key, partition) not widened. Raises InvalidInputError that names the column.
+    """The schema after the change. Added columns take ids from `next_id`: a name that was dropped before is a new
+    column. `kept_ids` (primary key, partition, sequence) cannot be dropped, `fixed_ids` (primary key, partition) not
+    widened, `key_ids` never be NULL. Raises InvalidInputError that names the column.
     """
-    dropped = {_existing(schema, name, "drop").id for name in ([drop] if isinstance(drop, str) else drop)}
-    new_names = {_existing(schema, name, "rename").id: new for name, new in _texts("rename", rename).items()}
-    new_types = {_existing(schema, name, "widen").id: text for name, text in _texts("widen", widen).items()}
-    added = _declared(add)
+    dropped = {_existing(schema, name, "drop").id for name in _listed(change.drop)}
+    added = _declared(change.add)
+    changes = _ColumnChanges(
+        names=_by_id(schema, "rename", change.rename),
+        types=_by_id(schema, "widen", change.widen),
+        comments=_by_id(schema, "comment", change.comment),
+        nullable_ids=frozenset(_existing(schema, name, "take NOT NULL from").id for name in _listed(change.nullable)),
+    )
+    if change.is_none:
+        raise InvalidInputError("No change of the schema is given.", kind="invalid_evolution", remedy="Name a change.")
     _check_grouped(schema, dropped & grouped_ids)
-    _check_changes(schema, dropped, {*new_names, *new_types}, bool(added), kept_ids)
-    columns = [
-        _changed(column, new_names, new_types, fixed_ids) for column in schema.columns if column.id not in dropped
-    ]
+    _check_dropped(schema, dropped, changes.ids, bool(added), kept_ids)
+    _check_nullable(schema, changes.nullable_ids & key_ids)
+    columns = [_changed(column, changes, fixed_ids) for column in schema.columns if column.id not in dropped]
     columns += [
-        Column(id=column_id, name=new.name, type=new.type, nullable=True)
+        Column(id=column_id, name=new.name, type=new.type, nullable=True, comment=new.comment)
         for column_id, new in enumerate(added, start=next_id)
     ]
     check_names([column.name for column in columns])
+    kept = [column for column in schema.columns if column.id not in dropped]
+    known = {column.name.casefold(): column.id for column in (*columns[len(kept) :], *kept)}
+    for name, place in _texts("move", change.move).items():
+        columns = _moved(columns, known, name, place)
     return TableSchema(id=schema.id + 1, columns=tuple(columns))
+
+
+def under_id(before: TableSchema, after: TableSchema, schema_id: int) -> TableSchema:
+    """The changed schema as the version that it becomes: decimals of another scale note it."""
+    columns = tuple(
+        replace(column, scale_since=schema_id) if _is_rescaled(before.by_id(column.id), column) else column
+        for column in after.columns
+    )
+    return TableSchema(id=schema_id, columns=columns)
+
+
+def _is_rescaled(before: Column | None, after: Column) -> bool:
+    old, new = None if before is None else decimal_parts(before.type), decimal_parts(after.type)
+    return old is not None and new is not None and old[1] != new[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ColumnChanges:
+    """What is to become of columns, by id."""
+
+    names: Mapping[int, str]
+    types: Mapping[int, str]
+    comments: Mapping[int, str]
+    nullable_ids: frozenset[int]
+
+    @property
+    def ids(self) -> set[int]:
+        return {*self.names, *self.types, *self.comments, *self.nullable_ids}
+
+
+def _listed(names: Sequence[str] | str) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def _by_id(schema: TableSchema, argument: str, given: Mapping[str, str] | None) -> dict[int, str]:
+    return {_existing(schema, name, argument).id: text for name, text in _texts(argument, given).items()}
+
+
+def _moved(columns: list[Column], known: Mapping[str, int], name: str, place: str) -> list[Column]:
+    """The columns with one of them at its new place."""
+    moved = _placed(columns, known, name)
+    others = [column for column in columns if column is not moved]
+    if place.strip().casefold() == "first":
+        return [moved, *others]
+    word, _, after = place.strip().partition(" ")
+    if word.casefold() != "after" or not after.strip():
+        raise InvalidInputError(
+            f"Column {name!r} is to be moved to {place!r}.",
+            kind="invalid_evolution",
+            remedy='Say where: "first", or "after NAME".',
+        )
+    before = _placed(others, known, after.strip())
+    at = others.index(before) + 1
+    return [*others[:at], moved, *others[at:]]
+
+
+def _placed(columns: Sequence[Column], known: Mapping[str, int], name: str) -> Column:
+    found = next((column for column in columns if column.id == known.get(name.casefold())), None)
+    if found is None:
+        raise InvalidInputError(
+            f"Column {name!r}, to move or to move another one after, is not there.",
+            kind="unknown_column",
+            remedy=choose_from("The columns", name, [column.name for column in columns]),
+        )
+    return found
+
+
+def _check_nullable(schema: TableSchema, key_ids: frozenset[int]) -> None:
+    for column in schema.columns:
+        if column.id in key_ids:
+            raise InvalidInputError(
+                f"Column {column.name!r} belongs to the primary key, which is never NULL.",
+                kind="invalid_evolution",
+                remedy="Create a new table with another key.",
+            )
+
+
+_EXAMPLES = {
+    "rename": '{"old": "new"}',
+    "widen": '{"n": "bigint"}',
+    "move": '{"note": "after amount"}',
+    "comment": '{"amount": "gross, in EUR"}',
+}
 
 
 def _texts(argument: str, given: Mapping[str, str] | None) -> Mapping[str, str]:
     """Raises InvalidInputError unless the argument maps text to text."""
     found = given or {}
     if not isinstance(found, Mapping) or not all(isinstance(text, str) for pair in found.items() for text in pair):
-        example = {"rename": '{"old": "new"}', "widen": '{"n": "bigint"}'}[argument]
+        example = _EXAMPLES[argument]
         raise InvalidInputError(
             f"{argument} is {given!r}.",
             kind="invalid_columns",
@@ -99,6 +234,8 @@ def _declared_item(item: Any) -> Sequence[Declared]:
         return declare_columns(item)
     if isinstance(item, pa.Field):
         return [declare_field(item)]
+    if isinstance(item, Declared):
+        return [item]
     if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str):
         name, given = item
         if isinstance(given, pa.DataType):
@@ -121,11 +258,9 @@ def _check_grouped(schema: TableSchema, dropped: Collection[int]) -> None:
         )
 
 
-def _check_changes(
+def _check_dropped(
     schema: TableSchema, dropped: set[int], changed: set[int], is_adding: bool, kept_ids: frozenset[int]
 ) -> None:
-    if not dropped and not changed and not is_adding:
-        raise InvalidInputError("No change of the schema is given.", kind="invalid_evolution", remedy="Name a change.")
     for column in schema.columns:
         if column.id in dropped and column.id in kept_ids:
             raise InvalidInputError(
@@ -145,13 +280,16 @@ def _check_changes(
         )
 
 
-def _changed(
-    column: Column, new_names: Mapping[int, str], new_types: Mapping[int, str], fixed_ids: frozenset[int]
-) -> Column:
-    renamed = replace(column, name=new_names.get(column.id, column.name))
-    if column.id not in new_types:
+def _changed(column: Column, changes: _ColumnChanges, fixed_ids: frozenset[int]) -> Column:
+    renamed = replace(
+        column,
+        name=changes.names.get(column.id, column.name),
+        nullable=column.nullable or column.id in changes.nullable_ids,
+        comment=check_comment(column.name, changes.comments.get(column.id, column.comment)),
+    )
+    if column.id not in changes.types:
         return renamed
-    wanted = declare_type(column.name, new_types[column.id])
+    wanted = declare_type(column.name, changes.types[column.id])
     if wanted == column.type:
         return renamed
     if column.id in fixed_ids:
@@ -165,7 +303,7 @@ def _changed(
             f"Column {column.name!r} cannot be widened from {column.type} to {wanted}.",
             kind="invalid_evolution",
             remedy="A type widens along tinyint, smallint, int, bigint; from float to double; to a decimal with more "
-            "digits and the same scale; a struct by new fields at its end.",
+            "digits before its point, behind it, or both; a struct by new fields at its end.",
         )
     return replace(renamed, type=wanted)
 

@@ -179,7 +179,7 @@ def file_may_match(predicate: Predicate, file: DataFile) -> bool:
     def known(column: Column) -> Bounds:
         place = column.id - 1
         stored = file.bounds
-        if place < 0:
+        if place < 0 or not column.tells_bounds(file.schema_id):
             return Bounds(row_count=file.row_count)
         return Bounds(
             lower=_at(stored.lower, place),

@@ -27,6 +27,7 @@ from lakelib.rows.wrong import MOST_COUNTED, WrongValue, wrong_values
 _MOST_SHOWN_BYTES = 80
 _MOST_PLANS = 64
 _MOST_TEXTS = 100
+_ROUND = "Round to microseconds before writing, or give explicit_cast=True, which does."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +259,7 @@ def _unconverted(array: pa.Array, column: Column, row: int) -> WrongValue:
         before=f"Column {column.name!r},",
         behind=f": {shown_value(array, row)} does not convert exactly from {array.type} to {column.type}",
         kind="wrong_value",
-        remedy="Correct or round the value before writing.",
+        remedy=_ROUND if "[ns" in str(array.type) else "Correct or round the value before writing.",
     )
 
 

@@ -159,6 +159,8 @@ def _null_mask(array: pa.Array) -> pa.Array | None:
 
 
 def _plan_leaf(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> Convert:
+    if rules.explicit and is_finer(source, target):
+        return lambda array: _rounded(array, target)
     if fits(source, target):
         return lambda array: array.cast(target)
     if not rules.explicit:
@@ -188,6 +190,23 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
     if types.is_timestamp(source):
         return bool(types.is_timestamp(target) and (source.tz is None) == (target.tz is None))
     return any(is_kind(source) and is_kind(target) for is_kind in (_is_text, _is_bytes, types.is_date))
+
+
+def is_finer(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether both are moments, and those of the source may lie between those of the target."""
+    types = pa.types
+    if not (types.is_timestamp(source) and types.is_timestamp(target)):
+        return False
+    return (source.tz is None) == (target.tz is None) and (source.unit, target.unit) == ("ns", "us")
+
+
+def _rounded(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Nanoseconds as the nearest microsecond; from the middle to the later one."""
+    nanos = array.cast(pa.timestamp("ns")).cast(pa.int64())
+    values = nanos.fill_null(0).to_numpy()
+    micros = values // 1000 + (values % 1000 >= 500)
+    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(micros, pa.int64(), mask=mask).cast(target)
 
 
 def _integer_fits(source: pa.DataType, target: pa.DataType) -> bool:

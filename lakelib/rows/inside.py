@@ -1,16 +1,19 @@
-"""Pure. Refuses rows outside of the partitions that a static overwrite replaces."""
+"""Pure. Refuses rows outside of what an overwrite replaces: partitions, or rows for which a predicate is TRUE."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey
-from lakelib.model.predicate import Raw
+from lakelib.model.predicate import Predicate, Raw
 from lakelib.model.schema import Column
 from lakelib.rows.arrange import partition_keys
+from lakelib.rows.convert import shown_row
+from lakelib.rows.filter import matching_rows
 from lakelib.rows.values import python_value
 
 _MOST_SHOWN = 10
@@ -49,3 +52,27 @@ class InsideCheck:
             kind="row_outside_partition",
             remedy='Leave such rows out, or overwrite with partitions="dynamic".',
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhereCheck:
+    """The predicate must be TRUE for each row; NULL will not do."""
+
+    predicate: Predicate
+    text: str
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Raises InvalidInputError for a batch of aligned rows with one that is outside."""
+        outside = pc.invert(matching_rows(self.predicate, batch))
+        count = pc.sum(outside).as_py() or 0
+        if count:
+            first = shown_row(batch.filter(outside), 0)
+            raise InvalidInputError(
+                f"{count:,} {'row is' if count == 1 else 'rows are'} not of those that are overwritten, where"
+                f" {self.text}: {first}.",
+                kind="row_outside_predicate",
+                remedy="Leave such rows out, or overwrite where the predicate takes them in.",
+            )
+
+
+Inside = InsideCheck | WhereCheck

@@ -12,12 +12,14 @@ from lakelib.model.text import is_storable
 from lakelib.rows.values import python_value, raw_value, raw_values
 
 __all__ = [
+    "COMMENT",
     "FIELD_ID",
     "MAX_TYPE_DEPTH",
     "arrow_field",
     "arrow_schema",
     "arrow_type",
     "check_column_name",
+    "check_comment",
     "column_type_text",
     "hidden_field",
     "is_list_like",
@@ -30,6 +32,12 @@ __all__ = [
 
 FIELD_ID = b"PARQUET:field_id"
 """Key of the Arrow field metadata that Parquet keeps as the field's id."""
+
+COMMENT = b"comment"
+"""Key of the Arrow field metadata in which people find, and give, a column's comment."""
+
+MOST_COMMENT = 4000
+"""Characters in a column's comment, at most."""
 
 MAX_TYPE_DEPTH = 32
 """Types may be nested this deep."""
@@ -343,6 +351,17 @@ def check_column_name(name: str) -> None:
         )
 
 
+def check_comment(name: str, comment: object) -> str:
+    """The comment on a column of that name. Raises InvalidInputError for what the catalog cannot keep."""
+    if isinstance(comment, str) and is_storable(comment) and len(comment) <= MOST_COMMENT:
+        return comment
+    raise InvalidInputError(
+        f"The comment on column {name!r} is no text, has a NUL character or a lone surrogate, or is too long.",
+        kind="invalid_comment",
+        remedy=f"Give text of at most {MOST_COMMENT:,} characters; '' takes a comment away.",
+    )
+
+
 def arrow_schema(columns: Sequence[Column], hidden: Sequence[str] = ()) -> pa.Schema:
     """The Arrow schema of the columns, then the hidden ones. Each field's Parquet id is the column's id."""
     fields = [arrow_field(column) for column in columns]
@@ -361,8 +380,13 @@ def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def plain_schema(columns: Sequence[Column]) -> pa.Schema:
-    """The Arrow schema of the columns as people see it, without field ids."""
-    return pa.schema([arrow_field(column).remove_metadata() for column in columns])
+    """The Arrow schema of the columns as people see it, without field ids; with comments."""
+    return pa.schema([_plain_field(column) for column in columns])
+
+
+def _plain_field(column: Column) -> pa.Field:
+    metadata = {COMMENT: column.comment.encode()} if column.comment else None
+    return pa.field(column.name, arrow_type(column.type), column.nullable, metadata)
 
 
 def arrow_field(column: Column) -> pa.Field:

@@ -9,8 +9,8 @@ from lakelib.rows.types import arrow_type, is_list_like, type_text
 def widened_type(current: pa.DataType, given: pa.DataType, *, explicit: bool = False, path: str = "") -> pa.DataType:
     """The type that holds the column's values and the given ones: the current type, or a wider one.
 
-    int → bigint and its like, float → double, more digits of a decimal at the same scale, and new fields of structs, at
-    any depth. Raises RefusedError for any other pair of types; with `explicit` the current type stays.
+    int → bigint and its like, float → double, more digits of a decimal on either side of its point, and new fields of
+    structs, at any depth. Raises RefusedError for any other pair of types; with `explicit` the current type stays.
     """
     if pa.types.is_dictionary(given) or pa.types.is_run_end_encoded(given):
         return widened_type(current, given.value_type, explicit=explicit, path=path)
@@ -53,5 +53,5 @@ def _is_wider(wide: pa.DataType, narrow: pa.DataType) -> bool:
     if types.is_floating(wide) and types.is_floating(narrow):
         return bool(wide.bit_width > narrow.bit_width)
     if types.is_decimal(wide) and types.is_decimal(narrow) and not types.is_decimal256(wide):
-        return bool(wide.scale == narrow.scale and wide.precision > narrow.precision)
+        return wide != narrow and fits(narrow, wide)
     return False

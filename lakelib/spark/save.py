@@ -25,6 +25,8 @@ _MODES = ("append", "overwrite", "ignore", *_MUST_BE_NEW)
 _MERGE_SCHEMA = "write.merge-schema"
 _EXPLICIT_CAST = "write.merge-schema.explicit-cast"
 _OVERWRITE_MODE = "partitionOverwriteMode"
+_REPLACE_WHERE = "replaceWhere"
+_OVERWRITE_SCHEMA = "overwriteSchema"
 _OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
 _OPTIONS = (
     "path",
@@ -33,6 +35,8 @@ _OPTIONS = (
     _MERGE_SCHEMA,
     _EXPLICIT_CAST,
     _OVERWRITE_MODE,
+    _REPLACE_WHERE,
+    _OVERWRITE_SCHEMA,
     "primary-key",
     "sequence-by",
     "buckets",
@@ -89,7 +93,10 @@ def save_frame(lake: Lake, frame: Any, path: str | None, notes: Notes) -> None:
     elif notes.mode != "ignore":
         _check_definition(lake, name, notes)
         if notes.mode == "overwrite":
-            _tell(table.overwrite(frame, overwritten, **options), name)
+            where = notes.options.get(_REPLACE_WHERE.casefold())
+            anew = _is_true(notes, _OVERWRITE_SCHEMA)
+            target = "all" if where else overwritten
+            _tell(table.overwrite(frame, target, where=where, overwrite_schema=anew, **options), name)
         else:
             _tell(table.append(frame, **options), name)
 
@@ -151,6 +158,24 @@ def _check(notes: Notes) -> None:
             remedy='Leave it out: tables are sorted by their primary key; the option "buckets" says how it is spread.',
         )
     check_known(notes.options, _OPTIONS, "to write to a lake")
+    _check_replaced(notes)
+    if _is_true(notes, _OVERWRITE_SCHEMA) and notes.mode != "overwrite":
+        raise InvalidInputError(
+            f"Option {_OVERWRITE_SCHEMA} is for an overwrite.", kind="invalid_option", remedy='Give mode("overwrite").'
+        )
+
+
+def _check_replaced(notes: Notes) -> None:
+    """Two answers to what is replaced, or one where nothing is, are none."""
+    where = notes.options.get(_REPLACE_WHERE.casefold())
+    if where is None:
+        return
+    if notes.mode != "overwrite" or not where.strip() or _OVERWRITE_MODE.casefold() in notes.options:
+        raise InvalidInputError(
+            f"Option {_REPLACE_WHERE} is {where!r}, the mode {notes.mode!r}.",
+            kind="invalid_option",
+            remedy=f'Give a predicate, mode("overwrite"), and no {_OVERWRITE_MODE}.',
+        )
 
 
 def _check_definition(lake: Lake, name: str, notes: Notes) -> None:

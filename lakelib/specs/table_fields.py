@@ -291,7 +291,8 @@ class Write(Part):
     )
     merge_schema: bool = Field(
         default=False,
-        description="New nullable columns and wider types, of the rows or of this spec, extend the table.",
+        description="New nullable columns and wider types, of the rows or of this spec, extend the table; columns that"
+        " this spec declares nullable become so, and get its comments.",
     )
     explicit_cast: bool = Field(default=True, description="Values become the table's types if each converts exactly.")
     partitions: Literal["key", "dynamic", "all"] = Field(

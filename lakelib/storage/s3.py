@@ -16,8 +16,9 @@ from lakelib.storage.listing import FailedDelete, FileEntry, abort_s3_uploads, d
 
 _TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 3
-_EXISTS_ALREADY = (409, 412)
-"""How a service answers that there is an object already, or that another one is just being made."""
+_EXISTS_ALREADY = 412
+_IS_BEING_MADE = 409
+"""Somebody else is at it, who may fail: it is to be tried again."""
 _MISSING = 404
 _ANY_REGION = "us-east-1"
 """What services of one's own, which have no regions, expect in a signature."""
@@ -66,17 +67,22 @@ class S3Store:
         """A closed object is durable."""
 
     def put(self, name: str, content: bytes, *, only_new: bool) -> bool:
-        """Some services ignore the condition, and replace the object."""
+        """Some services ignore the condition, and replace the object. False, too, while another one is at it."""
         client = self._boto3()
         bucket, _, key = name.partition("/")
         condition = {"IfNoneMatch": "*"} if only_new else {}
-        try:
-            client.put_object(Bucket=bucket, Key=key, Body=content, **condition)
-        except client.exceptions.ClientError as error:
-            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") not in _EXISTS_ALREADY:
-                raise
-            return False
-        return True
+        for _ in range(_ATTEMPTS):
+            try:
+                client.put_object(Bucket=bucket, Key=key, Body=content, **condition)
+            except client.exceptions.ClientError as error:
+                status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+                if status not in (_EXISTS_ALREADY, _IS_BEING_MADE):
+                    raise
+                if status == _EXISTS_ALREADY:
+                    return False
+            else:
+                return True
+        return False
 
     def put_in_order(self, files: Sequence[tuple[str, bytes]]) -> int:
         return put_one_by_one(self, files)

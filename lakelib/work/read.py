@@ -424,6 +424,8 @@ def _may_match(source: _FileSource, row_group: int, predicate: Predicate) -> boo
         stored = source.stored.by_id(column.id)
         if stored is None:
             return Bounds(null_count=1, row_count=1)
+        if not column.tells_bounds(source.stored.id):
+            return Bounds(row_count=1)
         return source.reader.row_group_bounds(row_group, stored.name, stored.type)
 
     return may_match(predicate, bounds)

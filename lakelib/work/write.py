@@ -14,7 +14,7 @@ from lakelib.model.schema import OP_COLUMN, Op, TableSchema
 from lakelib.rows.align import Alignment, plan_alignment
 from lakelib.rows.arrange import cut_batch
 from lakelib.rows.buffers import with_near_buffers
-from lakelib.rows.inside import InsideCheck
+from lakelib.rows.inside import Inside
 from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.work.run_writer import RunTarget, RunWriter
@@ -34,7 +34,7 @@ class WriteWork:
     explicit_cast: bool = False
     only_ids: frozenset[int] | None = None
     """Just these columns are taken from the rows; None is all."""
-    inside: InsideCheck | None = None
+    inside: Inside | None = None
     as_deletes: bool = False
     """Each row becomes a mark."""
     mark: Op = Op.DELETE

@@ -72,6 +72,7 @@ WIDER = [
     ("int", pa.int32(), "bigint", 2**31 - 1, -(2**63)),
     ("float", pa.float32(), "double", 1.5, 1e300),
     ("decimal(5,2)", pa.decimal128(5, 2), "decimal(38,2)", Decimal("-999.99"), Decimal("123456789.01")),
+    ("decimal(6,2)", pa.decimal128(6, 2), "decimal(9,5)", Decimal("-999.99"), Decimal("0.00001")),
     ("struct<a:int>", pa.struct([("a", pa.int32())]), "struct<a:bigint,b:string>", {"a": 1}, {"a": 2**40, "b": "x"}),
 ]
 
@@ -93,6 +94,96 @@ def test_a_widened_column_reads_old_and_new_files(
     if not isinstance(small, dict):
         assert rows_of(engine, table.scan(columns=["id"], where=f"v = {small}")) == [(1,), (4,)]
         assert rows_of(engine, table.scan(columns=["id"], where=f"v = {large}")) == [(3,)]
+
+
+@pytest.mark.parametrize("key", [["id"], []], ids=["key", "append"])
+def test_old_bounds_of_a_decimal_of_another_scale_hide_no_row(
+    engine: Engine, new_table: NewTable, key: list[str]
+) -> None:
+    """As digits 99.00 is 9900, and 0.5 is 50000 with more places behind the point."""
+    table = new_table("id bigint, v decimal(6,2)", primary_key=key)
+    arrow = {"id": pa.int64(), "v": pa.decimal128(6, 2)}
+    engine.write(table, "append", data(arrow, (1, Decimal("0.10")), (2, Decimal("99.00"))))
+    table.evolve(widen={"v": "decimal(9,5)"})
+    wide = arrow | {"v": pa.decimal128(9, 5)}
+    engine.write(table, "append", data(wide, (3, Decimal("0.50000"))))
+    for where, ids in (
+        ("v > 0.5", [2]),
+        ("v >= 0.5", [2, 3]),
+        ("v < 0.5", [1]),
+        ("not v < 0.5", [2, 3]),
+        ("v in (99, 0.1)", [1, 2]),
+        ("v <> 99", [1, 3]),
+        ("v is not null", [1, 2, 3]),
+        ("v is null", []),
+    ):
+        assert [id for (id,) in rows_of(engine, table.scan(columns=["id"], where=where))] == ids, where
+        assert table.scan(where=where).count() == len(ids), where
+    assert rows_of(engine, table.scan(columns=["id"], where="v > 50", at=1)) == [(2,)]
+    table.compact(full=True)
+    assert rows_of(engine, table.scan(columns=["id"], where="v > 0.5")) == [(2,)]
+    table.rollback(1)
+    assert rows_of(engine, table.scan(columns=["id"], where="v > 0.5")) == [(2,)]
+
+
+def test_rows_bring_more_places_behind_the_point(engine: Engine, new_table: NewTable) -> None:
+    table = new_table("id bigint, v decimal(6,2)", primary_key=["id"])
+    engine.write(table, "upsert", data({"id": pa.int64(), "v": pa.decimal128(6, 2)}, (1, Decimal("99.00"))))
+    finer = data({"id": pa.int64(), "v": pa.decimal128(9, 5)}, (2, Decimal("0.50000")))
+    engine.write(table, "upsert", finer, merge_schema=True)
+    assert table.schema.field("v").type == pa.decimal128(9, 5)
+    assert rows_of(engine, table.scan(columns=["id"], where="v > 0.6")) == [(1,)]
+    assert [row[:2] for row in rows_of(engine, table.changes(after=0, columns=["id", "v"]))] == [
+        (1, Decimal("99.00000")),
+        (2, Decimal("0.50000")),
+    ]
+
+
+def test_not_null_is_taken_back(engine: Engine, new_table: NewTable, storage: StorageSettings) -> None:
+    table = new_table("id bigint, v int not null", primary_key=["id"])
+    full, empty = (data({"id": pa.int64(), "v": pa.int32()}, row) for row in ((1, 1), (2, None)))
+    engine.write(table, "upsert", full)
+    with refused(table, storage, "'v'", "NULL"):
+        engine.write(table, "upsert", empty)
+    table.evolve(nullable=["v"])
+    engine.write(table, "upsert", empty)
+    assert rows_of(engine, table.scan()) == [(1, 1), (2, None)]
+    assert rows_of(engine, table.scan(where="v is null")) == [(2, None)]
+    assert table.schema.field("v").nullable
+    assert not table.scan(at=1).schema.field("v").nullable
+    assert rows_of(engine, table.scan(at=1)) == [(1, 1)]
+    assert [row["_change"] for row in table.diff(3, 1).to_arrow().to_pylist()] == ["delete"]
+    table.compact(full=True)
+    assert rows_of(engine, table.scan()) == [(1, 1), (2, None)]
+
+
+def test_moved_columns_are_read_in_their_new_order(engine: Engine, table: Table) -> None:
+    staged = table.stage_upsert(_rows((3, "a", 3, "three")))
+    table.evolve(move={"s": "first", "id": "after n"})
+    staged.publish()
+    assert table.schema.names == ["s", "p", "n", "id"]
+    assert (table.primary_key, table.partition_by) == (["id"], ["p"])
+    assert rows_of(engine, table.scan()) == [("one", "a", 1, 1), ("three", "a", 3, 3), ("two", "a", 2, 2)]
+    assert rows_of(engine, table.scan(at=1)) == [(1, "a", 1, "one"), (2, "a", 2, "two")]
+    engine.write(table, "upsert", _rows((1, "a", 9, "new")))
+    assert rows_of(engine, table.scan(where="id = 1")) == [("new", "a", 9, 1)]
+
+
+def test_comments_are_kept_with_the_schema(engine: Engine, new_table: NewTable, storage: StorageSettings) -> None:
+    schema = pa.schema([("id", pa.int64()), pa.field("v", pa.int32(), metadata={"comment": "first"})])
+    table = new_table(schema, primary_key=["id"])
+    assert table.schema.field("v").metadata == {b"comment": b"first"}
+    table.evolve(comment={"v": "gross, in EUR; it's 'new'", "id": "ü"}, rename={"v": "w"})
+    assert table.schema.field("w").metadata == {b"comment": b"gross, in EUR; it's 'new'"}
+    table.evolve(comment={"id": ""})
+    assert table.schema.field("id").metadata is None
+    newest, first = table.history()
+    assert (newest.kind, newest.summary["columns"]) == ("evolve", "comments on id")
+    assert "evolve comments on id, renames v to w, comments on w at" in repr(first)
+    engine.write(table, "upsert", pa.table({"id": [1], "w": pa.array([1], pa.int32())}))
+    assert rows_of(engine, table.scan()) == [(1, 1)]
+    with refused(table, storage, "'w'", "at most 4,000"):
+        table.evolve(comment={"w": "x" * 4001})
 
 
 def test_new_fields_deep_inside_are_null_in_old_rows(engine: Engine, new_table: NewTable) -> None:
@@ -132,6 +223,10 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"widen": {"s": "bigint"}}, ("'s'", "string", "bigint")),
     ({"widen": {"n": "tinyint"}}, ("'n'", "tinyint")),
     ({"widen": {"n": "double"}}, ("'n'", "double")),
+    ({"nullable": ["id"]}, ("'id'", "primary key")),
+    ({"move": {"s": "before n"}}, ("'s'", '"after NAME"')),
+    ({"move": {"s": "after x"}}, ("'x'", "id, p, n")),
+    ({"comment": {"x": "?"}}, ("'x'", "id, p, n, s")),
     ({"widen": {"id": "decimal(38,0)"}}, ("'id'", "keeps its type")),
     ({"drop": ["s"], "rename": {"s": "t"}}, ("'s'", "at once")),
     ({"rename": ["s"]}, ("rename is ['s']", '{"old": "new"}')),

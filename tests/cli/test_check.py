@@ -225,7 +225,9 @@ def test_a_new_folder_is_right_and_its_tests_pass(run: Run, tmp_path: Path) -> N
     checked = run("check", folder / "tables", folder / "gates", "--json").document
     assert [(each["errors"], each["warnings"]) for each in checked] == [([], [])] * 2
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LAKE_", "PYTEST_"))}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "tests"]
+    # Without a folder of its own it would shut the one that this pytest and all servers below it have.
+    own = f"--basetemp={tmp_path / 'of-tests'}"
+    command = [sys.executable, "-m", "pytest", "-q", own, "-p", "no:cacheprovider", folder / "tests"]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert "4 passed" in ran.stdout, ran.stdout + ran.stderr
 

@@ -169,6 +169,7 @@ def test_the_fields_in_json_are_those_that_are_named(
             "--catalog",
             catalog_url,
         ],
+        "rebucket": ["rebucket", orders, "dynamic"],
         "compact": ["compact", orders, "--full"],
         "compact --all": ["compact", "--all"],
         "compact --namespace": ["compact", "--namespace", "shop"],

@@ -81,7 +81,9 @@ def test_a_table_is_described(run: Run, orders: Table) -> None:
         "nullable": False,
         "primary_key": True,
         "partition": False,
+        "comment": "",
     }
+    assert "comment" not in run("describe", orders.name).out
     assert [column["name"] for column in found["columns"] if column["partition"]] == ["dt"]
     contents = found["contents"]
     assert (contents["files"], contents["stored_rows"], contents["partitions"]) == (len(orders.files()), 60, 3)
@@ -90,6 +92,19 @@ def test_a_table_is_described(run: Run, orders: Table) -> None:
     for words in (orders.location, "60 stored rows", "in 3 partitions", "primary key", "at, then the order of commits"):
         assert words in told
     assert ["amount", "decimal(10,2)"] in [line.split() for line in told.splitlines()]
+
+
+def test_comments_are_shown_where_there_are_some(run: Run, orders: Table) -> None:
+    orders.evolve(comment={"amount": "gross, in EUR"})
+    assert [
+        line.split(maxsplit=2)[2].strip()
+        for line in run("describe", orders.name).lines
+        if line.strip().startswith("amount ")
+    ] == ["gross, in EUR"]
+    assert "gross, in EUR" in orders._repr_html_()
+    assert {column["name"]: column["comment"] for column in run("describe", orders.name, "--json").document["columns"]}[
+        "amount"
+    ] == "gross, in EUR"
 
 
 def test_history_lists_the_newest_first(run: Run, orders: Table) -> None:

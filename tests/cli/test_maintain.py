@@ -30,6 +30,18 @@ def test_a_table_is_compacted(run: Run, orders: Table) -> None:
     assert run("compact", orders.name, "--where", "amount > 1").code == 3
 
 
+def test_buckets_become_others(run: Run, orders: Table) -> None:
+    before = orders.scan().count()
+    orders.set_options({"min_bucket_file_bytes": 0})
+    told = run("rebucket", orders.name, 16)
+    assert (told.code, "buckets are 16 from now on" in told.out) == (0, True)
+    assert max(file.depth for file in orders.files()) == 4
+    assert run("describe", orders.name, "--json").document["buckets"] == 16
+    assert run("rebucket", orders.name, "dynamic", "--json").document["units"] == 0
+    assert run("rebucket", orders.name, 3).code == 3
+    assert orders.scan().count() == before
+
+
 def test_snapshots_expire_when_it_is_meant(run: Run, orders: Table) -> None:
     run("compact", orders.name, "--full")
     dry = run("expire", orders.name, "--keep-last", 1, "--json").document

@@ -175,6 +175,32 @@ def test_an_overwrite_is_a_dry_run_until_it_is_meant(run: Run, orders: Table, la
     assert orders.scan().count() == 2
 
 
+def test_a_table_is_replaced_when_it_is_meant(run: Run, lake: Lake) -> None:
+    words = ("create", "shop.anew", "--or-replace", "--columns")
+    assert run(*words, "a BIGINT").code == 0
+    lake.table("shop.anew").append([{"a": 1}])
+    told = run(*words, "b STRING")
+    assert "its 1 row would go" in told.out
+    assert lake.table("shop.anew").schema.names == ["a"]
+    assert run(*words, "b STRING", "--yes").code == 0
+    assert (lake.table("shop.anew").schema.names, len(lake.table("shop.anew").history())) == (["b"], 2)
+    assert run(*words, "b STRING", "--if-not-exists").code == 2
+    assert run(*words, "b STRING", "--primary-key", "b", "--yes").code == 3
+
+
+def test_rows_take_the_place_of_those_that_match(run: Run, lake: Lake, landing: Path) -> None:
+    run("create", "shop.few", "--columns", "order_id BIGINT, dt DATE, customer STRING, amount DOUBLE, at TIMESTAMP")
+    assert run("load", "shop.few", landing).code == 0
+    before = lake.table("shop.few").scan().count()
+    words = ("load", "shop.few", landing, "--mode", "overwrite", "--replace-where", "order_id is not null")
+    assert "would take the place of the rows where order_id is not null" in run(*words).out
+    assert run(*words, "--yes").code == 0
+    assert (lake.table("shop.few").history()[0].kind, lake.table("shop.few").scan().count()) == ("replace", before)
+    assert run(*words[:-1], "order_id < 0", "--yes").code == 3
+    assert run(*words, "--partition", "dynamic").code == 2
+    assert run("load", "shop.few", landing, "--replace-where", "true").code == 2
+
+
 @pytest.mark.parametrize("words", [(), ("--mode", "append"), ("--mode", "upsert")])
 def test_a_dry_run_that_was_asked_for_writes_nothing_in_any_mode(
     run: Run, orders: Table, landing: Path, words: tuple[str, ...]

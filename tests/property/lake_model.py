@@ -3,11 +3,11 @@
 Maintenance changes no answer here: a compaction puts other files in place of some, an expiry only takes away.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.property.lake_values import ALWAYS, COMMIT, Col, Pred, canonical, rank_or_lowest
+from tests.property.lake_values import ALWAYS, COMMIT, WIDER, Col, Pred, canonical, rank_or_lowest
 
 Values = dict[int, Any]
 """A row: values by column id."""
@@ -81,6 +81,9 @@ class RefusedError(Exception):
 
 class TableModel:
     """One table. `snapshots[n]` is the content of snapshot n."""
+
+    wider: Mapping[str, str] = WIDER
+    """What types may become."""
 
     def __init__(
         self,
@@ -250,7 +253,7 @@ class TableModel:
             after.files = {number: file for number, file in after.files.items() if file.partition not in gone}
         for number in proposal.removed_files if proposal.restores is None else ():
             after.files.pop(number, None)
-        fresh = [Entry(row, commit) for row in proposal.upserts] + [Entry(row, commit, True) for row in proposal.marks]
+        fresh = [Entry(row, commit, True) for row in proposal.marks] + [Entry(row, commit) for row in proposal.upserts]
         self._add_files(after, [*fresh, *proposal.rewritten], commit or self.head_id + 1)
         for entry in fresh if self.primary_key else ():
             self._put(after, entry)
@@ -473,6 +476,10 @@ class TableModel:
     def overwrite_static(self, rows: Sequence[Values], pred: Pred, **more: Any) -> Proposal:
         gone = self._partitions_matching(pred)
         return self._proposal(upserts=self.newest(rows), removed_partitions=gone, read_pred=pred, **more)
+
+    def replace(self, rows: Sequence[Values], pred: Pred, **more: Any) -> Proposal:
+        """What the delete does, and the rows behind it."""
+        return replace(self.delete(pred, **more), upserts=self.newest(rows))
 
     def _partitions_matching(self, pred: Pred) -> frozenset[PartitionKey]:
         return frozenset(file.partition for file in self.head.files.values() if self.may_hold(pred, file.partition))

@@ -29,8 +29,15 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "timestamp": (EARLY, datetime(2026, 11, 18, 10, 30, tzinfo=UTC), LATE),
     "timestamp_ntz": tuple(moment.replace(tzinfo=None) for moment in (EARLY, LATE)),
 }
-WIDER = {"tinyint": "int", "int": "bigint", "float": "double", "decimal(10,2)": "decimal(14,2)"}
+WIDER = {
+    "tinyint": "int",
+    "int": "bigint",
+    "float": "double",
+    "decimal(10,2)": "decimal(14,2)",
+    "decimal(14,2)": "decimal(18,4)",
+}
 VALUES["decimal(14,2)"] = VALUES["decimal(10,2)"]
+VALUES["decimal(18,4)"] = (*VALUES["decimal(10,2)"], Decimal("0.0125"), Decimal("1.2500"))
 
 ARROW: dict[str, pa.DataType] = {
     "tinyint": pa.int8(),
@@ -40,6 +47,7 @@ ARROW: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "decimal(10,2)": pa.decimal128(10, 2),
     "decimal(14,2)": pa.decimal128(14, 2),
+    "decimal(18,4)": pa.decimal128(18, 4),
     "decimal(38,10)": pa.decimal128(38, 10),
     "string": pa.string(),
     "binary": pa.binary(),

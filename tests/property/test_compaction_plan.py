@@ -11,12 +11,14 @@ from lakelib.model.table import Buckets
 from lakelib.plan.compaction import (
     MOST_SPREAD,
     CompactionRules,
+    Goal,
     Unit,
     age_of,
     plan_compaction,
     plan_splits,
     stack_height,
 )
+from lakelib.plan.layout import deepest_split
 
 DEPTH = 6
 PARTITION = Partition(id=1, key=(), path="")
@@ -76,10 +78,13 @@ def rules(draw: st.DrawFn, *, merges: bool = True) -> CompactionRules:
     )
 
 
+GOALS = st.sampled_from(Goal)
+
+
 def plan(
-    files: list[DataFile], given: CompactionRules, full: bool, claimed: frozenset[int] = frozenset()
+    files: list[DataFile], given: CompactionRules, goal: Goal, claimed: frozenset[int] = frozenset()
 ) -> list[Unit]:
-    return list(plan_compaction(files, {1: PARTITION}, given, full=full, claimed=claimed).units)
+    return list(plan_compaction(files, {1: PARTITION}, given, goal=goal, claimed=claimed).units)
 
 
 def keys_of(depth: int, prefix: int) -> set[int]:
@@ -92,11 +97,11 @@ def overlap(one: DataFile, other: DataFile) -> bool:
     return bool(keys_of(one.depth, one.prefix) & keys_of(other.depth, other.prefix))
 
 
-@given(tables(), rules(), st.booleans(), st.sets(st.integers(0, 40)))
+@given(tables(), rules(), GOALS, st.sets(st.integers(0, 40)))
 def test_no_run_between_those_of_a_unit_is_left_out(
-    files: list[DataFile], given: CompactionRules, full: bool, claimed: set[int]
+    files: list[DataFile], given: CompactionRules, goal: Goal, claimed: set[int]
 ) -> None:
-    units = plan(files, given, full, frozenset(claimed))
+    units = plan(files, given, goal, frozenset(claimed))
     taken = [file.id for unit in units for file in unit.files]
     assert len(taken) == len(set(taken))
     assert not claimed & set(taken)
@@ -110,11 +115,11 @@ def test_no_run_between_those_of_a_unit_is_left_out(
                 assert not (overlap(file, other) and age_of(file) <= age_of(other) <= newest)
 
 
-@given(tables(), rules(), st.booleans())
+@given(tables(), rules(), GOALS)
 def test_marks_are_dropped_only_where_nothing_older_lies_below(
-    files: list[DataFile], given: CompactionRules, full: bool
+    files: list[DataFile], given: CompactionRules, goal: Goal
 ) -> None:
-    for unit in plan(files, given, full):
+    for unit in plan(files, given, goal):
         below = [
             file
             for file in files
@@ -125,11 +130,11 @@ def test_marks_are_dropped_only_where_nothing_older_lies_below(
         assert unit.drops_deletes == (not given.keeps_deletes and not below)
 
 
-@given(tables(), rules(), st.booleans())
+@given(tables(), rules(), GOALS)
 def test_splits_hold_every_file_of_a_unit_wherever_its_keys_are_and_no_key_twice(
-    files: list[DataFile], given: CompactionRules, full: bool
+    files: list[DataFile], given: CompactionRules, goal: Goal
 ) -> None:
-    for unit in plan(files, given, full):
+    for unit in plan(files, given, goal):
         splits = plan_splits(unit)
         covered = [keys_of(split.depth, split.prefix) for split in splits]
         assert sum(map(len, covered)) == len(set().union(*covered))
@@ -158,26 +163,48 @@ def test_after_a_full_compaction_each_key_is_in_one_run_and_another_leaves_nothi
     differ a thousandfold in size."""
     after, is_last = files, False
     for _ in range(4):
-        done = plan_compaction(after, {1: PARTITION}, given, full=True)
+        done = plan_compaction(after, {1: PARTITION}, given, goal=Goal.FULL)
         after, is_last = applied(after, list(done.units)), done.is_last_round
         if is_last:
             break
     assert is_last
     assert stack_height(after) <= 1
-    assert plan(after, given, False) == []
-    after = applied(after, plan(after, given, True))
+    assert plan(after, given, Goal.DUE) == []
+    after = applied(after, plan(after, given, Goal.FULL))
     assert stack_height(after) <= 1
-    assert plan(after, given, True) == []
-    assert plan(after, given, False) == []
+    assert plan(after, given, Goal.FULL) == []
+    assert plan(after, given, Goal.DUE) == []
 
 
 @given(tables(), rules())
 def test_after_a_compaction_fewer_runs_lie_over_any_key_than_make_one_due(
     files: list[DataFile], given: CompactionRules
 ) -> None:
-    units = plan(files, given, False)
+    units = plan(files, given, Goal.DUE)
     if not any(unit.is_step for unit in units):
         assert stack_height(applied(files, units)) < max(2, given.options.compact_runs)
+
+
+@given(tables(), rules())
+def test_a_layout_is_reached_and_no_file_is_deeper_than_the_table_says(
+    files: list[DataFile], given: CompactionRules
+) -> None:
+    """What was rewritten may be smaller than was thought, and be joined by the next one: not for ever."""
+    after = files
+    for _ in range(12):
+        done = plan_compaction(after, {1: PARTITION}, given, goal=Goal.LAYOUT)
+        if not done.units:
+            break
+        after = applied(after, list(done.units))
+    assert plan(after, given, Goal.LAYOUT) == []
+    rewritten = [file for file in after if file not in files]
+    assert all(file.depth <= deepest_split(given.buckets) or given.buckets.mode == "postpone" for file in rewritten)
+    if given.buckets.mode == "fixed" and not given.options.min_bucket_file_bytes:
+        assert {file.depth for file in after if not _has_older(file, after)} <= {given.buckets.fixed_depth}
+
+
+def _has_older(file: DataFile, files: list[DataFile]) -> bool:
+    return any(overlap(file, other) and age_of(other) < age_of(file) for other in files)
 
 
 def applied(files: list[DataFile], units: list[Unit]) -> list[DataFile]:
@@ -205,10 +232,10 @@ def applied(files: list[DataFile], units: list[Unit]) -> list[DataFile]:
 
 @given(tables(), rules(merges=False), st.booleans(), st.sets(st.integers(0, 40)))
 def test_an_append_table_packs_files_that_follow_each_other(
-    files: list[DataFile], given: CompactionRules, full: bool, claimed: set[int]
+    files: list[DataFile], given: CompactionRules, goal: Goal, claimed: set[int]
 ) -> None:
     ids = [file.id for file in files]
-    for unit in plan(files, given, full, frozenset(claimed)):
+    for unit in plan(files, given, goal, frozenset(claimed)):
         taken = [file.id for file in unit.files]
         start = ids.index(taken[0])
         assert len(taken) > 1

@@ -26,12 +26,13 @@ from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import ArrowEngine, Engine
 from tests.masked import seen_rows, unmasked_rows
-from tests.property.lake_model import Entry, Place, Proposal, RefusedError, TableModel, Values, shown
+from tests.property.lake_model import Entry, Place, Proposal, RefusedError, TableModel, Values, matches, shown
 from tests.property.lake_values import (
     ARROW,
     COMMIT,
     KEY_TYPES,
     ORDER_TYPES,
+    TEXTS,
     VALUES,
     WIDER,
     Both,
@@ -128,6 +129,9 @@ class LakeMachine(RuleBasedStateMachine):
 
     rolls_back = True
     has_consumers = True
+    replaces = True
+    changes_of_columns: tuple[str, ...] = ("add", "drop", "rename", "widen", "swap", "move", "comment")
+    wider = WIDER
 
     def __init__(
         self, lake: Lake, kinds: Sequence[str], steps: list[str], engines: Sequence[Engine] = (IN_PROCESS,)
@@ -150,6 +154,7 @@ class LakeMachine(RuleBasedStateMachine):
     def create_tables(self, data: st.DataObject) -> None:
         for kind in self.kinds:
             table, model = _create(self.lake, kind, data.draw)
+            model.wider = self.wider
             self.tables.append(table)
             self.models.append(model)
 
@@ -212,9 +217,27 @@ class LakeMachine(RuleBasedStateMachine):
         self._write(number, proposal, "overwrite", data.draw(st.booleans()), source, engine=engine, **options)
 
     @rule(data=st.data())
+    def replace(self, data: st.DataObject) -> None:
+        if not self.replaces:
+            return
+        number, model = self._pick(data)
+        columns = sorted(model.partition_columns, key=lambda column: column.id)
+        if not model.sequence_by and (not columns or data.draw(st.booleans())):
+            columns = list(model.schema)
+        if not columns:
+            return
+        pred = data.draw(predicates(columns))
+        drawn = data.draw(st.lists(_rows(model, model.schema), max_size=6))
+        rows = [row for row in drawn if matches(pred, Entry(row, None))]
+        proposal = model.replace(rows, pred, key=data.draw(_keys()))
+        engine, staged = self._engine(data), data.draw(st.booleans())
+        source = _arrow(data.draw, rows, model.schema)
+        self._write(number, proposal, "overwrite", staged, source, engine=engine, where=pred.text)
+
+    @rule(data=st.data())
     def evolve(self, data: st.DataObject) -> None:
         number, model = self._pick(data)
-        schema, changes = _draw_evolution(data.draw, model)
+        schema, changes = _draw_evolution(data.draw, model, self.changes_of_columns)
         if changes:
             self._write(number, model.evolve(schema, key=data.draw(_keys())), "evolve", False, **changes)
 
@@ -689,6 +712,8 @@ class LakeMachine(RuleBasedStateMachine):
         rows = _rows_read(scan.to_arrow())
         assert (scan.snapshot_id or 0) == model.head_id
         assert rows == shown(model.live(model.head), [*model.schema, COMMIT], None)
+        names = [name.casefold() for name in table.scan().schema.names]
+        assert names == [column.name.casefold() for column in model.schema]
         assert scan.count() == len(rows)
         self._check_files(number)
         self._step("write")
@@ -922,10 +947,10 @@ def _may_stream(model: TableModel, engine: Engine, *, again: bool) -> bool:
 def _draw_merge(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:
     """The schema with a new column, or with a wider one."""
     fixed = model.primary_key + model.partition_by
-    wider = [column for column in model.schema if column.type in WIDER and column.id not in fixed]
+    wider = [column for column in model.schema if column.type in model.wider and column.id not in fixed]
     if wider and draw(st.booleans()):
         chosen = draw(st.sampled_from(wider))
-        return _with(model.schema, replace(chosen, type=WIDER[chosen.type]))
+        return _with(model.schema, replace(chosen, type=model.wider[chosen.type]))
     names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
     if not names:
         return model.schema
@@ -947,15 +972,19 @@ def _with(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
     return tuple(changed if column.id == changed.id else column for column in schema)
 
 
-def _draw_evolution(draw: Callable[..., Any], model: TableModel) -> tuple[tuple[Col, ...], dict[str, Any]]:
+def _draw_evolution(
+    draw: Callable[..., Any], model: TableModel, kinds: Sequence[str]
+) -> tuple[tuple[Col, ...], dict[str, Any]]:
     kept = model.primary_key + model.partition_by + model.sequence_by
     names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
     schema, changes = model.schema, {}
     droppable = [column for column in schema if column.id not in kept]
     wider = [
-        column for column in schema if column.type in WIDER and column.id not in model.primary_key + model.partition_by
+        column
+        for column in schema
+        if column.type in model.wider and column.id not in model.primary_key + model.partition_by
     ]
-    match draw(st.sampled_from(("add", "drop", "rename", "widen", "swap"))):
+    match draw(st.sampled_from(kinds)):
         case "add" if names:
             model.next_column += 1
             new = Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW))))
@@ -969,12 +998,20 @@ def _draw_evolution(draw: Callable[..., Any], model: TableModel) -> tuple[tuple[
             return _with(schema, new), {"rename": {old.name: new.name}}
         case "widen" if wider:
             old = draw(st.sampled_from(wider))
-            return _with(schema, replace(old, type=WIDER[old.type])), {"widen": {old.name: WIDER[old.type]}}
+            new = replace(old, type=model.wider[old.type])
+            return _with(schema, new), {"widen": {old.name: new.type}}
         case "swap" if len(schema) > 1:
             left, right = draw(st.permutations(schema))[:2]
             swapped = _with(_with(schema, replace(left, name=right.name)), replace(right, name=left.name))
             changes = {"rename": {left.name: right.name, right.name: left.name}}
             return swapped, changes
+        case "move" if len(schema) > 1:
+            moved, before = draw(st.permutations(schema))[:2]
+            rest = [column for column in schema if column != moved]
+            at = draw(st.sampled_from((0, rest.index(before) + 1)))
+            return (*rest[:at], moved, *rest[at:]), {"move": {moved.name: f"after {before.name}" if at else "first"}}
+        case "comment":
+            return schema, {"comment": {draw(st.sampled_from(schema)).name: draw(st.sampled_from(TEXTS))}}
     return schema, changes
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from lakelib import CorruptionError, InvalidInputError, Scan, Table
+from lakelib.work.spark.opened import opened
 from tests.spark.conftest import NewTable
 
 Rows = list[dict[str, Any]]
@@ -233,6 +235,41 @@ def test_a_frame_may_be_used_twice_and_joined_with_itself(spark: SparkSession, n
     table.delete("id = 1")
     joined = frame.where("id > 1").alias("a").join(frame.alias("b"), sf.col("a.id") == sf.col("b.id") + 1)
     assert (joined.count(), frame.count()) == (2, 4)
+
+
+def test_frames_of_the_same_files_are_joined_by_the_columns_of_each(spark: SparkSession, new_table: NewTable) -> None:
+    """They stand on files that were opened once."""
+    table = new_table("id bigint, v bigint", primary_key=["id"])
+    for value in (1, 2):
+        table.upsert(pa.table({"id": range(4), "v": [value] * 4}))
+    left, right = table.scan().to_spark(spark), table.scan().to_spark(spark)
+    joined = left.join(right, left["id"] == right["id"] + 1).select(left["id"], right["v"])
+    assert sorted(map(tuple, joined.collect())) == [(1, 2), (2, 2), (3, 2)]
+    assert left.unionAll(right).count() == 8
+
+
+def test_a_session_opens_files_once_for_the_same_masks_and_schema(spark: SparkSession) -> None:
+    made: list[str] = []
+
+    def open_again(session: SparkSession, schema: str, *masks: bytes) -> DataFrame:
+        def open_files() -> DataFrame:
+            made.append(schema)
+            return session.range(1).select(sf.lit(len(made)))
+
+        return opened(session, ["file:///a", "file:///b"], StructType.fromDDL(schema), masks, open_files)
+
+    first = open_again(spark, "id bigint", b"1", b"23")
+    others = [
+        open_again(spark, "id bigint"),
+        open_again(spark, "id bigint", b"12", b"3"),
+        open_again(spark, "id bigint, v string", b"1", b"23"),
+        open_again(spark.newSession(), "id bigint", b"1", b"23"),
+    ]
+    assert open_again(spark, "id bigint", b"1", b"23") is first
+    assert len({id(each) for each in (first, *others)}) == len(made) == 5
+    for number in range(20):
+        open_again(spark, f"c{number} bigint")
+    assert open_again(spark, "id bigint", b"1", b"23") is not first
 
 
 def test_days_of_the_old_calendar_are_those_of_the_scan(spark: SparkSession, old: Table) -> None:

@@ -111,6 +111,43 @@ def test_an_overwrite_replaces_the_partitions_of_its_rows_if_told_so(
     assert rows_in(lake, new_name) == [(3, "b", "z")]
 
 
+def test_rows_take_the_place_of_those_that_match(spark: SparkSession, lake: Lake, new_name: str) -> None:
+    frame_of(spark, (1, "a", "x"), (2, "b", "y"), (3, "b", "z")).write.format("lake").save(new_name)
+    writer = frame_of(spark, (4, "b", "y")).write.format("lake").mode("overwrite")
+    writer.option("replaceWhere", "v = 'y'").save(new_name)
+    assert rows_in(lake, new_name) == [(1, "a", "x"), (3, "b", "z"), (4, "b", "y")]
+    with pytest.raises((InvalidInputError, PySparkException), match="not of those that are overwritten"):
+        writer.option("replaceWhere", "v = 'x'").save(new_name)
+    assert [each.kind for each in lake.table(new_name).history()] == ["replace", "append"]
+
+
+def test_an_overwrite_may_bring_its_own_columns(spark: SparkSession, lake: Lake, new_name: str) -> None:
+    frame_of(spark, (1, "a", "x")).write.format("lake").save(new_name)
+    other = spark.createDataFrame([(2.5, 7)], "w double, id bigint")
+    with pytest.raises(InvalidInputError, match="overwriteSchema"):
+        other.write.format("lake").mode("append").option("overwriteSchema", "true").save(new_name)
+    other.write.format("lake").mode("overwrite").option("overwriteSchema", "true").save(new_name)
+    assert rows_in(lake, new_name) == [(2.5, 7)]
+    assert lake.table(new_name).scan(at=1).to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("append", {"replaceWhere": "v = 'y'"}),
+        ("overwrite", {"replaceWhere": " "}),
+        ("overwrite", {"replaceWhere": "v = 'y'", "partitionOverwriteMode": "dynamic"}),
+    ],
+)
+def test_what_is_replaced_is_said_once(
+    spark: SparkSession, lake: Lake, new_name: str, mode: str, options: dict[str, str]
+) -> None:
+    frame_of(spark, (1, "a", "x")).write.format("lake").save(new_name)
+    with pytest.raises(InvalidInputError, match="replaceWhere"):
+        frame_of(spark, (2, "b", "y")).write.format("lake").mode(mode).options(**options).save(new_name)
+    assert rows_in(lake, new_name) == [(1, "a", "x")]
+
+
 def test_a_misspelt_overwrite_mode_replaces_nothing(spark: SparkSession, lake: Lake, new_name: str) -> None:
     frame_of(spark, (1, "a", "x"), (2, "b", "y")).write.format("lake").partitionBy("dt").save(new_name)
     writer = frame_of(spark, (3, "b", "z")).write.format("lake").mode("overwrite")

@@ -149,6 +149,8 @@ def schema_string(columns: Sequence[Column], naming: Naming, changes: Mapping[in
 
     def field(column: Column) -> dict[str, Any]:
         metadata = _mapping(column.id, naming.of(column)) if is_mapped else {}
+        if column.comment:
+            metadata["comment"] = column.comment
         if column.id in changes:
             metadata["delta.typeChanges"] = _type_changes(column.type, changes[column.id])
         return {

@@ -35,6 +35,7 @@ _OPERATIONS = {
     CommitKind.APPEND.value: "WRITE",
     CommitKind.UPSERT.value: "MERGE",
     CommitKind.OVERWRITE.value: "WRITE",
+    CommitKind.REPLACE.value: "WRITE",
     CommitKind.DELETE.value: "DELETE",
     CommitKind.EVOLVE.value: "CHANGE COLUMNS",
     CommitKind.COMPACT.value: "OPTIMIZE",
@@ -325,7 +326,7 @@ def _commit_info(table: TableFacts, facts: CommitFacts, note: Note, added: int, 
 def _parameters(snapshot: Snapshot) -> dict[str, str]:
     if snapshot.kind == CommitKind.ROLLBACK.value and "restores" in snapshot.summary:
         return {"version": str(version_of(int(snapshot.summary["restores"])))}
-    if snapshot.kind == CommitKind.OVERWRITE.value:
+    if snapshot.kind in (CommitKind.OVERWRITE.value, CommitKind.REPLACE.value):
         return {"mode": "Overwrite"}
     return {"mode": "Append"} if snapshot.kind == CommitKind.APPEND.value else {}
 

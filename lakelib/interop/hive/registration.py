@@ -14,6 +14,8 @@ from lakelib.rows.types import arrow_type, is_list_like
 OWN = "lakelib."
 """How the names of lakelib's own parameters begin."""
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_MOST_COMMENT = 256
+"""Characters in a comment, at most."""
 
 _INPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
@@ -112,7 +114,8 @@ def _storage(types: Any, table: HiveTable, location: str) -> Any:
 
 
 def _field(types: Any, column: Column) -> Any:
-    return types.FieldSchema(name=column.name.lower(), type=hive_type(arrow_type(column.type)), comment=None)
+    comment = column.comment[:_MOST_COMMENT] or None
+    return types.FieldSchema(name=column.name.lower(), type=hive_type(arrow_type(column.type)), comment=comment)
 
 
 def partition_values(texts: Sequence[str | None]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from lakelib.storage.parquet import check_sizes
 from lakelib.work.read import ReadTarget, cut_split
 from lakelib.work.spark.conditions import condition, fits_the_jvm, named
 from lakelib.work.spark.masked import ROW_INDEX, tells_places, without_masked
+from lakelib.work.spark.opened import opened
 from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
 from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
 from lakelib.work.spark.tasks import ReadPart, reading_task
@@ -178,13 +179,7 @@ def _plain_frame(
     columns = _columns_read(target)
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
     root = storage.at(target.location)
-    is_masked = files[0].id in vectors
-    stored_schema = _file_schema(kept).add(ROW_INDEX, LongType()) if is_masked else _file_schema(kept)
-    source = session.read.schema(stored_schema).options(**_READ_OPTIONS)
-    frame = source.parquet(*(root.uri_of(file.path) for file in files))
-    if is_masked:
-        check_sizes(root, [(file.path, file.size_bytes) for file in files])
-        frame = without_masked(session, frame, files, vectors)
+    frame = _opened(session, root, files, _file_schema(kept), vectors)
     shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
     if _asks_commit(target):
         shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
@@ -192,6 +187,27 @@ def _plain_frame(
     if target.predicate is not None:
         frame = frame.where(condition(target.predicate))
     return frame.select(*(named(column.name) for column in target.columns))
+
+
+def _opened(
+    session: SparkSession,
+    root: Storage,
+    files: Sequence[DataFile],
+    schema: StructType,
+    vectors: Mapping[int, bytes],
+) -> DataFrame:
+    """The files as they are, without their masked rows."""
+    is_masked = files[0].id in vectors
+    if is_masked:
+        check_sizes(root, [(file.path, file.size_bytes) for file in files])
+        schema = schema.add(ROW_INDEX, LongType())
+    uris = [root.uri_of(file.path) for file in files]
+
+    def open_files() -> DataFrame:
+        frame = session.read.schema(schema).options(**_READ_OPTIONS).parquet(*uris)
+        return without_masked(session, frame, files, vectors) if is_masked else frame
+
+    return opened(session, uris, schema, [vectors[file.id] for file in files] if is_masked else [], open_files)
 
 
 def _shown(column: Column, stored: Column | None) -> SparkColumn:

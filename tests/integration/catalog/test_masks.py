@@ -272,6 +272,23 @@ def test_where_a_vector_is_lost_masks_are_found_anew(lake: Lake, large: Table) -
     check(lake, large, 3)
 
 
+def test_the_doctor_tells_of_lost_masks_until_a_compaction(lake: Lake, large: Table) -> None:
+    masks_of(lake, large, 2)
+    assert lake.doctor().findings == ()
+    lost = sorted(vector_files(large))
+    folder = Path(urlsplit(large.location).path)
+    (folder / lost[0]).unlink()
+    for path in lost[1:]:
+        (folder / path).write_bytes(b"else")
+    report = lake.doctor(large.name)
+    assert (report.is_healthy, report.counts) == (True, {"lost_mask": len(lost)})
+    assert [each.place.endswith(path) for each, path in zip(report.findings, lost, strict=True)] == [True] * len(lost)
+    assert all("cannot be read" in each.detail for each in report.findings)
+    large.compact(full=True)
+    large.expire(keep_last=1, older_than=timedelta(0), grace=timedelta(0))
+    assert "lost_mask" not in lake.doctor(large.name).counts
+
+
 def test_a_vector_whose_bytes_are_others_is_told(lake: Lake, large: Table) -> None:
     path = next(iter(vector_files(large) or {mask.path for mask in masks_of(lake, large, 2).values()}))
     assert path is not None

@@ -151,10 +151,15 @@ OPERATIONS: dict[str, Prepare] = {
     "lake.vacuum": lambda p: p.lake.vacuum,
     "lake.create_namespace": lambda p: lambda: p.lake.create_namespace(f"n{next(_numbers)}"),
     "lake.create_table": lambda p: lambda: p.lake.create_table(f"shop.t{next(_numbers)}", SCHEMA),
+    "lake.create_or_replace_table": lambda p: (
+        lambda: p.lake.create_or_replace_table(p.made.name, SCHEMA, primary_key=["id"], partition_by=["day"])
+    ),
+    "table.overwrite(overwrite_schema=True)": lambda p: lambda: p.table.overwrite(wider(9), overwrite_schema=True),
     "lake.import_parquet": lambda p: lambda: p.lake.import_parquet(parquet_file(), f"shop.t{next(_numbers)}"),
     "lake.import_delta": lambda p: lambda: p.lake.import_delta(delta_table(), f"shop.t{next(_numbers)}"),
     "lake.drop_table": lambda p: lambda: p.lake.drop_table(p.made.name),
     "table.evolve": lambda p: lambda: p.table.evolve(add=[("extra", "string")]),
+    "table.rebucket": lambda p: lambda: p.table.rebucket(8),
     "table.set_options": lambda p: lambda: p.table.set_options({"compact_runs": 7}),
     "lake.register_gate": lambda p: lambda: p.lake.register_gate(suite(f"gate{next(_numbers)}")),
     "table.require_gate": lambda p: lambda: p.table.require_gate("keys", by="me"),

@@ -183,6 +183,30 @@ def test_compactions_and_changes_of_the_schema_change_no_data(new_table: NewTabl
     assert not any("protocol" in action for one in told[1:] for action in one)
 
 
+def test_comments_order_and_not_null_are_told_with_the_schema(new_table: NewTable) -> None:
+    table = new_table("id bigint not null comment 'the key', part string, n bigint not null", options={"delta": "head"})
+    table.append(rows([1], n=[1]))
+    table.evolve(nullable=["n"], move={"n": "first"}, comment={"n": "how many", "id": ""})
+    fields = json.loads(actions_of(table, 1)[-1]["metaData"]["schemaString"])["fields"]
+    assert [(each["name"], each["nullable"], each["metadata"]) for each in fields] == [
+        ("n", True, {"comment": "how many"}),
+        ("id", False, {}),
+        ("part", True, {}),
+    ]
+    table.append(rows([2], n=[None]))
+    assert_told(table)
+
+
+def test_a_decimal_of_another_scale_is_read_by_those_who_know_wider_types(new_table: NewTable) -> None:
+    table = new_table("id bigint, v decimal(6,2)", options={"delta": "head"})
+    table.append(pa.table({"id": [1], "v": pa.array([Decimal("99.00")], pa.decimal128(6, 2))}))
+    table.evolve(widen={"v": "decimal(9,5)"})
+    table.append(pa.table({"id": [2], "v": pa.array([Decimal("0.50000")], pa.decimal128(9, 5))}))
+    changes = json.loads(actions_of(table, 1)[-1]["metaData"]["schemaString"])["fields"][1]["metadata"]
+    assert changes == {"delta.typeChanges": [{"fromType": "decimal(6,2)", "toType": "decimal(9,5)"}]}
+    assert_told(table)
+
+
 def test_a_feature_enters_when_it_is_needed(new_table: NewTable) -> None:
     table = new_table("id bigint, part string, n bigint", options={"delta": "head"})
     table.append(rows([1], n=[1]))

@@ -83,6 +83,11 @@ def compact(lake: lakelib.Lake, number: int) -> None:
     lake.table("shop.a").compact(full=True)
 
 
+def rebucket(lake: lakelib.Lake, number: int) -> None:
+    """There and back."""
+    lake.table("shop.a").rebucket((1, 8)[number % 2])
+
+
 def delete_overtaken(lake: lakelib.Lake, number: int) -> None:
     """Before the delete is staged another writer brings rows that it has to look at."""
     table = lake.table("shop.a")
@@ -150,6 +155,7 @@ OPERATIONS = {
         rollback,
         rollback_gated,
         compact,
+        rebucket,
     )
 }
 

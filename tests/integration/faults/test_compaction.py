@@ -49,6 +49,35 @@ def test_a_compaction_killed_at_any_step_changes_no_answer_and_keeps_nobody_from
     assert told.count("before: commit") == told.count("sent: commit") == told.count("after: commit")
 
 
+def test_a_rebucket_killed_at_any_step_changes_no_answer_and_is_gone_on_with(ledger: Ledger) -> None:
+    table = ledger.lake.table("shop.a")
+    table.set_options({"min_bucket_file_bytes": 0})
+    told: list[str] = []
+    for number in range(1, _MOST_STEPS):
+        table.rebucket((8, 1)[number % 2])
+        table.overwrite(rows(dict.fromkeys(range(40), ("mon", number))))
+        table.upsert(rows({1: ("mon", -number), 99: ("mon", number)}))
+        after = dict.fromkeys([*range(40), 99], ("mon", number)) | {1: ("mon", -number)}
+        known = ledger.backends()
+
+        ended = run_process(crash_at, *ledger.place, "rebucket", number, number)
+
+        ledger.wait_until_gone(known)
+        where = f"step {number}, {ended.messages}"
+        ledger.check_table("shop.a")
+        assert read(table) == after, where
+        if ended.exit_code != -signal.SIGKILL:
+            assert ended.error == "", where
+            break
+        told.extend(ended.messages)
+        table.rebucket((1, 8)[number % 2])
+        assert {file.depth for file in table.files()} == {(0, 3)[number % 2]}, where
+        assert read(table) == after, where
+    assert len(told) >= 40
+    assert any("replace_buckets" in step or "bucket_mode" in step for step in told), told
+    _check_files(ledger, "shop.a")
+
+
 def test_writers_that_a_compactor_works_beside_lose_nothing_and_see_no_error(ledger: Ledger) -> None:
     writers = [Worker(upsert_often, (*ledger.place, writer, 25)) for writer in (1, 2, 3)]
     others = [

@@ -43,7 +43,7 @@ def _parameters(address: str, name: str, *values: str) -> dict[str, str]:
 def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
     lake: Lake, metastore: str, tmp_path: Path
 ) -> None:
-    orders = _table(lake, "orders")
+    orders = _table(lake, "sold")
     orders.append(_rows(1, 2))
     orders.append(_rows(3, day=None, place="x=%1"))
     orders.append(_rows(4, day=NEXT, place="ü"))
@@ -54,11 +54,11 @@ def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
     assert (again.is_new, again.told, again.partitions) == (False, (), 3)
     head = orders.history()[-1]
     queries = [
-        "SHOW PARTITIONS shop.orders",
-        "SELECT order_id, amount.net, dt, place FROM shop.orders ORDER BY order_id",
-        "DESCRIBE EXTENDED shop.orders PARTITION (dt = '2026-11-18', place = 'a/b c')",
-        "SHOW TBLPROPERTIES shop.orders",
-        "SELECT count(*) FROM shop.orders WHERE dt = '2026-11-19'",
+        "SHOW PARTITIONS shop.sold",
+        "SELECT order_id, amount.net, dt, place FROM shop.sold ORDER BY order_id",
+        "DESCRIBE EXTENDED shop.sold PARTITION (dt = '2026-11-18', place = 'a/b c')",
+        "SHOW TBLPROPERTIES shop.sold",
+        "SELECT count(*) FROM shop.sold WHERE dt = '2026-11-19'",
     ]
     partitions, rows, described, properties, counted = ask_spark(metastore, tmp_path, queries)
     assert len(partitions) == 3
@@ -74,7 +74,7 @@ def test_spark_finds_the_table_its_partitions_and_what_is_known_of_them(
         assert each in told
     assert "lakelib.done_snapshot=3" in told
     assert "2 rows" in told
-    assert ["lakelib.table", "shop.orders"] in properties
+    assert ["lakelib.table", "shop.sold"] in properties
     assert counted == [[1]]
 
 
@@ -122,6 +122,17 @@ def test_a_table_without_partitions_has_its_statistics_itself(lake: Lake, metast
         told = client.find_table("shop", "plain").parameters
     said = {name: told[name] for name in ("numRows", "lakelib.plain_reads", "lakelib.snapshot", "EXTERNAL")}
     assert said == {"numRows": "3", "lakelib.plain_reads": "exact", "lakelib.snapshot": "1", "EXTERNAL": "TRUE"}
+
+
+def test_comments_are_told_and_cut_to_what_hive_keeps(lake: Lake, metastore: str) -> None:
+    plain = lake.create_table("shop.said", "id BIGINT COMMENT 'the key', v INT")
+    plain.append(pa.table({"id": [1]}))
+    plain.report_hive(metastore)
+    plain.evolve(comment={"v": "ü" * 300})
+    plain.report_hive(metastore)
+    with Metastore(parse_address(metastore)) as client:
+        told = client.find_table("shop", "said").sd.cols
+    assert [each.comment for each in told] == ["the key", "ü" * 256]
 
 
 def test_a_table_of_somebody_else_stays_as_it_is(lake: Lake, metastore: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from lakelib.model.files import ColumnBounds, DataFile, Partition
 from lakelib.model.options import MIB, TableOptions
 from lakelib.model.table import Buckets
-from lakelib.plan.compaction import CompactionRules, Unit, plan_compaction, plan_splits, stack_height
+from lakelib.plan.compaction import CompactionRules, Goal, Unit, plan_compaction, plan_splits, stack_height
 
 PARTITIONS = {number: Partition(id=number, key=(bytes([number]),), path=f"p={number}") for number in (1, 2)}
 RULES = CompactionRules(
@@ -50,7 +50,7 @@ def file_of(
 
 
 def plan(*files: DataFile, rules: CompactionRules = RULES, full: bool = False) -> list[Unit]:
-    return list(plan_compaction(files, PARTITIONS, rules, full=full).units)
+    return list(plan_compaction(files, PARTITIONS, rules, goal=Goal.of(full=full, to_layout=False)).units)
 
 
 def shown(units: list[Unit]) -> list[tuple[int, int, list[int]]]:
@@ -155,7 +155,7 @@ def test_small_shallow_files_are_read_by_several_splits_and_large_ones_once() ->
 
 def test_what_a_staged_commit_is_to_remove_is_left_alone_and_counted() -> None:
     files = [file_of(number, partition=partition) for partition in (1, 2) for number in (2, 3)]
-    found = plan_compaction(files, PARTITIONS, RULES, full=True, claimed={2})
+    found = plan_compaction(files, PARTITIONS, RULES, goal=Goal.FULL, claimed={2})
     assert (len(found.units), found.blocked) == (0, 2)
 
 
@@ -180,10 +180,10 @@ def test_large_files_of_an_append_table_stay_where_they_are() -> None:
 
 def test_a_thousand_runs_of_small_files_are_merged_at_once() -> None:
     files = [replace(file_of(number, size=0), row_count=10) for number in range(1, 1001)]
-    small = plan_compaction(files, PARTITIONS, RULES, full=True)
+    small = plan_compaction(files, PARTITIONS, RULES, goal=Goal.FULL)
     assert (len(small.units), small.is_last_round) == (1, True)
 
-    large = plan_compaction([file_of(number) for number in range(1, 1001)], PARTITIONS, RULES, full=True)
+    large = plan_compaction([file_of(number) for number in range(1, 1001)], PARTITIONS, RULES, goal=Goal.FULL)
     assert len(large.units) > 1
     assert not large.is_last_round
 

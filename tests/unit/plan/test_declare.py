@@ -10,7 +10,7 @@ from lakelib.model.schema import Column
 from lakelib.plan.declare import declare_schema
 
 ORDERS = (
-    Column(id=1, name="order_id", type="bigint", nullable=False),
+    Column(id=1, name="order_id", type="bigint", nullable=False, comment="key"),
     Column(id=2, name="dt", type="date"),
     Column(id=3, name="a b", type="array<struct<x:int,`y z`:decimal(10,2)>>"),
     Column(id=4, name="m", type="map<string,timestamp_ntz>"),
@@ -36,7 +36,7 @@ def spark_struct(**fields: Any) -> SparkType:
 def test_arrow_ddl_and_spark_declare_the_same_columns() -> None:
     arrow = pa.schema(
         [
-            pa.field("order_id", pa.int64(), nullable=False),
+            pa.field("order_id", pa.int64(), nullable=False, metadata={"comment": "key"}),
             ("dt", pa.date32()),
             ("a b", pa.list_(pa.struct([("x", pa.int32()), ("y z", pa.decimal128(10, 2))]))),
             ("m", pa.map_(pa.string(), pa.timestamp("us"))),
@@ -57,7 +57,7 @@ def test_arrow_ddl_and_spark_declare_the_same_columns() -> None:
         {
             "type": "struct",
             "fields": [
-                {"name": "order_id", "type": "long", "nullable": False, "metadata": {}},
+                {"name": "order_id", "type": "long", "nullable": False, "metadata": {"comment": "key"}},
                 {"name": "dt", "type": "date", "nullable": True, "metadata": {}},
                 {"name": "a b", "type": {"type": "array", "elementType": element, "containsNull": True}},
                 {

@@ -1,5 +1,6 @@
 """A schema changes only in ways that old files can follow."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -8,16 +9,26 @@ import pytest
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.plan.declare import declare_schema
-from lakelib.plan.evolve import evolve_schema
+from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 BEFORE = TableSchema(
-    id=4, columns=declare_schema("id BIGINT NOT NULL, dt DATE, seq INT, v INT, s STRUCT<a: INT>, d DECIMAL(10,2)")
+    id=4,
+    columns=declare_schema(
+        "id BIGINT NOT NULL, dt DATE, seq INT, v INT, s STRUCT<a: INT>, d DECIMAL(10,2), r INT NOT NULL COMMENT 'r'"
+    ),
 )
 NEXT_ID = 20
 
 
 def evolved(**changes: Any) -> TableSchema:
-    return evolve_schema(BEFORE, NEXT_ID, **changes, fixed_ids=frozenset((1, 2)), kept_ids=frozenset((1, 2, 3)))
+    return evolve_schema(
+        BEFORE,
+        NEXT_ID,
+        SchemaChange(**changes),
+        key_ids=frozenset((1,)),
+        fixed_ids=frozenset((1, 2)),
+        kept_ids=frozenset((1, 2, 3)),
+    )
 
 
 def column(name: str, after: TableSchema) -> Column:
@@ -53,12 +64,19 @@ def test_a_renamed_column_keeps_its_id() -> None:
 
 def test_names_can_be_swapped_and_change_their_case() -> None:
     after = evolved(rename={"v": "s", "s": "v", "d": "D"})
-    assert [(c.id, c.name) for c in after.columns[3:]] == [(4, "s"), (5, "v"), (6, "D")]
+    assert [(c.id, c.name) for c in after.columns[3:6]] == [(4, "s"), (5, "v"), (6, "D")]
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("v", "bigint"), ("seq", "LONG"), ("d", "decimal(12, 2)"), ("s", "struct<a:bigint,b:string>")],
+    [
+        ("v", "bigint"),
+        ("seq", "LONG"),
+        ("d", "decimal(12, 2)"),
+        ("d", "decimal(12,4)"),
+        ("d", "decimal(38,10)"),
+        ("s", "struct<a:bigint,b:string>"),
+    ],
 )
 def test_columns_widen(name: str, kind: str) -> None:
     after = column(name, evolved(widen={name: kind}))
@@ -94,7 +112,20 @@ def test_a_column_is_renamed_and_widened_at_once() -> None:
         ({"widen": {"v": "string"}}, "'v' cannot be widened from int to string"),
         ({"widen": {"v": "smallint"}}, "'v' cannot be widened from int to smallint"),
         ({"widen": {"v": "double"}}, "'v' cannot be widened from int to double"),
-        ({"widen": {"d": "decimal(12,3)"}}, "'d' cannot be widened"),
+        ({"widen": {"d": "decimal(10,3)"}}, "'d' cannot be widened"),
+        ({"widen": {"d": "decimal(12,1)"}}, "'d' cannot be widened"),
+        ({"nullable": ["nope"]}, "'nope', to take NOT NULL from, does not exist"),
+        ({"nullable": "id"}, "'id' belongs to the primary key"),
+        ({"nullable": ["r"], "drop": ["r"]}, "'r' cannot be dropped and changed at once"),
+        ({"move": {"nope": "first"}}, "'nope', to move"),
+        ({"move": {"v": "last"}}, "'v' is to be moved to 'last'"),
+        ({"move": {"v": "after"}}, "'v' is to be moved to 'after'"),
+        ({"move": {"v": "after v"}}, "'v', to move or to move another one after, is not there"),
+        ({"move": {"v": "after s"}, "drop": ["s"]}, "'s', to move"),
+        ({"move": ["v"]}, "move is ['v']"),
+        ({"comment": {"v": "a\0"}}, "The comment on column 'v'"),
+        ({"comment": {"v": "x" * 4001}}, "The comment on column 'v'"),
+        ({"comment": {"v": 5}}, "comment is {'v': 5}"),
         ({"widen": {"s": "struct<b:int>"}}, "'s' cannot be widened"),
         ({"widen": {"id": "decimal(20,0)"}}, "'id' keeps its type bigint"),
         ({"widen": {"v": "foo"}}, "Column 'v': 'foo'"),
@@ -110,4 +141,64 @@ def test_a_change_that_old_files_cannot_follow_is_refused(changes: dict[str, Any
 def test_all_columns_cannot_be_dropped() -> None:
     free = TableSchema(id=1, columns=declare_schema("a INT"))
     with pytest.raises(InvalidInputError, match="All columns"):
-        evolve_schema(free, 2, drop=["a"], fixed_ids=frozenset(), kept_ids=frozenset())
+        evolve_schema(
+            free, 2, SchemaChange(drop=["a"]), key_ids=frozenset(), fixed_ids=frozenset(), kept_ids=frozenset()
+        )
+
+
+def test_not_null_is_taken_back_and_the_rest_of_the_column_stays() -> None:
+    assert column("r", evolved(nullable=["R"])) == replace(column("r", BEFORE), nullable=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"move": {"d": "first"}}, "d id dt seq v s r"),
+        ({"move": {"id": "AFTER r"}}, "dt seq v s d r id"),
+        ({"move": {"d": "after dt", "s": "after d"}}, "id dt d s seq v r"),
+        ({"move": {"v": "after id"}, "rename": {"v": "w", "id": "key"}}, "key w dt seq s d r"),
+        ({"move": {"new": "first", "v": "after new"}, "add": ["new INT"]}, "new v id dt seq s d r"),
+        ({"move": {"V": "after dt"}, "drop": ["v"], "add": ["v STRING"]}, "id dt v seq s d r"),
+        ({"move": {"id": "first"}}, "id dt seq v s d r"),
+    ],
+)
+def test_columns_move_and_keep_their_ids(changes: dict[str, Any], names: str) -> None:
+    after = evolved(**changes)
+    assert " ".join(after.names) == names
+    assert {each.id for each in after.columns} - {NEXT_ID} == {each.id for each in BEFORE.columns} - (
+        {4} if "drop" in changes else set()
+    )
+
+
+def test_a_column_called_first_is_what_another_may_be_after() -> None:
+    after = evolved(add=["first INT, `so far` INT"], move={"id": "after first", "v": "after so far"})
+    assert " ".join(after.names[-4:]) == "first id so far v"
+
+
+def test_comments_are_said_kept_and_taken_away() -> None:
+    assert column("v", evolved(comment={"v": "in EUR"})).comment == "in EUR"
+    assert column("w", evolved(rename={"r": "w"})).comment == "r"
+    assert column("r", evolved(comment={"r": ""})).comment == ""
+    assert column("n", evolved(add=["n INT COMMENT 'new'"])).comment == "new"
+
+
+def test_a_change_is_said_in_words() -> None:
+    after = evolved(
+        drop=["v"], add=["n INT"], rename={"s": "t"}, widen={"d": "decimal(12,4)"}, nullable=["r"], comment={"r": ""}
+    )
+    told = "drops v, renames s to t, widens d to decimal(12,4), lets r be NULL, comments on r, adds n"
+    assert describe_change(BEFORE, after) == told
+    assert describe_change(BEFORE, evolved(move={"r": "first"})) == "moves columns"
+    assert describe_change(BEFORE, BEFORE) == ""
+
+
+def test_a_decimal_of_another_scale_notes_since_when() -> None:
+    scaled = under_id(BEFORE, evolved(widen={"d": "decimal(12,4)"}), 9)
+    assert (scaled.id, column("d", scaled).scale_since) == (9, 9)
+    longer = under_id(scaled, replace(scaled, columns=_with_type(scaled, "d", "decimal(14,4)")), 11)
+    assert column("d", longer).scale_since == 9
+    assert all(each.scale_since == 0 for each in longer.columns if each.name != "d")
+
+
+def _with_type(schema: TableSchema, name: str, kind: str) -> tuple[Column, ...]:
+    return tuple(replace(each, type=kind) if each.name == name else each for each in schema.columns)

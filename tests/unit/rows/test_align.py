@@ -1,6 +1,8 @@
 """Incoming rows become the table's rows, or are refused with column, row, value and remedy."""
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -318,6 +320,7 @@ def test_merging_what_the_table_has_already_changes_nothing() -> None:
         ("tinyint", pa.int16(), "smallint"),
         ("float", pa.float64(), "double"),
         ("decimal(10,2)", pa.decimal128(12, 2), "decimal(12,2)"),
+        ("decimal(10,2)", pa.decimal128(12, 4), "decimal(12,4)"),
         ("struct<a:int>", pa.struct([("A", pa.int64()), ("B", pa.string())]), "struct<a:bigint,B:string>"),
         ("array<struct<a:int>>", pa.list_(pa.struct([("b", pa.date64())])), "array<struct<a:int,b:date>>"),
         ("map<string,int>", pa.map_(pa.string(), pa.int64()), "map<string,bigint>"),
@@ -335,7 +338,7 @@ def test_merging_widens_types(before: str, given: pa.DataType, after: str) -> No
     [
         ("bigint", pa.string()),
         ("string", pa.int64()),
-        ("decimal(10,2)", pa.decimal128(12, 3)),
+        ("decimal(10,2)", pa.decimal128(10, 3)),
         ("int", pa.float64()),
         ("float", pa.int64()),
         ("struct<a:bigint>", pa.struct([("a", pa.string())])),
@@ -490,3 +493,33 @@ def test_of_very_many_wrong_values_it_is_said_how_many_there_are_at_least() -> N
     told = refused(pa.table({"id": range(5_000), "v": ["x"] * 5_000}), explicit_cast=True)
     assert told.count("does not convert") == 10
     assert "; and at least 990 more." in told
+
+
+NANOS = [0, 1, 499, 500, 1_499, 1_500, -1, -499, -500, -501, -1_500, 2**63 - 1, -(2**63) + 1, None]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds_are_rounded_where_that_is_asked_for(zone: str | None) -> None:
+    target = schema_of(("a", "timestamp" if zone else "timestamp_ntz"))
+    given = pa.array(NANOS, pa.timestamp("ns", zone))
+    plan = plan_alignment(pa.schema([("a", given.type)]), target, required_ids=frozenset(), explicit_cast=True)
+    found = plan.apply(pa.record_batch({"a": given})).column("a").cast(pa.int64()).to_pylist()
+    assert found == [None if each is None else math.floor(Fraction(each, 1000) + Fraction(1, 2)) for each in NANOS]
+
+
+def test_nested_nanoseconds_are_rounded_too() -> None:
+    given = pa.array([[1_501, None], None, []], pa.list_(pa.timestamp("ns")))
+    target = schema_of(("a", "array<timestamp_ntz>"))
+    plan = plan_alignment(pa.schema([("a", given.type)]), target, required_ids=frozenset(), explicit_cast=True)
+    found = plan.apply(pa.record_batch({"a": given})).column("a").cast(pa.list_(pa.int64())).to_pylist()
+    assert found == [[2, None], None, []]
+
+
+@pytest.mark.parametrize("kind", ["timestamp_ntz", "array<timestamp_ntz>"])
+def test_nanoseconds_that_nobody_asked_to_round_are_refused_with_the_way(kind: str) -> None:
+    given = pa.array([1_501], pa.timestamp("ns"))
+    values = given if kind == "timestamp_ntz" else pa.ListArray.from_arrays([0, 1], given)
+    plan = plan_alignment(pa.schema([("a", values.type)]), schema_of(("a", kind)), required_ids=frozenset())
+    with pytest.raises(InvalidInputError, match="does not convert exactly") as caught:
+        plan.apply(pa.record_batch({"a": values}))
+    assert "explicit_cast=True" in str(caught.value.remedy)

@@ -36,7 +36,7 @@ create or replace function lake.right_of_v1(kind text) returns text
 language plpgsql immutable as $$
 begin
     case
-        when kind in ('append', 'upsert', 'overwrite', 'delete', 'rollback') then return 'write';
+        when kind in ('append', 'upsert', 'overwrite', 'replace', 'delete', 'rollback') then return 'write';
         when kind = 'compact' then return 'maintain';
         when kind = 'evolve' then return 'own';
         else raise invalid_parameter_value using message = format('there are no commits of the kind %s', kind);
@@ -75,8 +75,14 @@ begin
     if proposal ->> 'kind' <> 'evolve' and not lake.extends_v1(
         (select s.columns from lake.table_schema s where s.table_id = own_table and s.id = base),
         columns, home.last_column_id) then
-        raise invalid_parameter_value
-            using message = 'rows extend the schema of their table, and change nothing else in it';
+        -- What replaces all rows may replace the columns, too, if it may change them at all.
+        if proposal ->> 'kind' <> 'overwrite' or not (proposal ->> 'reads_whole_table')::boolean
+           or exists (select from unnest(home.primary_key || home.partition_by || home.sequence_by) as role (id)
+                      where not columns @> jsonb_build_array(jsonb_build_object('id', role.id))) then
+            raise invalid_parameter_value
+                using message = 'rows extend the schema of their table, and change nothing else in it';
+        end if;
+        perform lake.check_right_v1(lake.right_of_v1('evolve'));
     end if;
 end $$;
 
@@ -111,7 +117,8 @@ declare
 begin
     return coalesce(array_position(integers, narrow) < array_position(integers, wide), false)
         or narrow = 'float' and wide = 'double'
-        or coalesce(old_digits[1]::integer <= new_digits[1]::integer and old_digits[2] = new_digits[2], false)
+        or coalesce(old_digits[1]::integer - old_digits[2]::integer <= new_digits[1]::integer - new_digits[2]::integer
+                    and old_digits[2]::integer <= new_digits[2]::integer, false)
         or substring(narrow from '^[a-z]+') = any(nested)
            and substring(narrow from '^[a-z]+') = substring(wide from '^[a-z]+');
 end $$;

@@ -61,7 +61,8 @@ end $$;
 -- What the files of a write are made by: a client that knows the table by this number need not ask again.
 create or replace function lake.definition_v1(own lake."table") returns bigint
 language sql stable as $$
-    select hashtextextended(own.schema_id || ' ' || own.options::text || ' ' || coalesce(
+    select hashtextextended(own.schema_id || ' ' || own.options::text || ' ' || own.bucket_mode || coalesce(own.bucket_depth, 0)
+        || ' ' || coalesce(
         (select r.suite_hash from lake.gate_requirement r where r.table_id = own.id and r.released_at is null), ''), 0);
 $$;
 

@@ -158,6 +158,17 @@ delete from lake.deletion_queue q using lake.data_file f, lake."table" t
 where f.table_id = q.table_id and f.path = q.path and t.id = q.table_id and q.table_id = any(%(table_ids)s)
 returning t.namespace || '.' || t.name as table_name, q.path as place;
 
+-- The next masks of a table that are files, by path.
+-- name: list_examined_masks
+select m.path, f.path as masked_path
+from lake.mask m join lake.data_file f on f.id = m.file_id
+where m.table_id = %(table_id)s and m.path > %(after)s
+order by m.path limit %(limit)s;
+
+-- Those of some paths that a mask still has.
+-- name: find_masks_still_there
+select m.path from lake.mask m where m.table_id = %(table_id)s and m.path = any(%(paths)s);
+
 -- Snapshots that are ahead of the catalog's clock.
 -- name: check_future
 select t.namespace || '.' || t.name as table_name, 'snapshot ' || s.id as place,

@@ -63,6 +63,13 @@ where id = %(table_id)s and dropped_at is null
   and options - 'required_gate' = %(read)s::jsonb - 'required_gate'
 returning id;
 
+-- Other buckets for whoever writes from now on, unless somebody else has changed them since they were read.
+-- name: replace_buckets
+update lake."table" set bucket_mode = %(mode)s, bucket_depth = %(depth)s::integer
+where id = %(table_id)s and dropped_at is null
+  and bucket_mode = %(read_mode)s and bucket_depth is not distinct from %(read_depth)s::integer
+returning id;
+
 -- A schema id and column ids that nobody else will ever get on this table.
 -- name: reserve_schema
 select * from lake.reserve_schema_v1(%(table_id)s, %(column_count)s::integer);

@@ -1,0 +1,1 @@
+-- Functions alone: commits may be of the kind `replace`; what a client remembers of a table has its buckets in it.
