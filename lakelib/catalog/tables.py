@@ -17,7 +17,7 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import Buckets, TableInfo, TableRef
 from lakelib.model.text import meant
 
-_MERGE_ENGINES = 18
+_MERGE_ENGINES = 19
 """The migration that came with them."""
 
 

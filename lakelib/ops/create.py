@@ -180,12 +180,13 @@ def define_table(
 
 
 def _check_delta_mode(merge: Merge, options: TableOptions) -> None:
-    if options.delta == "head" and not merge.is_newest:
-        raise InvalidInputError(
-            f"The option delta is head, and the merge engine is {merge.engine.value}: no version of a key is its row.",
-            kind="invalid_merge",
-            remedy='Set the option delta to "compacted".',
-        )
+    for name, mode in (("delta", options.delta), ("ducklake", options.ducklake)):
+        if mode == "head" and not merge.is_newest:
+            raise InvalidInputError(
+                f"The option {name} is head, and the merge engine is {merge.engine.value}: no version is a row by itself.",
+                kind="invalid_merge",
+                remedy='Set the option delta to "compacted".',
+            )
 
 
 def parse_buckets(given: int | str | None, *, has_key: bool) -> Buckets:

@@ -15,6 +15,7 @@ from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
+from lakelib.ops.merging import require_newest
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
@@ -89,6 +90,8 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
         wanted = parse_options({**table.options.as_mapping(), **given})
         if wanted.delta and wanted.delta != table.options.delta:
             check_delta(runtime, table, wanted.delta)
+        if wanted.ducklake:
+            require_newest(table, "DuckLake")
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
         elif wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):

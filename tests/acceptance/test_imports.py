@@ -98,7 +98,6 @@ def test_only_rows_that_count_come_under_the_names_that_readers_know(
 
 
 @in_process
-@in_process
 def test_comments_come_along(engine: Engine, lake: Lake, tmp_path: Path, name: str) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), metadata={"comment": "the key", "other": "x"}), ("v", pa.int32())])
     write_deltalake(tmp_path / "t", pa.table({"id": [1], "v": pa.array([2], pa.int32())}, schema=schema))
@@ -106,6 +105,7 @@ def test_comments_come_along(engine: Engine, lake: Lake, tmp_path: Path, name: s
     assert [field.metadata for field in lake.table(name).schema] == [{b"comment": b"the key"}, None]
 
 
+@in_process
 def test_columns_are_found_by_number_where_the_log_says_so(
     engine: Engine, lake: Lake, tmp_path: Path, name: str
 ) -> None:

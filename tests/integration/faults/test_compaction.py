@@ -75,7 +75,6 @@ def test_a_rebucket_killed_at_any_step_changes_no_answer_and_is_gone_on_with(led
         assert read(table) == after, where
     assert len(told) >= 40
     assert any("replace_buckets" in step or "bucket_mode" in step for step in told), told
-    _check_files(ledger, "shop.a")
 
 
 def test_writers_that_a_compactor_works_beside_lose_nothing_and_see_no_error(ledger: Ledger) -> None:
