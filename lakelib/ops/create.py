@@ -183,7 +183,7 @@ def _check_delta_mode(merge: Merge, options: TableOptions) -> None:
     for name, mode in (("delta", options.delta), ("ducklake", options.ducklake)):
         if mode == "head" and not merge.is_newest:
             raise InvalidInputError(
-                f"The option {name} is head, and the merge engine is {merge.engine.value}: no version is a row by itself.",
+                f"The option {name} is head, and the merge engine {merge.engine.value}: no version is a row by itself.",
                 kind="invalid_merge",
                 remedy='Set the option delta to "compacted".',
             )
