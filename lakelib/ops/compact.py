@@ -27,10 +27,10 @@ from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableIn
 from lakelib.model.upkeep import CompactionResult
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
-from lakelib.ops.delta import after_publish
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.ops.write import run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits

@@ -14,6 +14,16 @@ begin
     end loop;
 end $$;
 drop table if exists lake.upgrade;
+do $$
+declare
+    made regclass;
+begin
+    for made in select oid::regclass from pg_class where relnamespace = 'lake'::regnamespace and relkind = 'v' loop
+        execute 'drop view if exists ' || made || ' cascade';
+    end loop;
+end $$;
+drop table lake.shown, lake.shown_mask;
+alter table lake.table_schema drop column number;
 drop table lake.mask, lake.masked;
 drop table lake.consumer, lake.listener;
 drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
