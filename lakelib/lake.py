@@ -22,6 +22,7 @@ from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
+from lakelib.model.ducklake import DuckLake, ViewsFile
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
@@ -38,6 +39,7 @@ from lakelib.ops import (
     create,
     decide,
     doctor,
+    ducklake,
     gates,
     imports,
     inspect,
@@ -45,6 +47,7 @@ from lakelib.ops import (
     replace_table,
     roles,
     vacuum,
+    views,
     watch,
 )
 from lakelib.ops import restore as ops_restore
@@ -198,7 +201,7 @@ class Lake:
         partition_by: Sequence[str] = (),
         buckets: int | str | None = None,
         sequence_by: Sequence[str] = (),
-        merge: str = "deduplicate",
+        merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
         if_not_exists: bool = False,
     ) -> Table:
@@ -207,6 +210,11 @@ class Lake:
         With a primary key, which is unique within a partition, rows are upserted by it; `buckets` is then a power of
         two, "dynamic" (the default) or "postpone". Without one, rows are only appended. Of two rows of a key the one
         with the higher `sequence_by` columns is newer; among equals, the later commit's.
+
+        `merge` says how versions of a key become one row: "deduplicate" (the newest), "first_row" (the oldest),
+        `{"engine": "partial_update", "groups": [{"sequence": […], "columns": […]}], "on_delete": "row"}` (column by
+        column), `{"engine": "aggregate", "functions": {"amount": "sum"}, "retract": False}`; `docs/merge-engines.md`
+        says all of it.
         """
         info = create.create_table(
             self._runtime,
@@ -231,7 +239,7 @@ class Lake:
         partition_by: Sequence[str] = (),
         buckets: int | str | None = None,
         sequence_by: Sequence[str] = (),
-        merge: str = "deduplicate",
+        merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
     ) -> Table:
         """A new table as by `create_table`; one that is there is replaced, in one snapshot (kind "overwrite"), by one
@@ -331,6 +339,16 @@ class Lake:
         longest write. `tell` hears the URI of each file. A dry run deletes nothing and tells what would go.
         """
         return vacuum.vacuum(self._runtime, dry_run=dry_run, grace=grace, orphans=orphans, tell=tell)
+
+    def ducklake(self) -> DuckLake:
+        """How DuckDB attaches the lake as a DuckLake, and which tables it sees then."""
+        return ducklake.open_ducklake(self._runtime)
+
+    def write_views(self, path: str | os.PathLike[str], *, replace: bool = False) -> ViewsFile:
+        """Writes a DuckDB file with a view of each table that has a Delta log (the option `delta` is "head"), for
+        programs that open such files. It has no rows and no credentials: a view reads the table as it is then, by
+        DuckDB's extension `delta`. A file that is there is only replaced if that is said."""
+        return views.write(self._runtime, path, replace=checked_flag("replace", replace))
 
     def register_gate(self, suite: str | os.PathLike[str] | Suite, *, by: str | None = None) -> RegisteredSuite:
         """Keeps a suite, or the file of one, in the catalog: under the next version of its name, or as the version that

@@ -17,6 +17,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.interop.hive.metastore import parse_address
 from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import ConsumerStatus
+from lakelib.model.ducklake import DuckLakeShow
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
@@ -36,6 +37,7 @@ from lakelib.ops import (
     decide,
     delete,
     delta,
+    ducklake,
     evolve,
     expire,
     gates,
@@ -355,14 +357,23 @@ class Table:
         nullable: Sequence[str] = (),
         move: Mapping[str, str] | None = None,
         comment: Mapping[str, str] | None = None,
+        functions: Mapping[str, str] | None = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
         """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`;
         `nullable=["c"]` takes NOT NULL back, `move={"x": "first", "c": "after id"}` changes the order of columns,
         `comment={"c": "gross, in EUR"}` says what a column holds ('' takes that away). All name columns as they are
-        before, and no file is touched."""
+        before, and no file is touched. Of a table that aggregates `functions={"x": "max"}` says what becomes of columns
+        that are added."""
         change = SchemaChange(
-            add=add, drop=drop, rename=rename, widen=widen, nullable=nullable, move=move, comment=comment
+            add=add,
+            drop=drop,
+            rename=rename,
+            widen=widen,
+            nullable=nullable,
+            move=move,
+            comment=comment,
+            functions=functions,
         )
         known = [field.name for field in fields(SchemaChange)]
         return evolve.evolve(self._runtime, self._ref, change, parse_request(*known, **options))
@@ -421,6 +432,12 @@ class Table:
         With the option `delta` ("head" or "compacted") whoever publishes does it; without it a log is made of the head.
         Snapshot n is version n - 1. Raises ConflictError for a log that somebody else has written to."""
         return delta.export_delta(self._runtime, self._ref)
+
+    def show_in_ducklake(self) -> DuckLakeShow:
+        """Has the table's snapshots shown to DuckDB, which attaches the lake as a DuckLake (`lake.ducklake()`); safe to
+        repeat. Whoever publishes to a table with the option `ducklake` does it; a table without a key needs nothing.
+        Raises InvalidInputError for a table with a key that lacks the option."""
+        return ducklake.show(self._runtime, self._ref)
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A

@@ -129,6 +129,7 @@ def queue_files(catalog: Catalog, table_id: int, grace: timedelta) -> QueuedFile
         place = {"after_snapshot": batch["last_snapshot"], "after_id": batch["last_id"]}
     catalog.do("forget_samples", parameters)
     catalog.do("forget_masks", parameters)
+    catalog.do("forget_shown", parameters)
     return queued
 
 

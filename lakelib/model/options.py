@@ -16,6 +16,7 @@ _MOST_SHOWN = 100
 
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 DELTA_MODES = ("", "head", "compacted")
+DUCKLAKE_MODES = ("", "head")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,10 @@ class TableOptions:
     """Files of the log that are older, and behind a checkpoint as old, are deleted by maintenance; 0 for never."""
     delta_keep_hours: int = 0
     """So long files stay that no snapshot needs any more, for readers of older versions of the log."""
+
+    ducklake: str = ""
+    """"head" has the masks of each snapshot of a table with a key written for DuckDB, which attaches the lake as a
+    DuckLake; '' for no. A table without a key needs nothing for it."""
 
     def as_mapping(self) -> dict[str, Any]:
         """Only what differs from the default: what the catalog stores and people see."""
@@ -149,6 +154,8 @@ def _checked_text(name: str, value: Any) -> str:
         raise _wrong(name, value, f"one of {', '.join(COMPRESSIONS)}")
     if name == "delta" and value not in DELTA_MODES:
         raise _wrong(name, value, "head, compacted, or '' for no log")
+    if name == "ducklake" and value not in DUCKLAKE_MODES:
+        raise _wrong(name, value, "head, or '' for no")
     if not is_indexable(value) or value != value.strip():
         raise _wrong(
             name, value, "text of a usual length, without spaces at its ends, NUL characters and lone surrogates"

@@ -37,7 +37,6 @@ from lakelib.model.roles import Right
 from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import end_staged, ending_if_given_up
-from lakelib.ops.delta import after_publish
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.patience import Patience
@@ -45,6 +44,7 @@ from lakelib.ops.publish import settle_done
 from lakelib.ops.refusals import error_of
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
 
 Outcome = TypeVar("Outcome")

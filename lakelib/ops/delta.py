@@ -41,6 +41,7 @@ from lakelib.model.table import Snapshot, TableInfo, TableRef
 from lakelib.model.told import DeltaExport
 from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
 from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
+from lakelib.ops.merging import require_newest
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.filesystem import Storage
 
@@ -60,41 +61,18 @@ def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
     table = tables.load_table(runtime.catalog, ref)
     log = runtime.storage.at(table.location)
     listing = list_log(log)
-    exporter = _Exporter(runtime, table, table.options.delta or known_mode(log, listing), log)
+    mode = table.options.delta or known_mode(log, listing)
+    if mode == HEAD:
+        require_newest(table, "A Delta log of the head")
+    exporter = _Exporter(runtime, table, mode, log)
     result = exporter.catch_up(listing, None)
     deleted = clean_up(runtime, table, log, list_log(log))
     return replace(result, deleted=deleted)
 
 
-def after_publish(runtime: Runtime, table_id: int, snapshot: Snapshot, table: TableInfo | None = None) -> None:
-    """Tells of a snapshot that this process has published, if the table has a log. The publish stands whatever becomes
-    of this."""
-    if snapshot.replayed:
-        return
-    try:
-        table = table or runtime.known.look_up(table_id)
-        if table is None:
-            table = tables.load_table(runtime.catalog, TableRef(id=table_id, full_name=f"table {table_id}"))
-            runtime.known.remember(table)
-        if table.options.delta:
-            _tell(runtime, table, snapshot)
-    except LakeError as error:
-        _LOG.warning("snapshot %s is not in the Delta log yet: %s", snapshot.id, error)
-    except Exception:  # whatever it is, the rows are published
-        _LOG.warning("snapshot %s is not in the Delta log yet", snapshot.id, exc_info=True)
-
-
-def before_expiry(runtime: Runtime, table: TableInfo) -> None:
-    """Tells of what may expire now, if the table has a log. What cannot be told keeps nothing from expiring."""
-    if not table.options.delta:
-        return
-    try:
-        export_delta(runtime, table.ref)
-    except LakeError as error:
-        _LOG.warning("snapshots of %s may expire that are not in its Delta log: %s", table.full_name, error)
-
-
-def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+def tell_log(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+    """Tells of a snapshot that this process has published of a table with a log, and of others before it that the log
+    lacks, if they are not too many."""
     log = runtime.storage.at(table.location)
     now = replace(table, head_id=snapshot.id)
     exporter = _Exporter(runtime, now, table.options.delta, log)
@@ -107,9 +85,21 @@ def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
         _LOG.warning("%s: `lake delta %s` goes on", result, table.full_name)
 
 
+def before_expiry(runtime: Runtime, table: TableInfo) -> None:
+    """Tells of what may expire now, if the table has a log. What cannot be told keeps nothing from expiring."""
+    if not table.options.delta:
+        return
+    try:
+        export_delta(runtime, table.ref)
+    except LakeError as error:
+        _LOG.warning("snapshots of %s may expire that are not in its Delta log: %s", table.full_name, error)
+
+
 def check_delta(runtime: Runtime, table: TableInfo, mode: str) -> None:
     """Raises ConflictError before a table is set to have a log where there is one that is not its own, or of the other
-    mode."""
+    mode; InvalidInputError where a log of its head would show versions that are not its rows."""
+    if mode == HEAD:
+        require_newest(table, "A Delta log of the head")
     log = runtime.storage.at(table.location)
     listing = list_log(log)
     if not listing.is_empty:

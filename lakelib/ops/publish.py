@@ -31,12 +31,12 @@ from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
 from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.delta import after_publish
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.judge import Judging, as_required, judge, may_be_stale, require_passed
 from lakelib.ops.patience import Patience
 from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn
 
 _INGEST_AGAIN = (

@@ -35,6 +35,7 @@ def follow(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> Follow
     tag = tag_snapshot(lake, spec, partition, snapshot)
     done = mark_done(lake, spec, partition, snapshot) if spec.publish.mark_done else []
     export_delta(lake, spec)
+    show_in_ducklake(lake, spec)
     return Followed(tag=tag, done=tuple(done))
 
 
@@ -65,6 +66,18 @@ def export_delta(lake: Lake, spec: TableSpec) -> None:
         table.export_delta()
     except LakeError as error:
         _LOG.warning("the Delta log of %s is behind: %s", spec.table, error)
+
+
+def show_in_ducklake(lake: Lake, spec: TableSpec) -> None:
+    """DuckDB sees the table's head, if the table is told to be seen and whoever has published did not get that far.
+    What was published stands whatever becomes of it."""
+    table = lake.table(spec.table)
+    if not table.primary_key or not table.options.get("ducklake"):
+        return
+    try:
+        table.show_in_ducklake()
+    except LakeError as error:
+        _LOG.warning("DuckDB does not see the head of %s: %s", spec.table, error)
 
 
 def report(lake: Lake, spec: TableSpec, partition: str, snapshot: int) -> HiveResult | None:

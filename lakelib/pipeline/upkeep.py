@@ -5,12 +5,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, LakeError, Table
 from lakelib.errors import RetryableError
+from lakelib.model.ducklake import DuckLakeShow
 from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
@@ -126,6 +127,8 @@ class Maintained:
     vacuum: VacuumResult | None
     exported: tuple[DeltaExport, ...] = ()
     """Of tables that have a Delta log."""
+    shown: tuple[DuckLakeShow, ...] = ()
+    """Of tables with a key that DuckDB sees."""
     vacuum_failed: Failed | None = None
 
     @property
@@ -139,6 +142,8 @@ class Maintained:
         facts: dict[str, Any] = {"dry_run": self.dry_run, "tables": tables}
         if self.exported:
             facts["delta"] = [delta_facts(each) for each in self.exported]
+        if self.shown:
+            facts["ducklake"] = [asdict(each) for each in self.shown]
         if self.vacuum is not None:
             facts["vacuum"] = _vacuum_facts(self.vacuum)
         first = self.failure
@@ -148,6 +153,7 @@ class Maintained:
         for result in self.expired:
             yield from repr(result).strip("<>").split("\n  ")
         yield from map(str, self.exported)
+        yield from map(str, self.shown)
         if self.vacuum is not None:
             yield from repr(self.vacuum).strip("<>").split("\n  ")
         for table, failed in self.failed:
@@ -167,12 +173,14 @@ def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = N
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         expired: list[ExpireResult] = []
         exported: list[DeltaExport] = []
+        shown: list[DuckLakeShow] = []
         failed: list[tuple[str, Failed]] = []
         for name in find_tables(lake, job.selection) if job.expire is not None else ():
             _tell_progress(around.progress, f"expire {name}")
             try:
                 if not job.dry_run:
                     exported += export_delta(lake, name)
+                    shown += show_in_ducklake(lake, name)
                 expired.append(lake.table(name).expire(**job.expire or {}, dry_run=job.dry_run))
             except LakeError as error:
                 failed.append((name, explain_failure(error)))
@@ -181,6 +189,7 @@ def maintain(job: MaintainArguments, name_file: Callable[[str], None] | None = N
             dry_run=job.dry_run,
             expired=tuple(expired),
             exported=tuple(exported),
+            shown=tuple(shown),
             failed=tuple(failed),
             vacuum=vacuum,
             vacuum_failed=vacuum_failed,
@@ -191,6 +200,12 @@ def export_delta(lake: Lake, name: str) -> list[DeltaExport]:
     """What the table's Delta log has got; nothing for a table without one."""
     table = lake.table(name)
     return [table.export_delta()] if table.options.get("delta") else []
+
+
+def show_in_ducklake(lake: Lake, name: str) -> list[DuckLakeShow]:
+    """What DuckDB sees of the table since; nothing for a table that needs nothing for it."""
+    table = lake.table(name)
+    return [table.show_in_ducklake()] if table.primary_key and table.options.get("ducklake") else []
 
 
 def delta_facts(export: DeltaExport) -> dict[str, Any]:

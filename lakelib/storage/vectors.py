@@ -4,12 +4,15 @@ A vector is a magic number and a roaring bitmap of 64 bits in its portable form;
 length and a checksum around that. Other engines read these bytes as they are.
 """
 
+import hashlib
 import struct
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from lakelib.errors import CorruptionError
@@ -68,6 +71,22 @@ def read_vector(storage: Storage, path: str) -> bytes:
     if _LENGTH.pack(zlib.crc32(content[start:end])) != content[end:]:
         raise _unreadable("its checksum is another", uri)
     return content[start:end]
+
+
+def digest_of(vector: bytes) -> str:
+    """A name that no vector of other positions has."""
+    return hashlib.blake2b(vector, digest_size=16).hexdigest()
+
+
+def write_positions(storage: Storage, path: str, data_path: str, positions: Positions) -> int:
+    """A file of the positions as Iceberg's and DuckLake's position deletes have them; its size."""
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), pa.array([data_path]))
+    sink = pa.BufferOutputStream()
+    table = pa.table({"file_path": names, "pos": pa.array(positions)})
+    pq.write_table(table, sink, compression="zstd", use_dictionary=["file_path"], store_schema=False)
+    content = sink.getvalue().to_pybytes()
+    storage.write_bytes(path, content)
+    return len(content)
 
 
 def _unreadable(why: str, where: str) -> CorruptionError:

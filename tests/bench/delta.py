@@ -1,4 +1,5 @@
-"""The Delta log: what telling of an upsert costs, how fast a log catches up, and what others read through it."""
+"""The Delta log: what telling of an upsert costs, how fast a log catches up, and what others read through it, and
+through DuckLake's views."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.bench.data import BUCKETS, make_table, make_upsert, orders_schema
 from tests.bench.lab import Lab, interleave, seconds_of
 from tests.bench.report import Line, at_least, at_most, at_most_times
 from tests.delta_readers import duckdb_with_delta, folder_of
+from tests.ducklake_readers import attached
 
 _ROWS = 10_000_000
 _UPSERT_ROWS = 500_000
@@ -57,6 +59,9 @@ def _telling(lab: Lab) -> Iterator[Line]:
     told, wrote = median(exports), median(upserts)
     yield at_most_times(f"masks and version of {upsert_rows:,} rows", told, wrote, _TELL_TIMES, note)
     yield at_most("… in seconds", f"{told:.2f} s", told, _TELL_SECONDS, "s", note)
+    table.set_options({"ducklake": "head"})
+    shown = seconds_of(table.show_in_ducklake)
+    yield at_most("masks for DuckLake's views, all at once", f"{shown:.2f} s", shown, _TELL_SECONDS, "s")
     yield from _reading(lab, table)
 
 
@@ -66,16 +71,18 @@ def _reading(lab: Lab, table: Table) -> Iterator[Line]:
     plain.mkdir()
     for number, batch in enumerate(table.scan().to_arrow().to_batches(max_chunksize=2**21)):
         pq.write_table(pa.Table.from_batches([batch]), plain / f"{number}.parquet", compression="zstd")
-    db = duckdb_with_delta().cursor()
     question = "select count(*), sum(amount) from "
-    sources = (f"delta_scan('{folder_of(table)}')", f"read_parquet({_files(plain)})")
-    answers = {str(db.sql(question + source).fetchall()[0][0]) for source in sources}
+    told, seen = duckdb_with_delta().cursor(), attached(lab.lake)
+    log = lambda: told.sql(f"{question} delta_scan('{folder_of(table)}')").fetchall()  # noqa: E731
+    views = lambda: seen.sql(f"{question} lake.{table.name}").fetchall()  # noqa: E731
+    files = lambda: told.sql(f"{question} read_parquet({_files(plain)})").fetchall()  # noqa: E731
+    answers = {read()[0][0] for read in (log, views, files)}
     assert len(answers) == 1, answers
-    ours, theirs = interleave(
-        _ROUNDS, [lambda source=source: db.sql(question + source).fetchall() for source in sources]
-    )
+    by_log, by_views, theirs = map(min, interleave(_ROUNDS, [log, views, files]))
     note = f"best of {_ROUNDS}; peer: the same rows in plain Parquet, {table.head.summary['rows_in']:,} changed last"
-    yield at_most_times("DuckDB's count and sum through the log", min(ours), min(theirs), _READ_TIMES, note)
+    yield at_most_times("DuckDB's count and sum through the log", by_log, theirs, _READ_TIMES, note)
+    yield at_most_times("… through DuckLake's views", by_views, theirs, _READ_TIMES, note)
+    seen.close()
 
 
 def _files(folder: Path) -> Sequence[str]:

@@ -74,7 +74,8 @@ def ann(module_catalog_url: str) -> Iterator[None]:
 def names(
     lake: Lake, tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str], metastore: str
 ) -> Iterator[Mapping[str, str]]:
-    """What the examples call by a name: a table, commits, an empty database, and a Hive metastore."""
+    """What the examples call by a name: tables, commits, an empty database, and a Hive metastore."""
+    lake.create_table("shop.clicks", "id bigint", options={"delta": "head"}).append([{"id": 1}])
     orders = lake.create_table("shop.orders", SCHEMA, primary_key=["order_id"], partition_by=["dt"])
     orders.upsert(order_rows(30))
     orders.tag("first")
@@ -169,12 +170,15 @@ def test_the_fields_in_json_are_those_that_are_named(
             "--catalog",
             catalog_url,
         ],
+        "ducklake": ["ducklake"],
+        "ducklake TABLE": ["ducklake", "shop.clicks"],
+        "views": ["views", str(tmp_path / "lake.duckdb")],
         "rebucket": ["rebucket", orders, "dynamic"],
         "compact": ["compact", orders, "--full"],
         "compact --all": ["compact", "--all"],
         "compact --namespace": ["compact", "--namespace", "shop"],
         "delta": ["delta", orders],
-        "maintain": ["maintain", "--all", "--expire", "--vacuum"],
+        "maintain": ["maintain", orders, "--expire", "--vacuum"],
         "hive": ["hive", orders, "--metastore", names["METASTORE"]],
         "tag create": ["tag", "create", orders, "fields"],
         "tag list": ["tag", "list", orders],

@@ -2,6 +2,8 @@
 -- include: functions/amend_v1.sql
 -- include: functions/consumers_v1.sql
 -- include: functions/discard_v1.sql
+-- include: functions/ducklake_types_v1.sql
+-- include: functions/ducklake_views.sql
 -- include: functions/end_v1.sql
 -- include: functions/events_v1.sql
 -- include: functions/holds_past_v1.sql
@@ -15,6 +17,7 @@
 -- include: functions/rights_v1.sql
 -- include: functions/rollback_v1.sql
 -- include: functions/samples_v1.sql
+-- include: functions/show_v1.sql
 -- include: functions/stage_v1.sql
 -- include: functions/tags_v2.sql
 -- include: functions/turn_v1.sql

@@ -59,7 +59,9 @@ grant select on all tables in schema lake to {reader};
 grant execute on function
     lake.has_right_v1, lake.listen_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
     lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1,
-    lake.find_rollback_v1, lake.rolled_back_v1
+    lake.find_rollback_v1, lake.rolled_back_v1, lake.type_parts_v1, lake.ducklake_type_v1, lake.ducklake_fields_v1,
+    lake.ducklake_bound_v1, lake.sortable_integer_v1, lake.micros_v1, lake.ducklake_path_v1, lake.shown_from_v1,
+    lake.refuse_deletion_v1
     to {reader};
 grant execute on function
     lake.stage_v1, lake.amend_v1, lake.publish_v1, lake.end_v1, lake.turn_v1, lake.release_turn_v1,
@@ -77,5 +79,6 @@ grant execute on function
     lake.drop_spent_leases_v1, lake.expire_commits_v1, lake.expire_tags_v1, lake.expire_snapshots_v1,
     lake.forget_dependencies_v1, lake.queue_files_of_commits_v2, lake.queue_removed_files_v1, lake.forget_deleted_files_v1, lake.mark_orphans_v1,
     lake.retire_dropped_v1, lake.queue_files_of_dropped_v1, lake.forget_dropped_v1, lake.reset_marks_of_dropped_v1,
-    lake.forget_success_file_v1, lake.forget_samples_v1, lake.keep_masks_v1, lake.forget_masks_v1
+    lake.forget_success_file_v1, lake.forget_samples_v1, lake.keep_masks_v1, lake.forget_masks_v1, lake.show_v1,
+    lake.forget_shown_v1
     to {maintainer};

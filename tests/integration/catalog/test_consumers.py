@@ -23,6 +23,8 @@ NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
 drop trigger file_forgotten on lake.data_file;
+drop table lake.shown, lake.shown_mask cascade;
+alter table lake.table_schema drop column number cascade;
 drop table lake.masked, lake.mask cascade;
 drop function lake.queue_mask_v1, lake.forget_masked_v1;
 drop table lake.consumer, lake.listener cascade;

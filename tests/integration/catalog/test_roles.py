@@ -81,6 +81,8 @@ Prepare = Callable[[Place], Callable[[], object]]
 OPERATIONS: dict[str, Prepare] = {
     "lake.watch": lambda p: lambda: list(p.lake.watch(p.made.name, after=0, timeout=0)),
     "lake.commits": lambda p: p.lake.commits,
+    "lake.ducklake": lambda p: p.lake.ducklake,
+    "lake.write_views": lambda p: lambda: p.lake.write_views(views_path(p), replace=True),
     "lake.status": lambda p: p.lake.status,
     "table.commits": lambda p: p.table.commits,
     "table.status": lambda p: p.table.status,
@@ -142,6 +144,7 @@ OPERATIONS: dict[str, Prepare] = {
     "staged.reject": lambda p: (lambda staged: lambda: staged.reject("odd"))(p.staged()),
     "staged.discard": lambda p: (lambda staged: lambda: staged.discard("me", "odd"))(p.staged()),
     "table.export_delta": lambda p: p.table.export_delta,
+    "table.show_in_ducklake": lambda p: in_ducklake(p).table.show_in_ducklake,
     "table.tag": lambda p: lambda: p.table.tag("mine", at=1),
     "table.delete_tag": lambda p: (lambda table: lambda: table.delete_tag("kept"))(p.tagged.table),
     "table.mark_done": lambda p: lambda: p.table.mark_done({"day": "tue"}),
@@ -182,6 +185,16 @@ def delta_table() -> str:
     folder = tempfile.mkdtemp(prefix="lakelib-import-")
     deltalake.write_deltalake(folder, rows(1))
     return folder
+
+
+def in_ducklake(p: Place) -> Place:
+    p.made.set_options({"ducklake": "head"})
+    return p
+
+
+def views_path(p: Place) -> Path:
+    p.made.set_options({"delta": "head"})
+    return Path(tempfile.gettempdir()) / f"{p.made.name}.duckdb"
 
 
 def taken_back(p: Place) -> int:

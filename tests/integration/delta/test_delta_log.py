@@ -6,7 +6,7 @@ import random
 import shutil
 import threading
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -20,15 +20,10 @@ import lakelib
 from lakelib import ConflictError, CorruptionError, InvalidInputError, Lake, Table
 from lakelib.ops.delta_content import find_vectors
 from tests.delta_readers import READERS, folder_of, read_delta_rs, read_duckdb, rows_of
+from tests.random_history import SCHEMA, TABLES, change_once
 
 NewTable = Callable[..., Table]
 
-_SCHEMA = (
-    "id bigint NOT NULL, part string, flag boolean, tiny tinyint, small smallint, number int, ratio float,"
-    " amount double, price decimal(12,3), name string, raw binary, day date, moment timestamp, wall timestamp_ntz,"
-    " tags array<string>, more map<string,int>, deep struct<a:int,b:struct<c:string>>"
-)
-_PARTS = (None, "a", "b/c", "%41", "a=b", "ü ", "a,b", "007")
 _LATE = {"columnMapping": ("polars",), "typeWidening": ("polars", "delta-rs"), "deletionVectors": ()}
 """Which reader refuses a table once it has the feature."""
 
@@ -77,80 +72,15 @@ def rows(numbers: list[int], part: Any = "a", **others: list[Any]) -> pa.Table:
 # Each version is what the snapshot is
 
 
-def _some_rows(chance: random.Random, schema: pa.Schema) -> pa.Table:
-    def row() -> dict[str, Any]:
-        number = chance.randrange(40)
-        full = {
-            "id": number,
-            "part": chance.choice(_PARTS),
-            "flag": chance.choice((True, False, None)),
-            "tiny": chance.randrange(-128, 128),
-            "small": chance.randrange(-(2**15), 2**15),
-            "number": chance.randrange(-(2**31), 2**31),
-            "ratio": chance.choice((0.5, -0.0, float("inf"), None)),
-            "amount": chance.choice((1e300, -1.25, 0.1, None)),
-            "price": Decimal(chance.randrange(-(10**11), 10**11)).scaleb(-3),
-            "name": chance.choice(("", "é", "x" * 70, '"quoted"\\\n', "\u2028", None)),
-            "raw": chance.choice((b"\x00\xff", b"", None)),
-            "day": date(chance.randrange(1, 9999), 1, 31),
-            "moment": datetime(chance.randrange(1700, 2200), 1, 1, 1, 2, 3, chance.randrange(10**6), tzinfo=UTC),
-            "wall": datetime(chance.randrange(1700, 2200), 6, 1, 1, 2, 3, chance.randrange(10**6)),
-            "tags": chance.choice((["a", None], [], None)),
-            "more": chance.choice(([("k", number)], None)),
-            "deep": chance.choice(({"a": number, "b": {"c": "x"}}, None)),
-        }
-        return {name: full.get(name) for name in schema.names}
-
-    found = [row() for _ in range(chance.randrange(1, 6))]
-    return pa.Table.from_pylist(found, schema=schema)
-
-
-def _one_change(table: Table, chance: random.Random) -> None:
-    data = _some_rows(chance, table.schema)
-    head = table.head.id if table.head else 0
-    name = next(each for each in table.schema.names if each in ("name", "title"))
-    works: dict[str, Callable[[], object]] = {
-        "append": lambda: table.append(data),
-        "upsert": lambda: table.upsert(data),
-        "again": lambda: table.append(data, idempotency_key=("loader", head)),
-        "dynamic": lambda: table.overwrite(data, partitions="dynamic"),
-        "all": lambda: table.overwrite(data),
-        "delete": lambda: table.delete(f"id < {chance.randrange(10)}"),
-        "part": lambda: table.delete("part = 'b/c'"),
-        "compact": lambda: table.compact(full=True),
-        "rollback": lambda: table.rollback(chance.randrange(1, head + 1)) if head else None,
-        "rename": lambda: table.evolve(rename={name: "title" if name == "name" else "name"}),
-        "widen": lambda: table.evolve(widen={"tiny": "smallint", "number": "bigint", "ratio": "double"}),
-        "add": lambda: table.evolve(add=[(f"c{head}", "string")]),
-        "drop": lambda: table.evolve(drop=["raw"]) if "raw" in table.schema.names else None,
-    }
-    weights = {"append": 6, "upsert": 6, "compact": 3}
-    kinds = [kind for kind in works if kind not in ("rename", "widen") or chance.random() < 0.3]
-    if not table.primary_key:
-        kinds.remove("upsert")
-    kind = chance.choices(kinds, [weights.get(each, 1) for each in kinds])[0]
-    try:
-        works[kind]()
-    except InvalidInputError:
-        assert kind == "widen"
-
-
-_TABLES: dict[str, dict[str, Any]] = {
-    "without a key": {},
-    "with a key": {"primary_key": ["id"], "buckets": 2},
-    "with a sequence": {"primary_key": ["id"], "sequence_by": ["moment"]},
-}
-
-
 @pytest.mark.parametrize("seed", range(int(os.environ.get("LAKE_DELTA_RUNS", "2"))))
-@pytest.mark.parametrize("kind", _TABLES)
+@pytest.mark.parametrize("kind", TABLES)
 def test_each_version_of_a_random_history_is_the_snapshot_of_it(new_table: NewTable, kind: str, seed: int) -> None:
     chance = random.Random(f"{kind} {seed}")
     options = {"delta": "head", "delta_checkpoint_versions": 4}
-    table = new_table(_SCHEMA, partition_by=["part"], options=options, **_TABLES[kind])
+    table = new_table(SCHEMA, partition_by=["part"], options=options, **TABLES[kind])
 
     for _ in range(14):
-        _one_change(table, chance)
+        change_once(table, chance)
         if table.head is not None and table.export_delta().is_complete:
             assert_told(table)
 

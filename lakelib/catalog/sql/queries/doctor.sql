@@ -19,6 +19,9 @@ where q.table_id = %(table_id)s and q.path = any(%(paths)s)
 union all
 select m.path, null, m.size_bytes from lake.mask m
 where m.table_id = %(table_id)s and m.path = any(%(paths)s)
+union all
+select m.path, null, m.size_bytes from lake.shown_mask m
+where m.table_id = %(table_id)s and m.path = any(%(paths)s)
 order by 2 nulls first;
 
 -- The next files of a table, by path, with the keys of their partitions; one that was named again once.

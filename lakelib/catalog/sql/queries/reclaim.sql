@@ -30,6 +30,7 @@ select pg_advisory_xact_lock(hashtextextended(%(table_id)s::text || ' orphans', 
 select p.path from unnest(%(paths)s::text[]) as p (path)
 where not exists (select from lake.data_file f where f.table_id = %(table_id)s and f.path = p.path)
   and not exists (select from lake.mask m where m.table_id = %(table_id)s and m.path = p.path)
+  and not exists (select from lake.shown_mask m where m.table_id = %(table_id)s and m.path = p.path)
   and not exists (select from lake.deletion_queue q where q.table_id = %(table_id)s and q.path = p.path);
 
 -- Is somebody reading a table?
@@ -48,7 +49,9 @@ select lake.queue_files_of_dropped_v1(%(table_id)s, %(limit)s::integer) as files
 -- name: list_files_of_table
 select distinct path, size_bytes from lake.data_file where table_id = %(table_id)s
 union all
-select path, size_bytes from lake.mask where table_id = %(table_id)s and path is not null;
+select path, size_bytes from lake.mask where table_id = %(table_id)s and path is not null
+union all
+select path, size_bytes from lake.shown_mask where table_id = %(table_id)s;
 
 -- A dropped table that has no files and no readers any more leaves the catalog; nothing if it has.
 -- name: forget_dropped

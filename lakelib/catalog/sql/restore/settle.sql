@@ -5,6 +5,8 @@ delete from lake.lease;
 delete from lake.listener;
 delete from lake.masked;
 delete from lake.mask;  -- made anew where they are wanted
+delete from lake.shown;
+delete from lake.shown_mask;
 delete from lake.deletion_queue;
 
 -- What was not published at the moment of the backup is not in it: its files may be gone.
