@@ -10,7 +10,7 @@ if "pyspark.daemon" in sys.orig_argv:
     import lakelib.spark  # noqa: F401 - workers are forks
 
     gc.freeze()
-elif "LAKE_TEST_PROGRAMS" in os.environ and sys.orig_argv[1:2] == ["-m"]:
+elif os.environ.get("LAKE_TEST_PROGRAMS") and sys.orig_argv[1:2] == ["-m"]:
     import borrowed
 
     if borrowed.is_borrowed(sys.orig_argv):
