@@ -91,7 +91,10 @@ class TableModel:
         primary_key: Sequence[int],
         partition_by: Sequence[int],
         sequence_by: Sequence[int],
+        merge: str = "deduplicate",
     ) -> None:
+        self.merge = merge
+        """The merge engine; another one than the usual only without a sequence."""
         self.primary_key = tuple(primary_key)
         self.partition_by = tuple(partition_by)
         self.sequence_by = tuple(sequence_by)
@@ -329,8 +332,19 @@ class TableModel:
     def _put(self, after: Head, entry: Entry) -> None:
         key = self.key_of(entry.row)
         known = after.entries.get(key)
-        if known is None or self.sequence_of(entry.row) >= self.sequence_of(known.row):
+        if self.merge != "deduplicate":
+            after.entries[key] = self._merged(known, entry)
+        elif known is None or self.sequence_of(entry.row) >= self.sequence_of(known.row):
             after.entries[key] = entry
+
+    def _merged(self, known: Entry | None, entry: Entry) -> Entry:
+        """What was known of a key before, and what comes: a delete takes away what was committed before it."""
+        if known is None or known.deleted or entry.deleted:
+            return entry
+        return known if self.merge == "first_row" else Entry(self._filled(known.row, entry.row), entry.commit)
+
+    def _filled(self, older: Values, newer: Values) -> Values:
+        return older | {column: value for column, value in newer.items() if value is not None or column not in older}
 
     # Maintenance
 
@@ -432,6 +446,8 @@ class TableModel:
         """One row a key: the newest by sequence, then by the auxiliary order, then by position."""
         if not self.primary_key:
             return tuple(rows)
+        if self.merge != "deduplicate":
+            return self._folded(rows, auxiliary)
         best: dict[tuple[Any, ...], tuple[Any, Values]] = {}
         for position, row in enumerate(rows):
             order = (*self.sequence_of(row), rank_or_lowest(auxiliary[position]) if auxiliary else ())
@@ -439,6 +455,18 @@ class TableModel:
             if key not in best or order >= best[key][0]:
                 best[key] = (order, row)
         return tuple(row for _, row in best.values())
+
+    def _folded(self, rows: Iterable[Values], auxiliary: Sequence[Any]) -> tuple[Values, ...]:
+        """One row a key, as the merge engine makes it of those of a batch."""
+        found: dict[tuple[Any, ...], Values] = {}
+        ranks = [rank_or_lowest(each) for each in auxiliary]
+        listed = list(rows)
+        for place in sorted(range(len(listed)), key=ranks.__getitem__) if ranks else range(len(listed)):
+            row = listed[place]
+            before = found.get(self.key_of(row))
+            if before is None or self.merge == "partial_update":
+                found[self.key_of(row)] = self._filled(before or {}, row)
+        return tuple(found.values())
 
     def upsert(self, rows: Sequence[Values], auxiliary: Sequence[Any], **more: Any) -> Proposal:
         return self._proposal(upserts=self.newest(rows, auxiliary), **more)

@@ -154,7 +154,8 @@ class LakeMachine(RuleBasedStateMachine):
     @initialize(data=st.data())
     def create_tables(self, data: st.DataObject) -> None:
         for kind in self.kinds:
-            table, model = _create(self.lake, kind, data.draw)
+            merges = ("deduplicate", "first_row", "partial_update") if self.replaces else ("deduplicate",)
+            table, model = _create(self.lake, kind, data.draw, merges)
             model.wider = self.wider
             self.tables.append(table)
             self.models.append(model)
@@ -223,7 +224,8 @@ class LakeMachine(RuleBasedStateMachine):
             return
         number, model = self._pick(data)
         columns = sorted(model.partition_columns, key=lambda column: column.id)
-        if not model.sequence_by and (not columns or data.draw(st.booleans())):
+        is_newest = not model.sequence_by and model.merge == "deduplicate"
+        if is_newest and (not columns or data.draw(st.booleans())):
             columns = list(model.schema)
         if not columns:
             return
@@ -436,7 +438,7 @@ class LakeMachine(RuleBasedStateMachine):
     def look_at_masks(self, data: st.DataObject) -> None:
         """The files as they are, without the rows that masks name, in any order of snapshots."""
         number, model = self._pick(data)
-        if model.primary_key and model.kept_ids:
+        if model.primary_key and model.kept_ids and model.merge == "deduplicate":
             at = data.draw(st.sampled_from(model.kept_ids))
             ids = sorted({*model.primary_key, *model.partition_by})
             names = [_by_id(model.snapshots[at].schema, each).name for each in ids]
@@ -847,7 +849,7 @@ def _without_commits(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]
 # What is drawn
 
 
-def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, TableModel]:
+def _create(lake: Lake, kind: str, draw: Callable[..., Any], merges: Sequence[str]) -> tuple[Table, TableModel]:
     if kind == "keyed":
         kind = draw(st.sampled_from(("fixed", "dynamic", "postpone", "sequenced")))
     keys = 0 if kind == "append" else draw(st.integers(1, 3))
@@ -866,6 +868,7 @@ def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, Tab
     buckets = {"fixed": draw(st.sampled_from((1, 2, 8))), "append": None}.get(kind, kind)
     if kind == "sequenced":
         buckets = draw(st.sampled_from((4, "dynamic", "postpone")))
+    merge = draw(st.sampled_from(merges)) if key_ids and not sequence_ids else "deduplicate"
     table = lake.create_table(
         f"m.t{uuid4().hex}",
         pa.schema([pa.field(column.name, ARROW[column.type]) for column in columns]),
@@ -873,6 +876,7 @@ def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, Tab
         partition_by=[f"c{each}" for each in partition_ids],
         sequence_by=[f"c{each}" for each in sequence_ids],
         buckets=buckets,
+        **({} if merge == "deduplicate" else {"merge": merge}),
         options={
             "row_group_rows": draw(st.sampled_from((1, 3))),
             "min_bucket_file_bytes": draw(st.sampled_from((0, 0, 100))),
@@ -881,7 +885,7 @@ def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, Tab
             "read_batch_rows": 2,
         },
     )
-    return table, TableModel(columns, key_ids, partition_ids, sequence_ids)
+    return table, TableModel(columns, key_ids, partition_ids, sequence_ids, merge)
 
 
 def _keys() -> st.SearchStrategy[tuple[str, int] | None]:
