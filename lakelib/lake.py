@@ -201,7 +201,7 @@ class Lake:
         partition_by: Sequence[str] = (),
         buckets: int | str | None = None,
         sequence_by: Sequence[str] = (),
-        merge: str = "deduplicate",
+        merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
         if_not_exists: bool = False,
     ) -> Table:
@@ -210,6 +210,11 @@ class Lake:
         With a primary key, which is unique within a partition, rows are upserted by it; `buckets` is then a power of
         two, "dynamic" (the default) or "postpone". Without one, rows are only appended. Of two rows of a key the one
         with the higher `sequence_by` columns is newer; among equals, the later commit's.
+
+        `merge` says how versions of a key become one row: "deduplicate" (the newest), "first_row" (the oldest),
+        `{"engine": "partial_update", "groups": [{"sequence": […], "columns": […]}], "on_delete": "row"}` (column by
+        column), `{"engine": "aggregate", "functions": {"amount": "sum"}, "retract": False}`; `docs/merge-engines.md`
+        says all of it.
         """
         info = create.create_table(
             self._runtime,
@@ -234,7 +239,7 @@ class Lake:
         partition_by: Sequence[str] = (),
         buckets: int | str | None = None,
         sequence_by: Sequence[str] = (),
-        merge: str = "deduplicate",
+        merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
     ) -> Table:
         """A new table as by `create_table`; one that is there is replaced, in one snapshot (kind "overwrite"), by one

@@ -357,14 +357,23 @@ class Table:
         nullable: Sequence[str] = (),
         move: Mapping[str, str] | None = None,
         comment: Mapping[str, str] | None = None,
+        functions: Mapping[str, str] | None = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
         """Changes the schema: `add=[("x", "string")]`, `drop=["y"]`, `rename={"a": "b"}`, `widen={"n": "bigint"}`;
         `nullable=["c"]` takes NOT NULL back, `move={"x": "first", "c": "after id"}` changes the order of columns,
         `comment={"c": "gross, in EUR"}` says what a column holds ('' takes that away). All name columns as they are
-        before, and no file is touched."""
+        before, and no file is touched. Of a table that aggregates `functions={"x": "max"}` says what becomes of columns
+        that are added."""
         change = SchemaChange(
-            add=add, drop=drop, rename=rename, widen=widen, nullable=nullable, move=move, comment=comment
+            add=add,
+            drop=drop,
+            rename=rename,
+            widen=widen,
+            nullable=nullable,
+            move=move,
+            comment=comment,
+            functions=functions,
         )
         known = [field.name for field in fields(SchemaChange)]
         return evolve.evolve(self._runtime, self._ref, change, parse_request(*known, **options))

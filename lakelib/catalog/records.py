@@ -10,6 +10,7 @@ from typing import Any
 from lakelib.model.commit import CommitInfo, CommitSummary
 from lakelib.model.files import ColumnBounds, DataFile, NewFile, Partition
 from lakelib.model.gate import RequiredSuite
+from lakelib.model.merge import merge_from_text
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo, TableRef
@@ -37,7 +38,7 @@ def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
 def _column_to_json(column: Column) -> dict[str, Any]:
     """What most columns do not have is left out."""
     facts = {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
-    rare = {"comment": column.comment, "scale_since": column.scale_since}
+    rare = {"comment": column.comment, "scale_since": column.scale_since, "function": column.function}
     return facts | {name: value for name, value in rare.items() if value}
 
 
@@ -54,7 +55,7 @@ def table_from_row(row: Row) -> TableInfo:
         partition_ids=tuple(row["partition_by"]),
         sequence_ids=tuple(row["sequence_by"]),
         buckets=Buckets(mode=row["bucket_mode"], fixed_depth=row["bucket_depth"]),
-        merge=row["merge"],
+        merge=merge_from_text(row["merge"]),
         options=options if suite is None else replace(options, required_gate=suite.name),
         head_id=row["head_id"],
         loaded_at=row["loaded_at"].astimezone(UTC),

@@ -9,12 +9,16 @@ from psycopg.types.json import Jsonb
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import columns_to_json, schema_from_json, table_from_row
-from lakelib.errors import NotFoundError
+from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.gate import RequiredSuite
+from lakelib.model.merge import Merge
 from lakelib.model.options import TableOptions
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import Buckets, TableInfo, TableRef
 from lakelib.model.text import meant
+
+_MERGE_ENGINES = 19
+"""The migration that came with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class NewTable:
     partition_ids: tuple[int, ...]
     sequence_ids: tuple[int, ...]
     buckets: Buckets
-    merge: str
+    merge: Merge
     options: TableOptions
     required_suite: RequiredSuite | None = None
     required_by: str | None = None
@@ -80,6 +84,8 @@ def create_table(catalog: Catalog, table: NewTable) -> None:
 
     def work(db: Connection) -> None:
         _check_namespace(db, table.namespace)
+        if not table.merge.is_newest:
+            _check_closed(db, table)
         row = db.execute(query("insert_table"), _table_row(table)).fetchone()
         if row is not None:
             _insert_schema(db, row["id"], table.schema)
@@ -165,6 +171,18 @@ def _check_namespace(db: Connection, name: str) -> None:
         )
 
 
+def _check_closed(db: Connection, table: NewTable) -> None:
+    """Clients that know nothing of merge engines would read other rows, and in silence."""
+    found = db.execute(query("is_closed"), {"version": _MERGE_ENGINES}).fetchone()
+    if found is None or not found["is_closed"]:
+        raise InvalidInputError(
+            f"Clients of a version of lakelib may still work here that would take {table.namespace}.{table.name} for a"
+            " table that deduplicates.",
+            kind="older_clients",
+            remedy="Once none is left, shut them out: `lake migrate --post`.",
+        )
+
+
 def _insert_schema(db: Connection, table_id: int, schema: TableSchema) -> None:
     db.execute(query("insert_schema"), {"table_id": table_id, "id": schema.id, "columns": columns_to_json(schema)})
 
@@ -180,6 +198,6 @@ def _table_row(table: NewTable) -> dict[str, object]:
         "sequence_by": list(table.sequence_ids),
         "bucket_mode": table.buckets.mode,
         "bucket_depth": table.buckets.fixed_depth,
-        "merge": table.merge,
+        "merge": table.merge.as_text(),
         "options": Jsonb(table.options.as_mapping()),
     }

@@ -1,6 +1,7 @@
 """The arguments that several commands of `lake` take, and what their texts mean."""
 
 import csv
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -110,6 +111,15 @@ Names = Annotated[list[str] | None, typer.Option(metavar="NAMES", help=_NAMES, s
 Buckets = Annotated[
     str | None, typer.Option(metavar="N", help="A power of two, dynamic or postpone. (dynamic)", show_default=False)
 ]
+Merge = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="How versions of a key become one row: deduplicate, first_row, or JSON that describes partial_update or"
+        " aggregate. (deduplicate)",
+        show_default=False,
+    ),
+]
 ReallyIfAsked = Annotated[
     bool | None,
     typer.Option(
@@ -136,6 +146,16 @@ def read_columns(texts: Sequence[str] | None) -> list[str] | None:
 def read_buckets(text: str | None) -> int | str | None:
     """What lakelib takes as `buckets`."""
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def read_merge(text: str | None) -> Any:
+    """What lakelib takes as `merge`."""
+    if text is None or not text.lstrip().startswith("{"):
+        return text or "deduplicate"
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        wrong_usage(f"--merge is no JSON: {error}.")
 
 
 def read_names(texts: Sequence[str] | None, option: str) -> list[str]:

@@ -116,6 +116,7 @@ def describe(session: Session, table: TableName) -> Answer:
             ("primary key", _names(info.primary_key) or "none: rows are only appended"),
             ("partitioned by", _names(info.partition_by) or "nothing"),
             *([("buckets", _buckets(info))] if info.primary_key else []),
+            *_merged_by(info),
             *([("newest by", f"{_names(info.sequence_by)}, then the order of commits")] if info.sequence_by else []),
             *([("requires gate", described(gate))] if gate else []),
             *([("released from", _release(each)) for each in gate_history[:1] if each.released_at]),
@@ -263,9 +264,23 @@ def _definition(session: Session, table: "TableInfo") -> dict[str, Any]:
         "partition_by": [column.name for column in table.partition_by],
         "buckets": table.buckets.mode if table.buckets.fixed_depth is None else 1 << table.buckets.fixed_depth,
         "sequence_by": [column.name for column in table.sequence_by],
-        "merge": table.merge,
+        "merge": table.merge.in_names(table.schema),
         "options": table.options.as_mapping(),
     }
+
+
+def _merged_by(table: "TableInfo") -> list[tuple[str, str]]:
+    """What the table does with versions, unless it is what nearly all do."""
+    told = table.merge.in_names(table.schema)
+    if isinstance(told, str):
+        return [] if table.merge.is_newest else [("merge", told)]
+    groups = [
+        ("group", f"{', '.join(group['columns'])} by {', '.join(group['sequence'])}")
+        for group in told.get("groups", ())
+    ]
+    functions = [("function", f"{name}: {function}") for name, function in told.get("functions", {}).items()]
+    rest = [(word.replace("_", " "), str(told[word])) for word in ("on_delete", "retract") if word in told]
+    return [("merge", told["engine"]), *groups, *functions, *rest]
 
 
 def _head(snapshot_id: int, committed_at: Any) -> dict[str, Any]:

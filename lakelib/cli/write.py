@@ -13,6 +13,7 @@ from lakelib.cli.arguments import (
     Buckets,
     ExplicitCast,
     Key,
+    Merge,
     MergeSchema,
     Names,
     NewLake,
@@ -22,6 +23,7 @@ from lakelib.cli.arguments import (
     read_buckets,
     read_choice,
     read_key,
+    read_merge,
     read_names,
     read_pairs,
     read_partition,
@@ -102,6 +104,7 @@ def create(
     partition_by: Names = None,
     sequence_by: Names = None,
     buckets: Buckets = None,
+    merge: Merge = None,
     option: TableOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
     or_replace: Annotated[
@@ -121,6 +124,7 @@ def create(
         "partition_by": read_names(partition_by, "--partition-by"),
         "sequence_by": read_names(sequence_by, "--sequence-by"),
         "buckets": read_buckets(buckets),
+        "merge": read_merge(merge),
         "options": read_pairs(option or (), "--option"),
         "if_not_exists": if_not_exists,
     }

@@ -7,15 +7,33 @@ array<…> map<…,…> struct<name:type,…>`. Inside a struct a name that is n
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 COMMIT_COLUMN = "_commit"
 """Hidden column of every file: the snapshot that made the row; null means the file's own sequence."""
 
 OP_COLUMN = "_op"
-"""Hidden column of files that hold deletes: 0 for a row, 1 for a delete mark."""
+"""Hidden column of files that hold deletes: 0 for a row, 1 for a delete mark; see `Op`."""
 
 HIDDEN_COLUMNS = (COMMIT_COLUMN, OP_COLUMN)
+
+HIDDEN_PREFIX = "__lakelib_"
+"""Columns of files that say more of a row than it shows are named so."""
+
+
+class Op(IntEnum):
+    """What a row of a file is. Odd ones are no rows to a reader."""
+
+    ROW = 0
+    DELETE = 1
+    """What is older does not count, and there is no row."""
+    ANEW = 2
+    """A row that came after a delete: what is older does not count."""
+    VALUES = 3
+    """Values that count in a row, if there is one."""
+    VALUES_ANEW = 5
+    """The same after a delete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +44,8 @@ class Column:
     name: str
     type: str
     nullable: bool = True
+    function: str | None = None
+    """What an aggregate makes of the column's values; None is what the merge engine does with every column."""
     comment: str = ""
     scale_since: int = 0
     """The schema version since which a decimal has its scale: bounds of older files are in another one."""

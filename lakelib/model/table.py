@@ -11,6 +11,7 @@ from uuid import UUID
 from lakelib.model.files import NewFile
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.html import html_table
+from lakelib.model.merge import Merge
 from lakelib.model.options import TableOptions
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, TableSchema
@@ -70,7 +71,7 @@ class TableInfo:
     partition_ids: tuple[int, ...]
     sequence_ids: tuple[int, ...]
     buckets: Buckets
-    merge: str
+    merge: Merge
     options: TableOptions
     head_id: int
     """0 for a table without a snapshot."""

@@ -51,6 +51,8 @@ def amend_delete(runtime: Runtime, ref: TableRef, where: str | Predicate, propos
         return False
     if columns_of(predicate) <= set(table.partition_ids):
         changes = _drop_added(runtime, table, predicate, about)
+    elif table.primary_key_ids and not table.merge.is_newest:
+        return False  # what was added tells only a part of its rows
     elif table.primary_key_ids:
         changes = _mark_added(runtime, table, predicate, about)
     else:

@@ -97,7 +97,7 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
         view=view,
         steps=snapshots.list_steps(runtime.catalog, table.id, after_id, until_id),
         has_key=bool(table.primary_key_ids),
-        has_sequence=bool(table.sequence_ids),
+        asks_after=bool(table.sequence_ids) or not table.merge.is_newest,
     )
     query = _query(table, schema, range_, predicate)
     splits = _splits(runtime, table, range_, query)

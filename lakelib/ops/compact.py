@@ -32,7 +32,7 @@ from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
-from lakelib.ops.write import run_target
+from lakelib.ops.write import order_names, run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes
@@ -105,7 +105,7 @@ def _plan(runtime: Runtime, table: TableInfo, goal: Goal, where: str | Predicate
         chosen = matching_partitions(predicate, table.partition_by, found.partitions)
     rules = CompactionRules(
         merges=bool(table.primary_key_ids),
-        keeps_deletes=bool(table.sequence_ids),
+        keeps_deletes=bool(table.sequence_ids) if table.merge.is_newest else table.merge.keeps_marks,
         buckets=table.buckets,
         options=table.options,
         row_bytes=estimate_row_bytes(table.schema.columns),
@@ -263,7 +263,7 @@ def _work(
         table,
         table.schema,
         file_kind=CommitKind.COMPACT.value,
-        order_names=tuple(column.name for column in table.sequence_by),
+        order_names=order_names(table, table.schema),
         holds_deletes=not unit.drops_deletes and any(file.delete_count for file in split.files),
         holds_commits=True,
     )

@@ -11,7 +11,8 @@ from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import RegisteredSuite
-from lakelib.model.options import parse_options
+from lakelib.model.merge import Merge
+from lakelib.model.options import TableOptions, parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
 from lakelib.model.text import choose_from
@@ -19,9 +20,9 @@ from lakelib.ops.gates import check_requirable, find_registered
 from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
+from lakelib.plan.declare_merge import Roles, declare_merge
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
-_MERGES = ("deduplicate",)
 
 
 def create_namespace(runtime: Runtime, name: str) -> None:
@@ -45,7 +46,7 @@ def create_table(
     partition_by: Sequence[str],
     buckets: int | str | None,
     sequence_by: Sequence[str],
-    merge: str,
+    merge: str | Mapping[str, Any],
     options: Mapping[str, Any],
     if_not_exists: bool,
     gate: RegisteredSuite | None = None,
@@ -143,8 +144,8 @@ def define_table(
     partition_by: Sequence[str],
     buckets: int | str | None,
     sequence_by: Sequence[str],
-    merge: str,
-    options: Any,
+    merge: str | Mapping[str, Any],
+    options: TableOptions,
 ) -> tables.NewTable:
     """The table as it would be created. Raises InvalidInputError for a wrong definition."""
     declared = TableSchema(id=1, columns=declare_schema(schema))
@@ -156,23 +157,36 @@ def define_table(
         _check_exact(column, "partition_by")
     sequence = _named(declared, sequence_by, "sequence_by")
     _check_sequence(keys, sequence)
-    if merge not in _MERGES:
-        raise InvalidInputError(
-            f"merge is {merge!r}.", kind="invalid_merge", remedy=f"Known merge engines: {', '.join(_MERGES)}."
-        )
     key_ids = tuple(column.id for column in keys)
+    roles = Roles(
+        key_ids=key_ids,
+        partition_ids=tuple(column.id for column in partitions),
+        sequence_ids=tuple(column.id for column in sequence),
+    )
+    engine, declared = declare_merge(merge, declared, roles)
+    _check_delta_mode(engine, options)
     return tables.NewTable(
         namespace=namespace,
         name=name,
         location=runtime.storage.location_of(f"{namespace}/{name}-{secrets.token_hex(4)}"),
         schema=TableSchema(id=1, columns=tuple(_required(column, key_ids) for column in declared.columns)),
         primary_key_ids=key_ids,
-        partition_ids=tuple(column.id for column in partitions),
-        sequence_ids=tuple(column.id for column in sequence),
+        partition_ids=roles.partition_ids,
+        sequence_ids=roles.sequence_ids,
         buckets=parse_buckets(buckets, has_key=bool(keys)),
-        merge=merge,
+        merge=engine,
         options=options,
     )
+
+
+def _check_delta_mode(merge: Merge, options: TableOptions) -> None:
+    for name, mode in (("delta", options.delta), ("ducklake", options.ducklake)):
+        if mode == "head" and not merge.is_newest:
+            raise InvalidInputError(
+                f"The option {name} is head, and the merge engine {merge.engine.value}: no version is a row by itself.",
+                kind="invalid_merge",
+                remedy='Set the option delta to "compacted".',
+            )
 
 
 def parse_buckets(given: int | str | None, *, has_key: bool) -> Buckets:

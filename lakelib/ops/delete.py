@@ -6,7 +6,7 @@ takes out whole partitions and reads nothing. What is added while a delete is un
 (`ops.amend`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,7 +18,9 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.files import PartitionKey
+from lakelib.model.merge import OnDelete
 from lakelib.model.predicate import And, In, Predicate, columns_of
+from lakelib.model.schema import Column
 from lakelib.model.table import (
     MAX_DEPTH,
     NO_READ,
@@ -36,7 +38,7 @@ from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_with
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, propose
+from lakelib.ops.write import WrittenRows, mark_of, propose
 from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.scan import count_known_rows
@@ -47,7 +49,7 @@ from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
 from lakelib.work.sources import RowSource
-from lakelib.work.write import WriteWork
+from lakelib.work.write import WriteWork, deletes_refused
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
@@ -103,7 +105,10 @@ def _propose_where(runtime: Runtime, table: TableInfo, where: str | Predicate, r
         raise InvalidInputError(
             "The delete has no predicate.", kind="invalid_predicate", remedy='To empty the table, delete "true".'
         )
-    doomed = find_doomed(runtime, table, predicate)
+    if table.merge.on_delete is OnDelete.REFUSE:
+        raise deletes_refused()
+    empties = table.merge.on_delete is OnDelete.GROUPS
+    doomed = _mark(runtime, table, predicate) if empties else find_doomed(runtime, table, predicate)
     return propose(
         table,
         CommitKind.DELETE,
@@ -111,7 +116,7 @@ def _propose_where(runtime: Runtime, table: TableInfo, where: str | Predicate, r
         doomed.written,
         removed_file_ids=doomed.removed_file_ids,
         read_scope=doomed.scope,
-        effect=_deleted(doomed.rows),
+        effect=UNKNOWN if empties else _deleted(doomed.rows),
     )
 
 
@@ -189,11 +194,10 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
             kind="no_primary_key",
             remedy="Delete by a predicate.",
         )
-    wanted = delete_columns(table)
+    if table.merge.on_delete is OnDelete.REFUSE:
+        raise deletes_refused()
     places = places_by_name(source.schema)
-    knows_sequence = all(column.name.casefold() in places for column in table.sequence_by)
-    if not knows_sequence:
-        wanted = tuple(column for column in wanted if column.id not in table.sequence_ids)
+    wanted, knows_sequence = _told_of_keys(table, places)
     work = WriteWork(
         storage=runtime.storage,
         target=delete_target(table),
@@ -202,6 +206,7 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
         explicit_cast=request.explicit_cast,
         only_ids=frozenset(column.id for column in wanted),
         as_deletes=True,
+        mark=mark_of(table),
         buffer_bytes=table.options.write_buffer_bytes,
     )
     source.check(work)
@@ -215,7 +220,35 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
     looked_at: set[PartitionKey] = set()
     written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
     scope = _scope_of_partitions(runtime, table, looked_at)
-    return propose(table, CommitKind.DELETE, request, written, read_scope=scope, effect=_deleted(written.rows_in))
+    return propose(
+        table,
+        CommitKind.DELETE,
+        request,
+        written,
+        read_scope=scope,
+        effect=UNKNOWN if table.merge.keeps_marks else _deleted(written.rows_in),
+    )
+
+
+def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Column, ...], bool]:
+    """What is taken from the keys that are given, and whether that is all that a mark has to say: where versions have a
+    sequence, and the keys do not, the table's rows are asked for theirs."""
+
+    def is_given(column: Column) -> bool:
+        return column.name.casefold() in places
+
+    columns = delete_columns(table)
+    if table.merge.retract:
+        return tuple(filter(is_given, table.schema.columns)), True
+    if table.merge.is_newest:
+        asked = set(table.sequence_ids)
+        knows = all(map(is_given, table.sequence_by))
+    else:
+        asked = set(table.sequence_ids) | table.merge.group_ids
+        given = [all(map(is_given, table.schema.select(group.sequence))) for group in table.merge.groups]
+        knows = table.merge.on_delete is not OnDelete.GROUPS or any(given)
+    told = tuple(column for column in columns if column.id not in asked or (knows and is_given(column)))
+    return told, knows
 
 
 def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.model.merge import OnDelete
 from lakelib.model.predicate import Predicate
-from lakelib.model.schema import Column
+from lakelib.model.schema import Column, Op
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held
 from lakelib.ops.read import ScanPlan
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, run_target
+from lakelib.ops.write import WrittenRows, order_names, run_target
 from lakelib.rows.filter import matching_rows
 from lakelib.work.read import read_split
 from lakelib.work.run_writer import RunTarget, RunWriter
@@ -23,14 +24,15 @@ _FILE_KIND = "delete"
 
 
 def write_deletes(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
-    """A delete mark for each of the rows."""
+    """A delete mark for each of the rows; where deletes empty groups, that they are empty."""
     rows_in = 0
+    mark = Op.VALUES if table.merge.on_delete is OnDelete.GROUPS else Op.DELETE
     with RunWriter(
         runtime.storage, delete_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
     ) as writer:
         for batch in rows:
             rows_in += batch.num_rows
-            writer.write(as_deletes(batch, table.schema))
+            writer.write(as_deletes(batch, table.schema, mark))
         return WrittenRows(files=writer.finish(), rows_in=rows_in)
 
 
@@ -39,14 +41,16 @@ def delete_target(table: TableInfo) -> RunTarget:
         table,
         table.schema,
         file_kind=_FILE_KIND,
-        order_names=tuple(column.name for column in table.sequence_by),
+        order_names=order_names(table, table.schema),
         holds_deletes=True,
     )
 
 
 def delete_columns(table: TableInfo) -> tuple[Column, ...]:
-    """What a delete mark says: the key, the partition, the sequence."""
+    """What a delete mark says: the key, the partition, the sequence, and those of groups that it empties."""
     ids = dict.fromkeys(table.primary_key_ids + table.partition_ids + table.sequence_ids)
+    if table.merge.on_delete is OnDelete.GROUPS:
+        ids |= dict.fromkeys(each for group in table.merge.groups for each in group.sequence)
     return table.schema.select(ids)
 
 

@@ -41,6 +41,7 @@ from lakelib.model.table import Snapshot, TableInfo, TableRef
 from lakelib.model.told import DeltaExport
 from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
 from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
+from lakelib.ops.merging import require_newest
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.filesystem import Storage
 
@@ -60,7 +61,10 @@ def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
     table = tables.load_table(runtime.catalog, ref)
     log = runtime.storage.at(table.location)
     listing = list_log(log)
-    exporter = _Exporter(runtime, table, table.options.delta or known_mode(log, listing), log)
+    mode = table.options.delta or known_mode(log, listing)
+    if mode == HEAD:
+        require_newest(table, "A Delta log of the head")
+    exporter = _Exporter(runtime, table, mode, log)
     result = exporter.catch_up(listing, None)
     deleted = clean_up(runtime, table, log, list_log(log))
     return replace(result, deleted=deleted)
@@ -93,7 +97,9 @@ def before_expiry(runtime: Runtime, table: TableInfo) -> None:
 
 def check_delta(runtime: Runtime, table: TableInfo, mode: str) -> None:
     """Raises ConflictError before a table is set to have a log where there is one that is not its own, or of the other
-    mode."""
+    mode; InvalidInputError where a log of its head would show versions that are not its rows."""
+    if mode == HEAD:
+        require_newest(table, "A Delta log of the head")
     log = runtime.storage.at(table.location)
     listing = list_log(log)
     if not listing.is_empty:

@@ -176,7 +176,7 @@ class Batch:
     def _find_superseded(self, partition_id: int) -> Superseded | None:
         table, first_id, last_id = self.table, min(self.facts), max(self.facts)
         goes = any(file.partition_id == partition_id for found in self.removed.values() for file in found)
-        if last_id - first_id < _WORTH_LOOKING or table.sequence_ids or table.merge != "deduplicate" or goes:
+        if last_id - first_id < _WORTH_LOOKING or table.sequence_ids or not table.merge.is_newest or goes:
             return None
         query = files.FileQuery(
             table_id=table.id,
@@ -222,7 +222,7 @@ class Batch:
         told: Collection[DataFile] = found.files
         vectors: Mapping[int, DeletionVector] = {}
         if self.has_key and self.mode == COMPACTED:
-            told = compacted_files(found.files, found.partitions)
+            told = compacted_files(found.files, found.partitions, is_newest=self.table.merge.is_newest)
         elif self.has_key:
             vectors = find_vectors(self.runtime, self.table, snapshot_id, partition_ids)
         return {each.file.path: each for each in self._told(told, vectors)}

@@ -15,9 +15,11 @@ from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
+from lakelib.ops.merging import require_newest
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
+from lakelib.plan.declare_merge import Roles, check_added, with_functions
 from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 
@@ -41,17 +43,23 @@ def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: Write
 def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSchema:
     """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
 
+    known = {column.id for column in table.schema.columns}
+    roles = Roles(key_ids=table.primary_key_ids, partition_ids=table.partition_ids, sequence_ids=table.sequence_ids)
+
     def changed(next_id: int) -> TableSchema:
-        return evolve_schema(
+        evolved = evolve_schema(
             table.schema,
             next_id,
             change,
             key_ids=frozenset(table.primary_key_ids),
             fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
             kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
+            grouped_ids=table.merge.group_ids,
         )
+        functions = change.functions or {}
+        check_added(evolved, known, functions)
+        return with_functions(evolved, functions, table.merge, roles)
 
-    known = {column.id for column in table.schema.columns}
     draft = changed(1 + max(known))
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
@@ -82,6 +90,8 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
         wanted = parse_options({**table.options.as_mapping(), **given})
         if wanted.delta and wanted.delta != table.options.delta:
             check_delta(runtime, table, wanted.delta)
+        if wanted.ducklake:
+            require_newest(table, "DuckLake")
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
         elif wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):

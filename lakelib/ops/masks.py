@@ -21,6 +21,7 @@ from lakelib.model.mask import Mask, MaskState, vector_path
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held
+from lakelib.ops.merging import require_newest
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.scan import needs_merge
@@ -49,6 +50,7 @@ def masks_at(
     What is missing is found, and kept if the user may. Raises NotFoundError for a snapshot that is not there."""
     if not table.primary_key_ids or not snapshot_id:
         return {}
+    require_newest(table, "A mask")
     chosen = None if partition_ids is None else tuple(partition_ids)
     plan = plan_scan(runtime, table, _request(table, snapshot_id, chosen))
     splits = _splits_by_partition(plan)

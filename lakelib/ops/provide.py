@@ -103,7 +103,7 @@ def _as_declared(runtime: Runtime, spec: TableSpec, gate: RegisteredSuite | None
         partition_by=spec.partition_by,
         buckets=spec.buckets,
         sequence_by=spec.sequence_by,
-        merge="deduplicate",
+        merge=spec.merging,
         options=spec.options,
         if_not_exists=True,
         gate=gate,
@@ -127,6 +127,7 @@ def _differences(table: TableInfo, spec: TableSpec) -> Differences:
         partition_by=spec.partition_by,
         sequence_by=spec.sequence_by,
         buckets=parse_buckets(spec.buckets, has_key=bool(spec.primary_key)),
+        merge=spec.merging,
     )
     return compare_table(table, wanted, may_have_more=spec.write.merge_schema)
 
@@ -148,6 +149,7 @@ def _evolved(runtime: Runtime, table: TableInfo, spec: TableSpec, found: Differe
             widen=dict(found.widen),
             nullable=found.nullable,
             comment=dict(found.comment),
+            functions=found.functions,
         )
         evolve(runtime, table.ref, change, WriteRequest())
     except LakeError:

@@ -25,6 +25,7 @@ from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo
 from lakelib.model.text import choose_from, is_storable
 from lakelib.ops.hold import Held
+from lakelib.ops.merging import merge_engine
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
@@ -121,7 +122,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         splits = [kept for split in splits if (kept := _hopeful(split, predicate)).files]
     left_out: tuple[DataFile, ...] = ()
     if view is ScanView.READ_OPTIMIZED and merges:
-        splits, left_out = base_splits(splits)
+        splits, left_out = base_splits(splits, is_newest=table.merge.is_newest)
     target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ScanPlan(
         table=table,
@@ -156,6 +157,7 @@ def target_of(
         primary_key=schema.select(table.primary_key_ids),
         partition_by=schema.select(table.partition_ids),
         sequence_by=schema.select(table.sequence_ids),
+        engine=merge_engine(table, schema),
     )
 
 

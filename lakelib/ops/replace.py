@@ -65,6 +65,13 @@ def parse_replaced(table: TableInfo, where: str | Predicate, request: WriteReque
             kind="invalid_predicate",
             remedy="Replace whole partitions, or delete the rows and upsert newer ones.",
         )
+    if not table.merge.is_newest:
+        raise InvalidInputError(
+            f"{table.full_name} merges rows that are given with those that stay ({table.merge.engine.value}), and the"
+            f" row may be none of those that {describe_predicate(predicate)} replaces.",
+            kind="invalid_predicate",
+            remedy="Replace whole partitions, or delete the rows and upsert others.",
+        )
     if request.merge_schema:
         raise InvalidInputError(
             "An overwrite by a predicate over more than partition columns cannot change the schema as well.",

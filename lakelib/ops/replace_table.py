@@ -34,7 +34,7 @@ def create_or_replace(
     partition_by: Sequence[str],
     buckets: int | str | None,
     sequence_by: Sequence[str],
-    merge: str,
+    merge: str | Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> TableInfo:
     """The table. Options and buckets that are given are set, once it is replaced; others stay. Raises InvalidInputError
@@ -93,8 +93,9 @@ def _check_same(there: TableInfo, new: tables.NewTable) -> None:
         for what, columns, ids in pairs
         if _folded(wanted := new.schema.select(ids)) != _folded(columns)
     ]
-    if there.merge != new.merge:
-        wrong.append(f"merge is {new.merge!r}, and the table's is {there.merge!r}")
+    merges = new.merge.in_names(new.schema), there.merge.in_names(there.schema)
+    if merges[0] != merges[1]:
+        wrong.append(f"merge is {merges[0]!r}, and the table's is {merges[1]!r}")
     if wrong:
         raise InvalidInputError(
             f"Table {there.full_name} is there, and cannot become this one: {'; '.join(wrong)}.",

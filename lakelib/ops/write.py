@@ -15,10 +15,12 @@ from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.effect import NOTHING, UNKNOWN, Effect
 from lakelib.model.files import NewFile
-from lakelib.model.schema import Column, TableSchema
+from lakelib.model.merge import OnDelete
+from lakelib.model.schema import Column, Op, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
+from lakelib.ops.merging import merge_engine
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import Declared
@@ -104,14 +106,19 @@ def write_rows(
     auxiliary = _auxiliary_columns(source.schema, wanted, request.aux_order, bool(table.primary_key_ids))
 
     def work(schema: TableSchema) -> WriteWork:
-        order_names = _order_names(table, schema, request.aux_order)
         return WriteWork(
             storage=runtime.storage,
             target=run_target(
-                table, schema, file_kind=file_kind, order_names=order_names, holds_deletes=bool(request.deletes_in)
+                table,
+                schema,
+                file_kind=file_kind,
+                order_names=_order_names(table, schema, request.aux_order),
+                holds_deletes=bool(request.deletes_in),
             ),
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
+            mark=mark_of(table),
+            takes_deletes=table.merge.on_delete is not OnDelete.REFUSE,
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
             inside=inside,
@@ -171,6 +178,7 @@ def run_target(
         file_kind=file_kind,
         holds_deletes=holds_deletes,
         holds_commits=holds_commits,
+        engine=merge_engine(table, schema),
     )
 
 
@@ -230,10 +238,16 @@ def draft_replaced(table: TableInfo, wanted: Sequence[Declared], *, stays_requir
         wanted,
         1 + max(column.id for column in table.schema.columns),
         fixed_ids=table.primary_key_ids + table.partition_ids,
-        kept_ids=table.primary_key_ids + table.partition_ids + table.sequence_ids,
+        kept_ids=table.primary_key_ids + table.partition_ids + table.sequence_ids + _merged_ids(table),
         stays_required=stays_required,
     )
     return None if draft.columns == table.schema.columns else draft
+
+
+def _merged_ids(table: TableInfo) -> tuple[int, ...]:
+    """The columns that the merge engine knows by name."""
+    functions = tuple(column.id for column in table.schema.columns if column.function is not None)
+    return (*table.merge.group_ids, *functions)
 
 
 def _merged_schema(table: TableInfo, source: RowSource, request: WriteRequest) -> TableSchema | None:
@@ -298,7 +312,17 @@ def _auxiliary_columns(
 def _order_names(table: TableInfo, schema: TableSchema, aux_order: tuple[str, ...]) -> tuple[str, ...]:
     stored = (schema.find(name) for name in aux_order)
     auxiliary = (column.name if column else name for name, column in zip(aux_order, stored, strict=True))
-    return (*(column.name for column in schema.select(table.sequence_ids)), *auxiliary)
+    return (*order_names(table, schema), *auxiliary)
+
+
+def mark_of(table: TableInfo) -> Op:
+    """What a delete by key leaves: a delete mark, or values that are taken back, or groups that are empty."""
+    return Op.VALUES if table.merge.keeps_marks else Op.DELETE
+
+
+def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
+    """By which the newest version is known. Other merge engines know by themselves, and take rows as they come."""
+    return tuple(column.name for column in schema.select(table.sequence_ids)) if table.merge.is_newest else ()
 
 
 def _buffer_bytes(table: TableInfo, source: RowSource) -> int:

@@ -29,7 +29,8 @@ class Range:
     view: ChangeView
     steps: tuple[Step, ...]
     has_key: bool
-    has_sequence: bool
+    asks_after: bool
+    """Whether a row that came later need not be what its key has."""
 
     @property
     def own_steps(self) -> tuple[Step, ...]:
@@ -107,7 +108,7 @@ def needs_states(range_: Range, touched: Touched) -> bool:
     if range_.view is ChangeView.ALL:
         return bool(touched.replaced)
     asks_before = range_.view is ChangeView.NET and range_.has_key
-    return bool(asks_before or range_.has_sequence or touched.replaced or not range_.is_known)
+    return bool(asks_before or range_.asks_after or touched.replaced or not range_.is_known)
 
 
 def arrange_changes(
@@ -165,7 +166,7 @@ def _splits(range_: Range, part: _Part, partition: Partition, files: Sequence[Da
         return is_fresh(file) and part.after_id < (file.added_snapshot or 0) <= part.until_id
 
     asks_before = part.way is Way.COMPARE or (range_.view is ChangeView.NET and range_.has_key)
-    asks_after = part.way is Way.COMPARE or (range_.view is not ChangeView.ALL and range_.has_sequence)
+    asks_after = part.way is Way.COMPARE or (range_.view is not ChangeView.ALL and range_.asks_after)
     fresh = _ids(part.way is Way.FRESH, files, is_new)
     before = _ids(asks_before, files, lambda file: _is_live(file, part.after_id))
     after = _ids(asks_after, files, lambda file: _is_live(file, part.until_id))

@@ -3,14 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from lakelib.model.files import DataFile, Partition
-from lakelib.plan.scan import arrange_splits, base_splits
+from lakelib.plan.scan import arrange_splits, base_splits, oldest_run
 
 
-def compacted_files(files: Sequence[DataFile], partitions: Mapping[int, Partition]) -> list[DataFile]:
+def compacted_files(
+    files: Sequence[DataFile], partitions: Mapping[int, Partition], *, is_newest: bool = True
+) -> list[DataFile]:
     """What `read_optimized` reads, as far as readers can that know whole files only: where files of it share keys, the
-    compacted one counts; one with deletes is left out until a compaction has taken it in."""
-    kept, _ = base_splits(arrange_splits(files, dict(partitions), merges=True))
-    found = {file.id: file for split in kept for file in split.files if not file.delete_count}
+    compacted one counts; one with deletes is left out until a compaction has taken it in. Where it is not the newest
+    version alone that counts, only the oldest run says what rows were like."""
+    splits = arrange_splits(files, dict(partitions), merges=True)
+    own = (
+        [split.files for split in base_splits(splits)[0]] if is_newest else [oldest_run(each.files) for each in splits]
+    )
+    found = {file.id: file for kept in own for file in kept if not file.delete_count}
     chosen: dict[int, list[DataFile]] = {}
     for file in sorted(found.values(), key=lambda each: (-each.level, -each.depth, each.id)):
         beside = chosen.setdefault(file.partition_id, [])

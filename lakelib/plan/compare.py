@@ -1,8 +1,10 @@
 """Pure. Compares a table with what its spec says: what it lacks, and what cannot be brought in line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from lakelib.model.merge import MergeEngine, OnDelete
 from lakelib.model.schema import Column
 from lakelib.model.table import Buckets, TableInfo
 from lakelib.plan.evolve import is_wider
@@ -18,6 +20,8 @@ class Wanted:
     partition_by: tuple[str, ...]
     sequence_by: tuple[str, ...]
     buckets: Buckets
+    merge: Any = MergeEngine.DEDUPLICATE.value
+    """In the names of columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,8 @@ class Differences:
     """Names and wider types of columns that the table has."""
     nullable: tuple[str, ...]
     """Names of columns that are NOT NULL in the table alone."""
+    functions: Mapping[str, str]
+    """Of columns that the table lacks, where it aggregates."""
     other: tuple[str, ...]
     """What no evolution of the schema changes, in words."""
 
@@ -69,10 +75,12 @@ def compare_table(table: TableInfo, wanted: Wanted, *, may_have_more: bool) -> D
         for column in table.schema.columns
         if column.name.casefold() not in declared and not (may_have_more and column.nullable)
     ]
+    functions = _functions(wanted.merge)
     return Differences(
         add=tuple(add),
         widen=tuple(widen),
         nullable=tuple(nullable),
+        functions={column.name: functions[column.name] for column in add if column.name in functions},
         other=tuple(other),
         comment=tuple(_comments(table, wanted)),
     )
@@ -96,11 +104,44 @@ def _layout(table: TableInfo, wanted: Wanted) -> list[str]:
         for what, names, columns in pairs
         if [name.casefold() for name in names] != [column.name.casefold() for column in columns]
     ]
+    differences += _merging(table, wanted)
     if wanted.buckets != table.buckets:
         differences.append(
             f"buckets are declared as {_counted(wanted.buckets)}, and the table's are {_counted(table.buckets)}"
         )
     return differences
+
+
+def _merging(table: TableInfo, wanted: Wanted) -> list[str]:
+    """Whether versions become one as it is declared. What columns do that the table lacks is of no account here."""
+    lacking = {column.name.casefold() for column in wanted.columns if table.schema.find(column.name) is None}
+    declared, has = _folded(wanted.merge, lacking), _folded(table.merge.in_names(table.schema), set())
+    if declared == has:
+        return []
+    return [f"merge is declared as {declared}, and the table's is {has}"]
+
+
+def _folded(merge: Any, without: Collection[str]) -> dict[str, Any]:
+    """With what stands for itself said, and names without regard to case."""
+    told: Mapping[str, Any] = {"engine": merge} if isinstance(merge, str) else merge
+    functions: Mapping[str, str] = {name.casefold(): function for name, function in _functions(merge).items()}
+    groups = [
+        {part: [name.casefold() for name in names] for part, names in each.items()} for each in told.get("groups", ())
+    ]
+    found: dict[str, Any] = {
+        "engine": told["engine"],
+        "groups": groups,
+        "on_delete": told.get("on_delete", OnDelete.ROW.value),
+        "retract": told.get("retract", False),
+        "functions": {name: function for name, function in functions.items() if name not in without},
+    }
+    usual: dict[str, Any] = {"groups": [], "on_delete": OnDelete.ROW.value, "retract": False, "functions": {}}
+    return {word: value for word, value in found.items() if word not in usual or value != usual[word]}
+
+
+def _functions(merge: Any) -> Mapping[str, str]:
+    found: Mapping[str, str] = {} if isinstance(merge, str) else merge.get("functions", {})
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Pure. Decides what a schema becomes when its columns change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,8 @@ class SchemaChange:
     move: Mapping[str, str] | None = None
     """To "first", or to "after NAME", one after the other."""
     comment: Mapping[str, str] | None = None
+    functions: Mapping[str, str] | None = None
+    """Of added columns, where the table aggregates."""
 
     @property
     def is_none(self) -> bool:
@@ -75,6 +77,7 @@ def evolve_schema(
     key_ids: frozenset[int],
     fixed_ids: frozenset[int],
     kept_ids: frozenset[int],
+    grouped_ids: frozenset[int] = frozenset(),
 ) -> TableSchema:
     """The schema after the change. Added columns take ids from `next_id`: a name that was dropped before is a new
     column. `kept_ids` (primary key, partition, sequence) cannot be dropped, `fixed_ids` (primary key, partition) not
@@ -90,6 +93,7 @@ def evolve_schema(
     )
     if change.is_none:
         raise InvalidInputError("No change of the schema is given.", kind="invalid_evolution", remedy="Name a change.")
+    _check_grouped(schema, dropped & grouped_ids)
     _check_dropped(schema, dropped, changes.ids, bool(added), kept_ids)
     _check_nullable(schema, changes.nullable_ids & key_ids)
     columns = [_changed(column, changes, fixed_ids) for column in schema.columns if column.id not in dropped]
@@ -243,6 +247,15 @@ def _declared_item(item: Any) -> Sequence[Declared]:
         kind="invalid_evolution",
         remedy="Give a (name, type) pair, a pyarrow.Field, or DDL text like 'note STRING'.",
     )
+
+
+def _check_grouped(schema: TableSchema, dropped: Collection[int]) -> None:
+    for column in schema.select(sorted(dropped)):
+        raise InvalidInputError(
+            f"Column {column.name!r} cannot be dropped: a sequence group of the table's merge engine names it.",
+            kind="invalid_evolution",
+            remedy="Create a new table whose groups do without it.",
+        )
 
 
 def _check_dropped(

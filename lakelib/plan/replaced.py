@@ -20,9 +20,9 @@ def replaced_schema(
 ) -> TableSchema:
     """The wanted columns, in their order. One that is there by its name, in a type that its values have a place in, is
     the same column; any other is a new one, with an id from `next_id`, and may be NULL: what others have staged may
-    come without it. `kept_ids` (primary key, partition, sequence) have to be among them, `fixed_ids` (primary key,
-    partition) in the same type. With `stays_required` a column that is NOT NULL stays so. Raises InvalidInputError that
-    names the column.
+    come without it. `kept_ids` (primary key, partition, sequence, merge engine) have to be among them, `fixed_ids`
+    (primary key, partition) in the same type. With `stays_required` a column that is NOT NULL stays so. Raises
+    InvalidInputError that names the column.
     """
     columns: list[Column] = []
     for each in wanted:
@@ -38,7 +38,8 @@ def replaced_schema(
     lost = next((column for column in schema.columns if column.id in kept_ids and column.id not in ids), None)
     if lost is not None:
         raise InvalidInputError(
-            f"The new columns lack {lost.name!r}, which belongs to the primary key, partition or sequence.",
+            f"The new columns lack {lost.name!r}, which belongs to the primary key, partition, sequence or merge"
+            " engine.",
             kind="table_differs",
             remedy="Keep it; or make a table of another name.",
         )
@@ -52,7 +53,7 @@ def _is_same(wanted: Declared, found: Column, fixed_ids: Collection[int], kept_i
     if not is_same and found.id in kept_ids:
         raise InvalidInputError(
             f"Column {found.name!r} is {found.type}, and {wanted.type} in the new columns: it belongs to the primary"
-            " key, partition or sequence.",
+            " key, partition, sequence or merge engine.",
             kind="table_differs",
             remedy="Keep its type; or make a table of another name.",
         )

@@ -104,10 +104,11 @@ def count_known_rows(files: Iterable[DataFile], partitions: dict[int, Partition]
     return sum(file.row_count for split in splits for file in split.files)
 
 
-def base_splits(splits: Sequence[Split]) -> tuple[list[Split], tuple[DataFile, ...]]:
+def base_splits(splits: Sequence[Split], *, is_newest: bool = True) -> tuple[list[Split], tuple[DataFile, ...]]:
     """The splits with what compactions have written alone, or with their oldest run where none has; the files that are
-    left out."""
-    kept = [replace(split, files=_base(split.files)) for split in splits]
+    left out. Where it is not the newest version alone that counts, all that is older than what a compaction has written
+    is there, too."""
+    kept = [replace(split, files=_base(split.files, is_newest)) for split in splits]
     left_out = {
         file.id: file
         for split, base in zip(splits, kept, strict=True)
@@ -117,10 +118,17 @@ def base_splits(splits: Sequence[Split]) -> tuple[list[Split], tuple[DataFile, .
     return kept, tuple(left_out.values())
 
 
-def _base(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+def _base(files: Sequence[DataFile], is_newest: bool) -> tuple[DataFile, ...]:
     compacted = tuple(file for file in files if file.level > 0)
+    if compacted and not is_newest:
+        return tuple(files[: files.index(compacted[-1]) + 1])
+    return compacted or oldest_run(files)
+
+
+def oldest_run(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """`files` run from oldest to newest."""
     first = files[0]
-    return compacted or tuple(file for file in files if (file.sequence, file.run) == (first.sequence, first.run))
+    return tuple(file for file in files if (file.sequence, file.run) == (first.sequence, first.run))
 
 
 def _bucket_splits(partition: Partition, files: list[DataFile]) -> Iterator[Split]:

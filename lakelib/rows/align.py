@@ -312,9 +312,9 @@ _FILE_RULES = Rules(explicit=True, drop_extra=True)
 def plan_file_alignment(file: TableSchema, wanted: Sequence[Column]) -> FileAlignment:
     """How rows of files of schema `file` become rows of the wanted columns; columns are matched by id.
 
-    Hidden columns are not named here: those that a table has are always carried along.
+    `_commit` and `_op` are not named here: those that a table has are always carried along.
     """
-    if any(column.id < 1 for column in wanted):
+    if any(column.name in HIDDEN_COLUMNS for column in wanted):
         raise ValueError("hidden columns are carried along, never wanted by id")
     stored = [file.by_id(column.id) for column in wanted]
     names = tuple(None if column is None else column.name for column in stored)

@@ -1,4 +1,4 @@
-"""Pure. Merges sorted runs: of each key the newest row stays.
+"""Pure. Merges sorted runs: of each key the newest row stays, or what a merge engine makes of all.
 
 A run is sorted by key and has one row a key. Runs are given from oldest to newest. `keep_newest` judges runs that
 are in memory; `merge_windows` streams runs of any size, a window of keys at a time.
@@ -13,12 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, whole_array
+from lakelib.rows.fold import fold_repeated
 from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
-from lakelib.rows.sort import key_order, newest_of, newest_order, stable_order
+from lakelib.rows.merge_engine import Engine
+from lakelib.rows.sort import Ranking, key_order, newest_of, newest_order, stable_order
 
 Mask = npt.NDArray[np.bool_]
 Window = list[tuple[pa.Table, Mask | None]]
-"""The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all)."""
+"""The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all); after them
+the rows that an engine has made."""
 
 KeyValue = tuple[Any, ...]
 
@@ -127,6 +130,7 @@ def merge_windows(
     key_names: Sequence[str],
     order_names: Sequence[str],
     *,
+    engine: Engine | None = None,
     most_rows: int | None = None,
 ) -> Iterator[Window]:
     """Merges runs that arrive table by table (a row group each), in windows of ascending keys.
@@ -136,6 +140,9 @@ def merge_windows(
     """
     for window in key_windows(runs, key_names, most_rows=most_rows):
         slices = [rows for _, rows in window]
+        if engine is not None:
+            yield _fold(slices, key_names, engine)
+            continue
         masks = keep_newest(*(_columns_of(slices, names) for names in (key_names, order_names)))
         yield list(zip(slices, masks, strict=True))
 
@@ -154,11 +161,55 @@ def key_windows(
         yield [(number, rows) for number, cursor in cursors if (rows := cursor.cut(limit)).num_rows]
 
 
-def merge_tables(tables: Sequence[pa.Table], key_names: Sequence[str], order_names: Sequence[str]) -> pa.Table:
-    """Tables of one schema, from oldest to newest, as one run: of each key the newest row, sorted by key."""
+def _fold(tables: Sequence[pa.Table], key_names: Sequence[str], engine: Engine) -> Window:
+    """Of tables that each have a key but once."""
+    if len(tables) < 2:
+        return [(table, None) for table in tables]
+    repeated, starts = repeated_keys(list(zip(*_columns_of(tables, key_names), strict=True)))
+    return fold_repeated(tables, repeated, starts, engine)
+
+
+def repeated_keys(keys: Sequence[Parts]) -> tuple[Rows, Rows]:
+    """The rows, through all parts, whose key comes more than once: by key, and in their order. And where among them
+    each key begins."""
+    words = first_words(keys[0])
+    order = stable_order(words)
+    arranged = words[order]
+    suspects = _suspects(order, arranged[1:] == arranged[:-1])
+    if not len(suspects):
+        return suspects, suspects
+    ranking = Ranking(len(suspects))
+    ranking.sort_by(open_columns([_take(parts, suspects) for parts in keys]))
+    starts = np.flatnonzero(np.diff(ranking.group, prepend=-1))
+    return suspects[ranking.order[ranking.tied]], starts
+
+
+def merge_tables(
+    tables: Sequence[pa.Table], key_names: Sequence[str], order_names: Sequence[str], engine: Engine | None = None
+) -> pa.Table:
+    """Tables of one schema, from oldest to newest, as one run: one row of each key, sorted by key. A table may have a
+    key more than once. For an engine `order_names` say in which order the rows have come."""
     rows = pa.concat_tables(tables).combine_chunks()
+    if engine is not None:
+        return _merged_by(engine, _in_order(rows, order_names), key_names)
     keys, order_by = ([whole_array(rows.column(name)) for name in names] for names in (key_names, order_names))
     return rows.take(array_of_numbers(newest_order(keys, order_by)))
+
+
+def _merged_by(engine: Engine, rows: pa.Table, key_names: Sequence[str]) -> pa.Table:
+    repeated, starts = repeated_keys([[key] for key in _columns_of([rows], key_names)[0]])
+    parts = fold_repeated([rows], repeated, starts, engine)
+    kept = [table if mask is None else table.filter(array_of_mask(mask)) for table, mask in parts]
+    merged = pa.concat_tables(kept, promote_options="default").combine_chunks()
+    keys = open_columns([[key] for key in _columns_of([merged], key_names)[0]])
+    return merged.take(array_of_numbers(key_order(keys, merged.num_rows)))
+
+
+def _in_order(rows: pa.Table, order_names: Sequence[str]) -> pa.Table:
+    if not order_names:
+        return rows
+    order = key_order(open_columns([[column] for column in _columns_of([rows], order_names)[0]]), rows.num_rows)
+    return rows.take(array_of_numbers(order))
 
 
 def arrange_window(parts: Window, key_names: Sequence[str]) -> pa.Table:
@@ -170,7 +221,7 @@ def arrange_window(parts: Window, key_names: Sequence[str]) -> pa.Table:
     tables = [table for table, _ in parts]
     keys = open_columns([list(column) for column in zip(*_columns_of(tables, key_names), strict=True)])
     order = key_order(keys, len(keep))
-    return pa.concat_tables(tables).take(array_of_numbers(order[keep[order]]))
+    return pa.concat_tables(tables, promote_options="default").take(array_of_numbers(order[keep[order]]))
 
 
 def _columns_of(tables: Sequence[pa.Table], names: Sequence[str]) -> list[list[pa.Array]]:

@@ -7,7 +7,7 @@ from functools import cache
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_COLUMNS, Column
+from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_COLUMNS, HIDDEN_PREFIX, Column
 from lakelib.model.text import is_storable
 from lakelib.rows.values import python_value, raw_value, raw_values
 
@@ -343,7 +343,7 @@ def check_column_name(name: str) -> None:
             kind="invalid_name",
             remedy="Take another name.",
         )
-    if name.casefold() in HIDDEN_COLUMNS:
+    if name.casefold() in HIDDEN_COLUMNS or name.casefold().startswith(HIDDEN_PREFIX):
         raise InvalidInputError(
             f"Column name {name!r} is reserved.",
             kind="reserved_name",

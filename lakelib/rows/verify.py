@@ -60,7 +60,7 @@ class Verifier:
         self._look_at_keys(rows)
         self._look_at_commits(rows)
         if OP_COLUMN in rows.column_names:
-            self._delete_count += int(np.asarray(whole_array(rows.column(OP_COLUMN))).sum())
+            self._delete_count += int(np.count_nonzero(np.asarray(whole_array(rows.column(OP_COLUMN)))))
 
     def finish(self) -> tuple[Breach, ...]:
         """All that was found."""

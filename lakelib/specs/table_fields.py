@@ -179,6 +179,38 @@ Buckets = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["dynamic", "postpone"]}, {"type": "null"}]}),
 ]
 Engine = Literal["spark", "local", "auto"]
+
+
+class SequenceGroup(Part):
+    """Columns that are replaced together, in an order of their own."""
+
+    sequence: Names = Field(min_length=1, description="The columns whose values are the order.")
+    columns: Names = Field(min_length=1, description="The columns that are replaced together.")
+
+
+class PartialUpdate(Part):
+    """Each column has the newest value that is not NULL."""
+
+    engine: Literal["partial_update"] = Field(description="The merge engine.")
+    groups: Annotated[tuple[SequenceGroup, ...], Field(strict=False)] = Field(
+        default=(), description="Columns that are replaced together, in an order of their own."
+    )
+    on_delete: Literal["row", "refuse", "groups"] = Field(
+        default="row", description="A delete takes the row, is refused, or empties the groups."
+    )
+
+
+class Aggregate(Part):
+    """Each column has what its function makes of all values."""
+
+    engine: Literal["aggregate"] = Field(description="The merge engine.")
+    functions: dict[Text, Text] = Field(
+        default={}, description="By column: sum, count, min, max, … Columns without one have the newest value."
+    )
+    retract: bool = Field(default=False, description="Whether deletes by key take values back.")
+
+
+Merge = Literal["deduplicate", "first_row", "partial_update", "aggregate"] | PartialUpdate | Aggregate
 WhenEmpty = Literal["fail", "skip", "publish"]
 CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]

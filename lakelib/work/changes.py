@@ -33,6 +33,7 @@ from lakelib.rows.alike import are_alike
 from lakelib.rows.buffers import array_of_bytes, array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.digest import Digests, row_digests
 from lakelib.rows.filter import matching_rows
+from lakelib.rows.fold import live_rows
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.pairs import Pairing, chosen, pair_runs
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
@@ -132,8 +133,9 @@ def read_changes(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> 
 
 
 def _has_own_order(target: ChangeTarget) -> bool:
-    """Whether a row that came later may be an older version. In the view of all commits it is told all the same."""
-    return bool(target.reading.sequence_by) and target.view is not ChangeView.ALL
+    """Whether a row that came later need not be what its key has. In the view of all commits it is told anyway."""
+    reading = target.reading
+    return (bool(reading.sequence_by) or reading.engine is not None) and target.view is not ChangeView.ALL
 
 
 class _Source:
@@ -309,8 +311,8 @@ def _beyond(kinds: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> Mask:
 
 
 def _deleted(rows: pa.Table) -> Mask:
-    found: Mask = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") != 0
-    return found
+    live = live_rows(rows)
+    return np.zeros(rows.num_rows, np.bool_) if live is None else ~live
 
 
 def _values_alike(old: pa.Table, new: pa.Table, names: list[str]) -> Mask:

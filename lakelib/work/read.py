@@ -4,7 +4,7 @@ Rows are merged first and filtered afterwards; only what the predicate says of k
 versions of a row share, is used before.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,11 +22,13 @@ from lakelib.plan.prune import Bounds, key_part, may_match
 from lakelib.plan.scan import gather_files, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
-from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
+from lakelib.rows.buffers import array_of_mask
 from lakelib.rows.filter import matching_rows
+from lakelib.rows.fold import live_rows, with_zeros
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.merge import Window, arrange_window, merge_tables, merge_windows
+from lakelib.rows.merge_engine import Engine, stored_schema
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -60,10 +62,17 @@ class ReadTarget:
     sequence_by: tuple[Column, ...]
     among: KeySet | None = None
     """Only rows whose keys may be in the set, if there is one."""
+    engine: Engine | None = None
+    """What makes one row of the versions of a key; None: the newest is the row."""
 
     @property
     def output_schema(self) -> pa.Schema:
         return _output_schema(self.columns)
+
+    @property
+    def order_names(self) -> list[str]:
+        """By which the newest version is known. An engine knows by itself."""
+        return [column.name for column in self.sequence_by] if self.engine is None else []
 
     def within(self, predicate: Predicate | None) -> "ReadTarget":
         """The same rows as far as they match; the predicate is over key columns."""
@@ -120,12 +129,11 @@ def read_newest_in_order(storage: Storage, target: ReadTarget, split: Split) -> 
 
 def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[Window]:
     names = [column.name for column in target.primary_key]
-    order_names = [column.name for column in target.sequence_by]
-    return merge_windows(runs, names, order_names)
+    return merge_windows(runs, names, target.order_names, engine=target.engine)
 
 
 def _with_op(rows: pa.Table) -> pa.Table:
-    return rows if OP_COLUMN in rows.column_names else _with_zeros(rows)
+    return rows if OP_COLUMN in rows.column_names else with_zeros(rows)
 
 
 def _with_deletes(target: ReadTarget, rows: pa.Table) -> pa.Table:
@@ -187,7 +195,9 @@ class _ReadPlan:
             early_ids |= {column.id for column in target.primary_key}
         wanted_ids = {column.id for column in target.columns} | _ids_in(self.late_predicate)
         if self.merges:
-            wanted_ids |= {column.id for column in target.primary_key + target.sequence_by}
+            merging = merging_columns(target, wanted_ids)
+            known |= {column.id: column for column in merging}
+            wanted_ids |= {column.id for column in merging}
         elif any(self.is_shared(file) for file in split.files):
             wanted_ids |= {column.id for column in target.primary_key}
         judged_ids = _ids_in(self.late_predicate) | {column.id for column in target.primary_key + target.sequence_by}
@@ -195,11 +205,19 @@ class _ReadPlan:
             column
             for column in target.columns
             if column.type in ("string", "binary") and column.id not in judged_ids | early_ids
+            if target.engine is None or not self.merges
         )
         self.needs_commit = COMMIT.id in wanted_ids
         self.early_columns = tuple(known[column_id] for column_id in sorted(early_ids))
         self.late_columns = tuple(known[column_id] for column_id in sorted(wanted_ids - early_ids - {COMMIT.id}))
         self._alignments: dict[int, tuple[FileAlignment, FileAlignment]] = {}
+        self._stored: dict[int, TableSchema] = {}
+
+    def stored(self, schema_id: int) -> TableSchema:
+        """The columns of files of one version of the schema."""
+        if schema_id not in self._stored:
+            self._stored[schema_id] = stored_schema(self.target.engine, self.target.schemas[schema_id])
+        return self._stored[schema_id]
 
     @property
     def asks_early(self) -> bool:
@@ -224,10 +242,17 @@ class _ReadPlan:
     def alignments(self, schema_id: int) -> tuple[FileAlignment, FileAlignment]:
         """Of the early and of the late columns, for files of one schema."""
         if schema_id not in self._alignments:
-            stored = self.target.schemas[schema_id]
+            stored = self.stored(schema_id)
             early, late = (plan_file_alignment(stored, columns) for columns in (self.early_columns, self.late_columns))
             self._alignments[schema_id] = early, late
         return self._alignments[schema_id]
+
+
+def merging_columns(target: ReadTarget, wanted_ids: Collection[int]) -> tuple[Column, ...]:
+    """What merging rows with these columns takes beside them."""
+    if target.engine is None:
+        return target.primary_key + target.sequence_by
+    return target.primary_key + target.engine.needed(wanted_ids)
 
 
 def _early_predicate(target: ReadTarget, merges: bool, stored_ids: frozenset[int]) -> Predicate | None:
@@ -284,8 +309,8 @@ def _read_small_run(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]
     if not (plan.merges and len(files) > 1 and found):
         return found
     key_names = [column.name for column in plan.target.primary_key]
-    order_names = [column.name for column in plan.target.sequence_by]
-    return [merge_tables(_of_one_schema(plan, found), key_names, order_names)]
+    target = plan.target
+    return [merge_tables(_of_one_schema(plan, found), key_names, target.order_names, target.engine)]
 
 
 def _read_small_files(storage: Storage, plan: _ReadPlan, files: Sequence[DataFile]) -> Iterator[pa.Table]:
@@ -324,18 +349,14 @@ def _of_one_schema(plan: _ReadPlan, tables: Sequence[pa.Table]) -> list[pa.Table
     names += [COMMIT_COLUMN] if plan.needs_commit else []
     if any(OP_COLUMN in rows.column_names for rows in tables):
         names.append(OP_COLUMN)
-        tables = [rows if OP_COLUMN in rows.column_names else _with_zeros(rows) for rows in tables]
+        tables = [_with_op(rows) for rows in tables]
     return [rows.select(names) for rows in tables]
-
-
-def _with_zeros(rows: pa.Table) -> pa.Table:
-    return rows.append_column(hidden_field(OP_COLUMN), array_of_numbers(np.zeros(rows.num_rows, np.int8)))
 
 
 def _read_file(storage: Storage, plan: _ReadPlan, file: DataFile) -> Iterator[pa.Table]:
     """The file's rows that belong to the split and pass the early predicate, a row group at a time."""
     reader = open_file(storage, plan.target.location, file.path, file.size_bytes)
-    stored = plan.target.schemas[file.schema_id]
+    stored = plan.stored(file.schema_id)
     coded = _coded_names(plan, stored, reader)
     reader.keep_codes(tuple(coded.values()))
     source = _FileSource(
@@ -467,9 +488,9 @@ def _of_prefix(rows: pa.Table, plan: _ReadPlan) -> pa.Table:
 
 def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.Table]:
     """Drops superseded and deleted rows and those that do not match, and gives the wanted columns."""
-    if OP_COLUMN in rows.column_names:
-        kept = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") == 0
-        mask = kept if mask is None else mask & kept
+    live = live_rows(rows)
+    if live is not None:
+        mask = live if mask is None else mask & live
     if plan.late_predicate is not None:
         matching = matching_rows(plan.late_predicate, rows).to_numpy(zero_copy_only=False)
         mask = matching if mask is None else mask & matching

@@ -1,7 +1,8 @@
 """Work. Rewrites a split of a compaction: runs in, one run out, a row group or less of each in memory.
 
-Of each key the newest row stays. Rows keep the commit that made them. They come in the table's schema, whatever the
-schema of their file was. Where the output is deeper than the split, each row goes to the bucket of its key's hash.
+Of each key the newest row stays, or what the table's merge engine makes of all. Rows keep the commit that made them.
+They come in the table's schema, whatever the schema of their file was. Where the output is deeper than the split, each
+row goes to the bucket of its key's hash.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -23,10 +24,12 @@ from lakelib.plan.compaction import READ_BYTES, age_of
 from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.scan import gather_files, is_small
 from lakelib.rows.align import FileAlignment, plan_file_alignment
-from lakelib.rows.buffers import whole_array
+from lakelib.rows.buffers import array_of_mask, whole_array
+from lakelib.rows.fold import live_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.keys import value_reader
 from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
+from lakelib.rows.merge_engine import stored_schema
 from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
 from lakelib.storage.filesystem import Storage
@@ -96,10 +99,12 @@ def _merged_rows(work: RewriteWork) -> Generator[pa.Table, None, None]:
 def _merge(work: RewriteWork, runs: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
     key_names = [column.name for column in work.target.primary_key]
     window_rows = _WINDOW_BYTES // estimate_row_bytes(work.target.schema.columns)
-    for window in merge_windows(runs, key_names, work.target.order_names, most_rows=window_rows):
+    engine = work.target.engine
+    for window in merge_windows(runs, key_names, work.target.order_names, engine=engine, most_rows=window_rows):
         rows = arrange_window(window, key_names)
-        if work.drops_deletes and OP_COLUMN in rows.column_names:
-            rows = rows.filter(pc.equal(rows.column(OP_COLUMN), 0)).drop_columns([OP_COLUMN])
+        live = live_rows(rows) if work.drops_deletes else None
+        if live is not None:
+            rows = rows.filter(array_of_mask(live)).drop_columns([OP_COLUMN])
         if rows.num_rows:
             yield rows
 
@@ -144,16 +149,21 @@ def _read_small_stream(work: RewriteWork, files: Sequence[DataFile]) -> list[pa.
     key_names = [column.name for column in work.target.primary_key]
     found = [rows for rows in _read_small_files(work, files, _working_schema(work)) if rows.num_rows]
     if key_names and len(files) > 1 and found:
-        return [merge_tables(found, key_names, work.target.order_names)]
+        return [merge_tables(found, key_names, work.target.order_names, work.target.engine)]
     return found
 
 
 def _read_small_files(work: RewriteWork, files: Sequence[DataFile], schema: pa.Schema) -> Iterator[pa.Table]:
     for alike in open_alike(work.storage, work.target.location, files):
-        alignment = plan_file_alignment(work.schemas[alike.schema_id], work.target.schema.columns)
+        alignment = _alignment(work, alike.schema_id)
         rows = alignment.apply(alike.read(_stored_names(alignment, alike.files[0])))
         rows = _of_schema(alike.with_commits(rows, [age_of(file)[0] for file in alike.files]), schema)
         yield _of_split(rows, work) if any(file.depth < work.split.depth for file in alike.files) else rows
+
+
+def _alignment(work: RewriteWork, schema_id: int) -> FileAlignment:
+    stored = stored_schema(work.target.engine, work.schemas[schema_id])
+    return plan_file_alignment(stored, work.target.stored_columns.columns)
 
 
 def _stored_names(alignment: FileAlignment, file: DataFile) -> list[str]:
@@ -191,7 +201,7 @@ def _out_of_order(work: RewriteWork, file: DataFile) -> CorruptionError:
 
 def _read_file(work: RewriteWork, file: DataFile, schema: pa.Schema, read_bytes: int) -> Iterator[pa.Table]:
     stored = work.schemas[file.schema_id]
-    alignment = plan_file_alignment(stored, work.target.schema.columns)
+    alignment = _alignment(work, file.schema_id)
     names = _stored_names(alignment, file)
     with open_file(work.storage, work.target.location, file.path, file.size_bytes) as reader:
         for row_group in range(reader.row_group_count):
@@ -345,7 +355,7 @@ class _Bucket:
         pa.default_memory_pool().release_unused()  # else freed memory stays with the process, half as much again
         self._file_bytes += rows.nbytes
         if target.holds_deletes:
-            self._delete_count += int(pc.sum(rows.column(OP_COLUMN)).as_py() or 0)
+            self._delete_count += rows.num_rows - int(pc.sum(pc.equal(rows.column(OP_COLUMN), 0)).as_py() or 0)
         if self._file_bytes >= target.options.target_file_bytes:
             self._end_file(self._writer)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
+import numpy as np
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError
@@ -23,6 +24,8 @@ from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
 from lakelib.rows.arrange import RowPart, arrange_rows, cut_batch, deepen_parts
 from lakelib.rows.buffers import whole_array
+from lakelib.rows.merge import merge_tables
+from lakelib.rows.merge_engine import Engine, stored_schema
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -66,7 +69,8 @@ class RunTarget:
     primary_key: tuple[Column, ...]
     partition_by: tuple[Column, ...]
     order_names: tuple[str, ...]
-    """Columns that decide which of two rows of a key is newer, the most significant first."""
+    """Columns that decide which of two rows of a key is newer, the most significant first. For an engine, in which
+    order they have come."""
     buckets: Buckets
     options: TableOptions
     file_kind: str
@@ -74,22 +78,35 @@ class RunTarget:
     holds_deletes: bool = False
     holds_commits: bool = False
     """The batches bring their own `_commit`; else it is null, which means the commit that adds the file."""
+    engine: Engine | None = None
+    """What makes one row of the versions of a key; None: the newest is the row."""
 
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of a file."""
-        return _stored_schema(self.schema, self.primary_key, self.holds_deletes)
+        return _stored_schema(self.stored_columns, self.primary_key, self.holds_deletes)
+
+    @property
+    def stored_columns(self) -> TableSchema:
+        """The table's columns, and those that nobody sees."""
+        return stored_schema(self.engine, self.schema)
 
 
 @lru_cache(maxsize=_MOST_SCHEMAS)
 def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool) -> pa.Schema:
     keys = {column.id for column in primary_key}
     fields = [
-        arrow_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
+        _stored_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
         for column in schema.columns
     ]
     hidden = (COMMIT_COLUMN, OP_COLUMN) if holds_deletes else (COMMIT_COLUMN,)
     return pa.schema(fields + [hidden_field(name) for name in hidden])
+
+
+def _stored_field(column: Column) -> pa.Field:
+    """A column that nobody sees has no id that Parquet's readers could ask for."""
+    field = arrow_field(column)
+    return field if column.id > 0 else field.remove_metadata()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,10 +304,14 @@ class RunWriter:
         return 1 if most == 1 else choose_file_count(rows.nbytes, options)
 
     def _sorted(self, rows: pa.Table) -> pa.Table:
-        if not self._target.primary_key or rows.num_rows < 2:
+        target = self._target
+        if target.engine is not None:
+            key_names = [column.name for column in target.primary_key]
+            return merge_tables([target.engine.lift(rows)], key_names, target.order_names, target.engine)
+        if not target.primary_key or rows.num_rows < 2:
             return rows
-        keys = [whole_array(rows.column(column.name)) for column in self._target.primary_key]
-        order = newest_order(keys, [whole_array(rows.column(name)) for name in self._target.order_names])
+        keys = [whole_array(rows.column(column.name)) for column in target.primary_key]
+        order = newest_order(keys, [whole_array(rows.column(name)) for name in target.order_names])
         return rows.take(pa.array(order))
 
     def _write_file(self, bucket: _BucketRows, rows: pa.Table) -> NewFile:
@@ -357,7 +378,7 @@ def _with_hidden(rows: pa.Table, stored: pa.Schema) -> pa.Table:
 
 
 def _count_deletes(rows: pa.Table) -> int:
-    return int(rows.column(OP_COLUMN).to_numpy().sum())
+    return int(np.count_nonzero(rows.column(OP_COLUMN).to_numpy()))
 
 
 def _too_large_for_one_run(buffer_bytes: int) -> InvalidInputError:

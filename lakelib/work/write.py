@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelib.errors import WrongValuesError
+from lakelib.errors import InvalidInputError, WrongValuesError
 from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.files import NewFile
 from lakelib.model.options import MIB
-from lakelib.model.schema import OP_COLUMN, TableSchema
+from lakelib.model.schema import OP_COLUMN, Op, TableSchema
 from lakelib.rows.align import Alignment, plan_alignment
 from lakelib.rows.arrange import cut_batch
 from lakelib.rows.buffers import with_near_buffers
@@ -36,7 +36,10 @@ class WriteWork:
     """Just these columns are taken from the rows; None is all."""
     inside: Inside | None = None
     as_deletes: bool = False
-    """Each row becomes a delete mark."""
+    """Each row becomes a mark."""
+    mark: Op = Op.DELETE
+    """What a delete is: a delete mark, or values that count in the row."""
+    takes_deletes: bool = True
     deletes_in: str | None = None
     """A column that says "delete" of rows that become delete marks, and "upsert" of others; None: there is none."""
     buffer_bytes: int
@@ -89,12 +92,15 @@ def near_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _marked(work: WriteWork, rows: pa.RecordBatch) -> pa.RecordBatch:
     """With delete marks where there are to be some."""
     if work.as_deletes:
-        return as_deletes(rows, work.target.schema)
+        return as_deletes(rows, work.target.schema, work.mark)
     if work.deletes_in is None:
         return rows
     deletes = _deletes_among(rows.column(work.deletes_in))
     _check_complete(rows, deletes, work)
-    return rows.append_column(OP_COLUMN, deletes.cast(pa.int8()))
+    if not work.takes_deletes and pc.any(deletes).as_py():
+        raise deletes_refused()
+    marks = pc.multiply(deletes.cast(pa.int8()), pa.scalar(int(work.mark), pa.int8()))
+    return rows.append_column(OP_COLUMN, marks)
 
 
 def _deletes_among(words: pa.Array) -> pa.Array:
@@ -122,8 +128,16 @@ def _check_complete(rows: pa.RecordBatch, deletes: pa.Array, work: WriteWork) ->
             )
 
 
-def as_deletes(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
-    """A delete mark for each row: of the table's columns those that the rows have, the others NULL."""
+def deletes_refused() -> InvalidInputError:
+    return InvalidInputError(
+        "The table takes no deletes: it was created so.",
+        kind="deletes_refused",
+        remedy='Partial updates with on_delete "row" or "groups" take some; an overwrite replaces rows in any table.',
+    )
+
+
+def as_deletes(rows: pa.RecordBatch, schema: TableSchema, mark: Op = Op.DELETE) -> pa.RecordBatch:
+    """A mark for each row: of the table's columns those that the rows have, the others NULL."""
     present = set(rows.schema.names)
     columns = {
         column.name: rows.column(column.name)
@@ -131,4 +145,4 @@ def as_deletes(rows: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
         else pa.nulls(rows.num_rows, arrow_type(column.type))
         for column in schema.columns
     }
-    return pa.record_batch(columns | {OP_COLUMN: pa.repeat(pa.scalar(1, pa.int8()), rows.num_rows)})
+    return pa.record_batch(columns | {OP_COLUMN: pa.repeat(pa.scalar(int(mark), pa.int8()), rows.num_rows)})

@@ -131,6 +131,12 @@ def _with_lake(folder: Path) -> dict[str, Any]:
     return {"lake": lake, "orders": orders, "batch": rows, "rows": rows, "other": orders.stage_upsert(rows)}
 
 
+def _with_namespace(folder: Path) -> dict[str, Any]:
+    lake = lakelib.connect(folder / "lake")
+    lake.create_namespace("shop")
+    return {"lake": lake}
+
+
 def _with_history(folder: Path) -> dict[str, Any]:
     names = _with_lake(folder)
     for _ in range(3):
@@ -169,6 +175,7 @@ SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/delta.md": _with_history,
     "docs/gates.md": _with_lake,
     "docs/importing.md": _with_sources,
+    "docs/merge-engines.md": _with_namespace,
     "docs/notebook.md": _named(),
 }
 SPARK = re.compile(r"^.*spark\)  #.*\n", re.MULTILINE)

@@ -20,6 +20,7 @@ from tests.bench.imports import measure_imports
 from tests.bench.lab import Lab, open_lab
 from tests.bench.long_lines import measure_long_lines
 from tests.bench.many_files import measure_many_files
+from tests.bench.merge_engines import measure_merge_engines
 from tests.bench.orchestration import measure_airflow, measure_demo
 from tests.bench.orders import Orders
 from tests.bench.pages import measure_pages
@@ -53,6 +54,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "airflow": measure_airflow,
     "demo": measure_demo,
     "compaction": measure_compaction,
+    "merge-engines": measure_merge_engines,
     "compaction-memory": measure_compaction_memory,
     "pages": measure_pages,
 }

@@ -130,6 +130,7 @@ class LakeMachine(RuleBasedStateMachine):
     rolls_back = True
     has_consumers = True
     replaces = True
+    """Whether it replaces rows, columns and buckets."""
     changes_of_columns: tuple[str, ...] = ("add", "drop", "rename", "widen", "swap", "move", "comment")
     wider = WIDER
 
@@ -233,6 +234,21 @@ class LakeMachine(RuleBasedStateMachine):
         engine, staged = self._engine(data), data.draw(st.booleans())
         source = _arrow(data.draw, rows, model.schema)
         self._write(number, proposal, "overwrite", staged, source, engine=engine, where=pred.text)
+
+    @rule(data=st.data())
+    def overwrite_with_columns(self, data: st.DataObject) -> None:
+        if not self.replaces:
+            return
+        number, model = self._pick(data)
+        schema = _draw_columns(data.draw, model)
+        if schema == model.schema:
+            return
+        rows = data.draw(st.lists(_rows(model, schema), max_size=4))
+        proposal = model.overwrite_all(rows, new_schema=schema, key=data.draw(_keys()))
+        arrays = [pa.array([row.get(column.id) for row in rows], ARROW[column.type]) for column in schema]
+        source = pa.Table.from_arrays(arrays, [column.name for column in schema])
+        engine, staged = self._engine(data), data.draw(st.booleans())
+        self._write(number, proposal, "overwrite", staged, source, engine=engine, overwrite_schema=True)
 
     @rule(data=st.data())
     def evolve(self, data: st.DataObject) -> None:
@@ -519,11 +535,12 @@ class LakeMachine(RuleBasedStateMachine):
         self, data: st.DataObject, number: int, after: int, until: int, old: Counter[Any], new: Counter[Any]
     ) -> None:
         old, new = (_without_commits(rows) for rows in (old, new))
+        ids = [[column.id for column in head.schema] for head in self.models[number].snapshots]
         for changes, before, afterwards in (
             (self.tables[number].changes(after=after, until=until, view="net"), old, new),
             (self.tables[number].diff(until, after), new, old),
         ):
-            if changes.until_id == 0 or len(changes.schema) != len(next(iter(old | new), ())) + 2:
+            if changes.until_id == 0 or ids[changes.until_id] != ids[until]:
                 continue  # in the columns of another schema
             read = self._engine(data).read(changes)  # type: ignore[arg-type]
             gone = _told(read, "_change", "delete") + _told(read, "_change", "update_before")
@@ -551,7 +568,12 @@ class LakeMachine(RuleBasedStateMachine):
             where = data.draw(predicates(columns))
         known = self._places(number, model.head_id)
         full = data.draw(st.booleans())
-        result = self._engine(data).compact(table, full=full, where=where and where.text)
+        said = where and where.text
+        if self.replaces and model.primary_key and data.draw(_rarely):
+            buckets = data.draw(st.sampled_from((1, 4, 16, "dynamic", "postpone")))
+            result = table.rebucket(buckets, where=said, session=getattr(self._engine(data), "session", None))
+        else:
+            result = self._engine(data).compact(table, full=full, where=said)
         assert [snapshot.id for snapshot in result.snapshots] == list(
             range(model.head_id + 1, model.head_id + 1 + len(result.snapshots))
         )
@@ -970,6 +992,17 @@ def _merged(before: tuple[Col, ...], wanted: Sequence[Col], given: Sequence[Col]
 
 def _with(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
     return tuple(changed if column.id == changed.id else column for column in schema)
+
+
+def _draw_columns(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:
+    """Those that have to stay, some of the others, and perhaps a new one, in any order."""
+    kept = model.primary_key + model.partition_by + model.sequence_by
+    chosen = [column for column in model.schema if column.id in kept or draw(st.booleans())]
+    names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
+    if names and (not chosen or draw(st.booleans())):
+        model.next_column += 1
+        chosen.append(Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW)))))
+    return tuple(draw(st.permutations(chosen))) or model.schema
 
 
 def _draw_evolution(

@@ -29,7 +29,10 @@ create table lake."table" (
     sequence_by integer[] not null,
     bucket_mode text not null check (bucket_mode in ('fixed', 'dynamic', 'postpone', 'none')),
     bucket_depth integer check (bucket_depth between 0 and 16),
-    merge text not null,
+    -- A merge engine's name, or JSON that describes it, with columns by id.
+    merge text not null
+        constraint table_merge_check
+        check (merge in ('deduplicate', 'first_row', 'partial_update', 'aggregate') or merge like '{%'),
     options jsonb not null default '{}',
     head_id bigint not null default 0,
     created_at timestamptz not null default clock_timestamp(),

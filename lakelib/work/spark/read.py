@@ -79,7 +79,7 @@ def read_frame(
 
 def takes_masks(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
     """Whether Spark's own reader can read all files, and would not read them anyway."""
-    if all(_is_plain(storage, target, split) for split in splits):
+    if target.engine is not None or all(_is_plain(storage, target, split) for split in splits):
         return False
     files = _files_of(splits)
     return (

@@ -33,6 +33,7 @@ alter table lake.lease drop column taken_by, drop column last_snapshot_id;
 alter table lake.done_partition drop column reset_snapshot;
 alter table lake.tag drop column family, drop column until, drop column keep_last;
 alter table lake.commit drop column restores cascade;
+alter table lake."table" drop constraint table_merge_check;
 drop index lake.snapshot_rollback;
 alter table lake.data_file drop constraint data_file_table_id_path_commit_id_key;
 alter table lake.data_file add unique (table_id, path);

@@ -6,6 +6,10 @@ insert into lake.namespace (name) values (%(name)s) on conflict do nothing retur
 -- name: find_namespace
 select name from lake.namespace where name = %(name)s;
 
+-- Are clients shut out that know nothing of a migration?
+-- name: is_closed
+select exists (select from lake.migration where version = %(version)s) as is_closed;
+
 -- All namespaces by name.
 -- name: list_namespaces
 select name from lake.namespace order by name;

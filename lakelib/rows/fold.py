@@ -1,0 +1,62 @@
+"""Pure. Hands the rows whose keys come more than once to a merge engine; all others stay where they are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.model.schema import OP_COLUMN
+from lakelib.rows.buffers import array_of_mask, array_of_numbers
+from lakelib.rows.keys import Rows
+from lakelib.rows.merge_engine import Engine
+from lakelib.rows.types import hidden_field
+from lakelib.rows.versions import Versions
+
+Mask = npt.NDArray[np.bool_]
+Parts = list[tuple[pa.Table, Mask | None]]
+
+
+def fold_repeated(tables: Sequence[pa.Table], repeated: Rows, starts: Rows, engine: Engine) -> Parts:
+    """The tables, and which of their rows stay (None: all), and after them the rows that were made. `repeated` are the
+    rows, counted through all tables, of keys that come more than once, those of a key together, the oldest first."""
+    if not len(repeated):
+        return [(table, None) for table in tables]
+    lengths = [table.num_rows for table in tables]
+    kept = np.ones(sum(lengths), np.bool_)
+    kept[repeated] = False
+    versions = Versions(rows=_taken(tables, ~kept, repeated), starts=starts)
+    chosen = engine.chosen(versions)
+    if chosen is not None:
+        kept[repeated[chosen]] = True
+    parts = [
+        (table, None if mask.all() else mask)
+        for table, mask in zip(tables, np.split(kept, np.cumsum(lengths)[:-1]), strict=True)
+    ]
+    return parts if chosen is not None else [*parts, (engine.fold(versions), None)]
+
+
+def _taken(tables: Sequence[pa.Table], mask: Mask, rows: Rows) -> pa.Table:
+    """The rows of the mask, in the order of `rows`. Tables without `_op` delete nothing."""
+    masks = np.split(mask, np.cumsum([table.num_rows for table in tables])[:-1])
+    own = [table.filter(array_of_mask(part)) for table, part in zip(tables, masks, strict=True) if part.any()]
+    if any(OP_COLUMN in table.column_names for table in own):
+        own = [table if OP_COLUMN in table.column_names else with_zeros(table) for table in own]
+    ascending = np.flatnonzero(mask)
+    together = pa.concat_tables(own, promote_options="default").combine_chunks()
+    return together.take(array_of_numbers(np.searchsorted(ascending, rows)))
+
+
+def with_zeros(rows: pa.Table) -> pa.Table:
+    """Rows of a file without delete marks, with a column that says so."""
+    return rows.append_column(hidden_field(OP_COLUMN), array_of_numbers(np.zeros(rows.num_rows, np.int8)))
+
+
+def live_rows(rows: pa.Table) -> Mask | None:
+    """Which rows readers see; None for all."""
+    if OP_COLUMN not in rows.column_names:
+        return None
+    marks = pc.bit_wise_and(rows.column(OP_COLUMN), pa.scalar(1, pa.int8()))
+    live: Mask = pc.equal(marks, 0).to_numpy(zero_copy_only=False)
+    return live
