@@ -98,6 +98,20 @@ settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_h
 settings.load_profile("ci")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if _THIN_MATRICES and not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="lakelib-programs-", dir="/tmp")
+        os.environ["LAKE_TEST_PROGRAMS"] = address = f"{folder}/socket"
+        forking = subprocess.Popen([*MORTAL, sys.executable, "-m", "tests.forking", address], cwd=_TESTS.parent)
+        config.add_cleanup(lambda: _end(forking, folder))
+
+
+def _end(process: subprocess.Popen[bytes], folder: str) -> None:
+    process.terminate()
+    process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if _THIN_MATRICES:
         out = set(left_out(items, _TESTS))

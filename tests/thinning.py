@@ -11,9 +11,18 @@ from pathlib import Path
 
 import pytest
 
-_MOST = {"acceptance": 4, "cli": 4, "connect": 1, "dags": 3, "integration": 4, "jobs": 3, "spark": 2}
-"""By the folder: so many combinations of a test are taken. Of tests elsewhere all are."""
-_MOST_ON_SPARK = 2
+_MOST = {
+    "acceptance": 3,
+    "cli": 3,
+    "connect": 1,
+    "dags": 2,
+    "integration": 2,
+    "integration/catalog": 3,
+    "integration/catalog/test_roles.py": 20,
+    "jobs": 2,
+    "spark": 2,
+}
+"""By the folder or the file: so many combinations of a test are taken. Of tests elsewhere all are."""
 _AT_LENGTH = (
     "connect/test_streams.py::test_a_batch_that_runs_again_is_known",
     "connect/test_streams.py::test_a_complete_result_takes_the_place_of_the_one_before",
@@ -32,18 +41,23 @@ def left_out(items: Iterable[pytest.Item], root: Path) -> list[pytest.Item]:
     groups: dict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
     found: list[pytest.Item] = []
     for item in items:
-        if f"{item.path.relative_to(root)}::{item.name}".startswith(_AT_LENGTH):
+        if f"{_name(item.path, root)}::{item.name}".startswith(_AT_LENGTH):
             found.append(item)
         elif (callspec := getattr(item, "callspec", None)) is not None:
             engine, place = (callspec.params.get(name) for name in ("engine", "storage_kind"))
             groups[item.path, item.originalname, engine, place].append(item)
-    for (path, _, engine, _), group in groups.items():
-        most = _MOST.get(path.relative_to(root).parts[0], len(group))
-        if engine == "spark" or "spark" in group[0].fixturenames:
-            most = min(most, _MOST_ON_SPARK)
+    for (path, _, engine, place), group in groups.items():
+        named = (path, *path.parents)
+        most = next((_MOST[name] for each in named if (name := _name(each, root)) in _MOST), len(group))
+        if engine == "spark" or place == "s3":
+            most = 1
         taken = choose([frozenset(item.callspec.indices.items()) for item in group], most)
         found += [item for number, item in enumerate(group) if number not in taken]
     return found
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
 
 
 def choose(combos: Sequence[Combination], most: int) -> set[int]:

@@ -201,5 +201,5 @@ def airflow_environment(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "dags" / "plugins"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "PYTHONPATH": os.pathsep.join((str(PROJECT), str(PROJECT / "dags"))),
+        "PYTHONPATH": os.pathsep.join((str(PROJECT), str(PROJECT / "dags"), str(PROJECT / "tests" / "preloading"))),
     }

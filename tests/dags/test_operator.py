@@ -59,7 +59,8 @@ def probes(place: Place) -> dict[str, str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     folder = place.folder / "probes"
-    return {"AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"), "LAKE_JOBS": str(folder)}
+    own_processes = {"LAKE_TEST_PROGRAMS": ""}  # what becomes of them is what is tested
+    return {"AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"), "LAKE_JOBS": str(folder), **own_processes}
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,10 @@ def run(lake: Path | str, *steps: str, cwd: Path | None = None) -> Any:
     """What the last step of a program gives that works in a folder of its own."""
     program = [sys.executable, "-m", "tests.integration.catalog.folder_job", str(lake), *steps]
     unset = {name: text for name, text in os.environ.items() if not name.startswith("LAKE_")}
+    paths = os.pathsep.join((str(_ROOT), os.environ["PYTHONPATH"]))
+    kept = {name: text for name, text in os.environ.items() if name.startswith("LAKE_TEST_")}
     done = subprocess.run(
-        program, cwd=cwd, env=unset | {"PYTHONPATH": str(_ROOT)}, capture_output=True, text=True, timeout=120
+        program, cwd=cwd, env=unset | kept | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
