@@ -83,7 +83,10 @@ def write_positions(storage: Storage, path: str, data_path: str, positions: Posi
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), pa.array([data_path]))
     sink = pa.BufferOutputStream()
     table = pa.table({"file_path": names, "pos": pa.array(positions)})
-    pq.write_table(table, sink, compression="zstd", use_dictionary=["file_path"], store_schema=False)
+    # Readers open one of these for each file: what makes it smaller costs them more than it saves.
+    pq.write_table(
+        table, sink, compression="none", use_dictionary=["file_path"], write_statistics=False, store_schema=False
+    )
     content = sink.getvalue().to_pybytes()
     storage.write_bytes(path, content)
     return len(content)

@@ -60,7 +60,7 @@ grant execute on function
     lake.has_right_v1, lake.listen_v1, lake.take_lease_v1, lake.take_range_v1, lake.renew_lease_v1, lake.release_lease_v1, lake.find_moment_v1,
     lake.holds_past_v1, lake.ended_tags_v1, lake.definition_v1, lake.server_v1, lake.check_identity_v1,
     lake.find_rollback_v1, lake.rolled_back_v1, lake.type_parts_v1, lake.ducklake_type_v1, lake.ducklake_fields_v1,
-    lake.ducklake_bound_v1, lake.sortable_integer_v1, lake.micros_v1, lake.ducklake_path_v1, lake.shown_from_v1,
+    lake.ducklake_bound_v1, lake.sortable_integer_v1, lake.micros_v1, lake.ducklake_path_v1,
     lake.refuse_deletion_v1
     to {reader};
 grant execute on function

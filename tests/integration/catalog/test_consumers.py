@@ -22,6 +22,7 @@ from tests.integration.faults.jobs import SCHEMA, read, rows
 NOW = timedelta(0)
 DAY = timedelta(days=1)
 BACK = """
+alter table lake."table" drop constraint table_merge_check;
 drop trigger file_forgotten on lake.data_file;
 drop table lake.shown, lake.shown_mask cascade;
 alter table lake.table_schema drop column number cascade;

@@ -500,7 +500,7 @@ def test_a_readers_login_is_enough(make_database: Callable[[], str], tmp_path: P
 def test_a_catalog_older_than_the_views_is_told(catalog_url: str, tmp_path: Path) -> None:
     lakelib.connect(tmp_path, catalog_url).close()
     with psycopg.connect(catalog_url, autocommit=True) as connection:
-        connection.execute("delete from lake.upgrade where version = 0; delete from lake.migration where version > 17")
+        connection.execute("delete from lake.upgrade where version = 0; delete from lake.migration where version > 18")
         make_earlier(connection)
 
     with pytest.raises(InvalidInputError) as caught:

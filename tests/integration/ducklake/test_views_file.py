@@ -11,6 +11,7 @@ import duckdb_extension_delta
 import pyarrow as pa
 import pytest
 
+import lakelib
 from lakelib import InvalidInputError, Lake, Table
 from tests.random_history import SCHEMA
 
@@ -109,3 +110,15 @@ def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(lake: Lake, tmp_
 
     assert asked(path, "SELECT count(*) > 0 FROM duckdb_views() WHERE NOT internal") == [[True]]
     assert [each.name for each in tmp_path.iterdir()] == ["lake.duckdb"]
+
+
+def test_a_lake_without_a_log_has_no_views(tmp_path: Path) -> None:
+    with lakelib.connect(tmp_path / "lake") as bare:
+        bare.create_namespace("shop")
+        new_table(bare).append(rows([1]))
+        with pytest.raises(InvalidInputError) as caught:
+            bare.write_views(tmp_path / "lake.duckdb")
+
+    assert caught.value.kind == "no_views"
+    assert "delta=head" in str(caught.value.remedy)
+    assert not (tmp_path / "lake.duckdb").exists()

@@ -112,20 +112,6 @@ language sql immutable strict as $$
     select case when uri like 'file://%' then substr(uri, 8) else uri end
 $$;
 
--- The moment from which on what came with a snapshot is shown: that of the first snapshot from it on which is.
-create or replace function lake.shown_from_v1(own lake."table", own_snapshot bigint) returns bigint
-language sql stable as $$
-    select case when cardinality(own.primary_key) = 0 then
-        (select lake.micros_v1(s.committed_at) from lake.snapshot s
-         where s.table_id = own.id and s.id >= own_snapshot and s.expired_at is null order by s.id limit 1)
-    when own.options ->> 'ducklake' = 'head' then
-        (select lake.micros_v1(s.committed_at) from lake.shown h
-         join lake.snapshot s on s.table_id = h.table_id and s.id = h.snapshot_id
-         where h.table_id = own.id and h.snapshot_id >= own_snapshot and s.expired_at is null
-         order by h.snapshot_id limit 1)
-    end
-$$;
-
 -- Who has DuckLake look for files to delete is refused: those that the views do not name may be staged, or a table's that they
 -- do not show.
 create or replace function lake.refuse_deletion_v1()

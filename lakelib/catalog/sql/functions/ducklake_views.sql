@@ -103,6 +103,7 @@ select f.number as mapping_id, f.id as column_id, f.name as source_name, f.id as
 from lake."table" t cross join lateral lake.ducklake_fields_v1(t.id) f
 where t.dropped_at is null;
 
+-- From when on a file is shown, and until when: from the first snapshot on that is, after the one which has brought it.
 create or replace view lake.ducklake_data_file as
 select f.id as data_file_id, f.table_id, b.moment as begin_snapshot, e.moment as end_snapshot, null::bigint as file_order,
        f.path, true as path_is_relative, 'parquet'::text as file_format, f.row_count as record_count,
@@ -112,8 +113,26 @@ select f.id as data_file_id, f.table_id, b.moment as begin_snapshot, e.moment as
 from lake.data_file f
 join lake."table" t on t.id = f.table_id
 join lake.table_schema s on s.table_id = f.table_id and s.id = f.schema_id
-cross join lateral (select lake.shown_from_v1(t, f.added_snapshot) as moment) b
-cross join lateral (select lake.shown_from_v1(t, f.removed_snapshot) as moment) e
+cross join lateral (
+    select case when cardinality(t.primary_key) = 0 then
+        (select lake.micros_v1(n.committed_at) from lake.snapshot n
+         where n.table_id = t.id and n.id >= f.added_snapshot and n.expired_at is null order by n.id limit 1)
+    when t.options ->> 'ducklake' = 'head' then
+        (select lake.micros_v1(n.committed_at) from lake.shown h
+         join lake.snapshot n on n.table_id = h.table_id and n.id = h.snapshot_id
+         where h.table_id = t.id and h.snapshot_id >= f.added_snapshot and n.expired_at is null order by h.snapshot_id limit 1)
+    end as moment
+    offset 0) b
+cross join lateral (
+    select case when cardinality(t.primary_key) = 0 then
+        (select lake.micros_v1(n.committed_at) from lake.snapshot n
+         where n.table_id = t.id and n.id >= f.removed_snapshot and n.expired_at is null order by n.id limit 1)
+    when t.options ->> 'ducklake' = 'head' then
+        (select lake.micros_v1(n.committed_at) from lake.shown h
+         join lake.snapshot n on n.table_id = h.table_id and n.id = h.snapshot_id
+         where h.table_id = t.id and h.snapshot_id >= f.removed_snapshot and n.expired_at is null order by h.snapshot_id limit 1)
+    end as moment
+    offset 0) e
 where t.dropped_at is null and f.added_snapshot is not null and b.moment is not null
   and (e.moment is null or e.moment > b.moment);
 
@@ -124,8 +143,26 @@ select m.id as delete_file_id, m.table_id, b.moment as begin_snapshot, e.moment 
        null::text as encryption_key, null::bigint as partial_max
 from lake.shown_mask m
 join lake."table" t on t.id = m.table_id
-cross join lateral (select lake.shown_from_v1(t, m.from_snapshot) as moment) b
-cross join lateral (select lake.shown_from_v1(t, m.until_snapshot) as moment) e
+cross join lateral (
+    select case when cardinality(t.primary_key) = 0 then
+        (select lake.micros_v1(n.committed_at) from lake.snapshot n
+         where n.table_id = t.id and n.id >= m.from_snapshot and n.expired_at is null order by n.id limit 1)
+    when t.options ->> 'ducklake' = 'head' then
+        (select lake.micros_v1(n.committed_at) from lake.shown h
+         join lake.snapshot n on n.table_id = h.table_id and n.id = h.snapshot_id
+         where h.table_id = t.id and h.snapshot_id >= m.from_snapshot and n.expired_at is null order by h.snapshot_id limit 1)
+    end as moment
+    offset 0) b
+cross join lateral (
+    select case when cardinality(t.primary_key) = 0 then
+        (select lake.micros_v1(n.committed_at) from lake.snapshot n
+         where n.table_id = t.id and n.id >= m.until_snapshot and n.expired_at is null order by n.id limit 1)
+    when t.options ->> 'ducklake' = 'head' then
+        (select lake.micros_v1(n.committed_at) from lake.shown h
+         join lake.snapshot n on n.table_id = h.table_id and n.id = h.snapshot_id
+         where h.table_id = t.id and h.snapshot_id >= m.until_snapshot and n.expired_at is null order by h.snapshot_id limit 1)
+    end as moment
+    offset 0) e
 where t.dropped_at is null and b.moment is not null and (e.moment is null or e.moment > b.moment);
 
 create or replace view lake.ducklake_file_column_stats as

@@ -1,0 +1,1 @@
+-- Functions alone: the views find the moments of files without one.
