@@ -627,8 +627,8 @@ class LakeMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def consume(self, data: st.DataObject) -> None:
-        """A consumer finds all that it has not read, whatever has expired, and moves as it may. One that was moved on to
-        a snapshot that had expired may be told that what came then is not known any more."""
+        """A consumer finds all that it has not read, whatever has expired, and moves as it may. One that was moved on
+        to a snapshot that had expired may be told that what came then is not known any more."""
         if not self.has_consumers:
             return
         number, model = self._pick(data)
