@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakelib.model.schema import OP_COLUMN
-from lakelib.rows.buffers import array_of_mask, array_of_numbers
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.keys import Rows
 from lakelib.rows.merge_engine import Engine
 from lakelib.rows.types import hidden_field
@@ -57,6 +56,6 @@ def live_rows(rows: pa.Table) -> Mask | None:
     """Which rows readers see; None for all."""
     if OP_COLUMN not in rows.column_names:
         return None
-    marks = pc.bit_wise_and(rows.column(OP_COLUMN), pa.scalar(1, pa.int8()))
-    live: Mask = pc.equal(marks, 0).to_numpy(zero_copy_only=False)
+    ops = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1")
+    live: Mask = ops & 1 == 0
     return live

@@ -17,6 +17,7 @@ from lakelib.catalog.migrate import migrate
 from lakelib.catalog.tables import NewTable
 from lakelib.model import sortable
 from lakelib.model.files import ColumnBounds, NewFile
+from lakelib.model.merge import DEDUPLICATE
 from lakelib.model.options import TableOptions
 from lakelib.model.predicate import (
     And,
@@ -315,7 +316,7 @@ def _publish_files(catalog: Catalog, new: list[NewFile]) -> int:
             partition_ids=tuple(column.id for column in PARTITION_BY),
             sequence_ids=(),
             buckets=Buckets(mode="none"),
-            merge="deduplicate",
+            merge=DEDUPLICATE,
             options=TableOptions(),
         ),
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -70,8 +71,8 @@ def test_a_client_that_freezes_at_any_step_of_the_protocol_holds_nobody(operatio
 def has_frozen(worker: Worker) -> bool:
     """Waits until it has, or has ended."""
     while True:
-        with suppress(ChildProcessError, FileNotFoundError), open(f"/proc/{worker.pid}/stat") as status:
-            state = status.read().rpartition(")")[2].split()[0]
+        with suppress(ChildProcessError, FileNotFoundError, ProcessLookupError):
+            state = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0]
             if state in "TZ":
                 return state == "T"
             time.sleep(0.01)
