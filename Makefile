@@ -27,7 +27,7 @@ types-of-dags: setup
 spark-classes: setup
 	$(PYTHON) -m tests.spark_classes
 
-test: setup  ## set-up, lint and all tests
+test: setup  ## set-up, lint and the tests; of many combinations some, make soak has all
 	@$(MAKE) --no-print-directory -j 2 spark-classes lint
 	LAKE_MATRICES=some LAKE_EXAMPLES=50 PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
