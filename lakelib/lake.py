@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from lakelib.catalog import tables
@@ -61,6 +61,9 @@ from lakelib.storage.local_check import check_folder
 from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
+
+if TYPE_CHECKING:
+    from lakelib.result import Result
 
 _REMOTE_READS_A_PROCESSOR = 4
 _COPIES_AT_ONCE = 8
@@ -439,6 +442,21 @@ class Lake:
         NotFoundError, and InvalidInputError naming the commits whose ids begin so if there are several."""
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
+
+    def sql(self, text: str, /, **parameters: Any) -> "Result":
+        """A query over tables of the lake, in Spark's SQL: `SELECT … FROM shop.orders WHERE dt = $day`, with what `day`
+        is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP AS OF`,
+        `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed, and for
+        what is known of a table; docs/sql.md says what else. It is carried out in this process (the extra `sql`), when
+        its rows are asked for.
+
+        Raises InvalidInputError, with the place in the text, for what is no SQL, what is not known, and names that mean
+        no column, or two; NotFoundError for tables and snapshots that are not there.
+        """
+        from lakelib.ops import sql  # most do without it
+        from lakelib.result import Result
+
+        return Result(self._runtime, sql.plan_query(self._runtime, text, parameters))
 
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
