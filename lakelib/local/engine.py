@@ -25,9 +25,10 @@ from lakelib.rows.types import arrow_type
 _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
+_WITH = "WITH "
 
 _lock = Lock()
-_engines: dict[tuple[int, str | None], Any] = {}
+_engines: dict[tuple[int, str | None, bool], Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +53,11 @@ def run_query(
     """The rows of DuckDB's query in columns of these types, as a stream. Raises InvalidInputError for values that it
     cannot be carried out with."""
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns])
-    with _opened(folder, threads) as cursor:
+    with _opened(folder, threads, relations) as cursor:
         failures: list[BaseException] = []
         with _translated(failures):
-            for name, relation in relations.items():
-                _register(cursor, name, relation, failures)
-            reader = cursor.execute(sql, dict(bound)).to_arrow_reader(_BATCH_ROWS)
+            named = _register(cursor, relations, failures)
+            reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(_BATCH_ROWS)
         while True:
             with _translated(failures):
                 batch = next(reader, None)
@@ -70,31 +70,31 @@ def explain_query(
     sql: str, relations: Mapping[str, Relation], bound: Mapping[str, Any], *, folder: str | None, threads: int
 ) -> str:
     """How DuckDB would carry the query out. Nothing is read."""
-    with _opened(folder, threads) as cursor, _translated([]):
-        for name, relation in relations.items():
-            _register(cursor, name, relation, [])
-        return str(cursor.execute(f"EXPLAIN {sql}", dict(bound)).fetchall()[0][1])
+    with _opened(folder, threads, relations) as cursor, _translated([]):
+        named = _register(cursor, relations, [])
+        return str(cursor.execute(f"EXPLAIN {_over(sql, named)}", dict(bound)).fetchall()[0][1])
 
 
 @contextmanager
-def _opened(folder: str | None, threads: int) -> Iterator[Any]:
-    cursor = _engine(folder, threads).cursor()
+def _opened(folder: str | None, threads: int, relations: Mapping[str, Relation]) -> Iterator[Any]:
+    streams = any(each.read is not None for each in relations.values())
+    cursor = _engine(folder, threads, streams).cursor()
     try:
         yield cursor
     finally:
         cursor.close()
 
 
-def _engine(folder: str | None, threads: int) -> Any:
-    """One for each folder; a forked child has its own."""
-    key = (os.getpid(), folder)
+def _engine(folder: str | None, threads: int, streams: bool) -> Any:
+    """One for each folder, and one for queries over streams; a forked child has its own."""
+    key = (os.getpid(), folder, streams)
     with _lock:
         if key not in _engines:
-            _engines[key] = _start(folder, threads)
+            _engines[key] = _start(folder, threads, streams)
         return _engines[key]
 
 
-def _start(folder: str | None, threads: int) -> Any:
+def _start(folder: str | None, threads: int, streams: bool) -> Any:
     try:
         import duckdb
     except ImportError:
@@ -118,24 +118,38 @@ def _start(folder: str | None, threads: int) -> Any:
     )
     if folder is not None:
         connection.execute(f"SET allowed_directories = [{_text(folder.rstrip('/') + '/')}]")
+    connection.execute("SET parquet_metadata_cache = true")  # no file ever changes
+    if streams:  # what one side of a join knows of the other's keys is a Bloom filter, which streams are not asked by
+        connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
 
 
-def _register(cursor: Any, name: str, relation: Relation, failures: list[BaseException]) -> None:
-    """As a view, or as what DuckDB scans."""
-    parts = []
-    if relation.paths:
-        chosen = ", ".join(_stored(column, kind) for column, kind in relation.columns)
-        paths = ", ".join(map(_text, relation.paths))
-        parts.append(f"SELECT {chosen} FROM read_parquet([{paths}], hive_partitioning = false)")
-    if relation.read is not None:
-        streamed = f"{name}_rows" if parts else name
-        cursor.register(streamed, ArrowSource(_naive_schema(relation), _watched(relation, failures)))
-        parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
-    if relation.paths:
-        cursor.execute(f"CREATE TEMP VIEW {_name(name)} AS {' UNION ALL '.join(parts)}")
+def _over(sql: str, named: Sequence[str]) -> str:
+    """The query, with what stands for its relations before what it names itself."""
+    if not named:
+        return sql
+    own, rest = (", ", sql.removeprefix(_WITH)) if sql.startswith(_WITH) else (" ", sql)
+    return f"{_WITH}{', '.join(named)}{own}{rest}"
+
+
+def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
+    """What streams is known to the cursor afterwards. Gives what else the query has to name."""
+    named = []
+    for name, relation in relations.items():
+        parts = []
+        if relation.paths:
+            chosen = ", ".join(_stored(column, kind) for column, kind in relation.columns)
+            paths = ", ".join(map(_text, relation.paths))
+            parts.append(f"SELECT {chosen} FROM read_parquet([{paths}], hive_partitioning = false)")
+        if relation.read is not None:
+            streamed = f"{name}_rows" if parts else name
+            cursor.register(streamed, ArrowSource(_naive_schema(relation), _watched(relation, failures)))
+            parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
+        if relation.paths:
+            named.append(f"{_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
+    return named
 
 
 def _watched(relation: Relation, failures: list[BaseException]) -> Read:

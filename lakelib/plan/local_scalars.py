@@ -29,6 +29,7 @@ from lakelib.plan.local_types import (
     duck_type,
     failing,
     is_decimal,
+    is_number,
     literal,
     typed,
 )
@@ -297,7 +298,9 @@ def _in(self: Translator, node: exp.Expr) -> Value:
 
 def _in_query(self: Translator, value: Value, node: exp.Expr) -> Value:
     sql, kinds = self.scope.query(node)
-    if kinds != (value.type,):
+    if self.nearly and len(kinds) == 1 and is_number(value.type) and is_number(kinds[0]):
+        value = typed(value, self.common((value, Value(sql="", type=kinds[0])), "IN with a query,"))
+    elif kinds != (value.type,):
         raise OnlySparkError(f"IN with a query, of {value.type} and {', '.join(kinds)}")
     self.comparable(value, "IN with a query,")
     return Value(sql=f"({value.sql} IN ({sql}))", type="boolean")

@@ -118,7 +118,8 @@ def common_type(values: Sequence[Value], what: str, *, by_digits: bool = False, 
     known = [each for each in parts if each is not None]
     if len(known) == len(parts):
         scale = max(each[1] for each in known)
-        return decimal_type(max(each[0] - each[1] for each in known) + scale, scale)
+        precision = max(each[0] - each[1] for each in known) + scale
+        return decimal_type(min(precision, _MOST_DIGITS) if nearly else precision, scale)
     if "double" in kinds and all(_becomes_double(kind) for kind in kinds):
         return "double"
     if nearly and kinds & {"float", "double"} and all(is_number(kind) for kind in kinds):

@@ -624,6 +624,7 @@ ASKED: Known = {
 
 ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **ARGUMENTS_OF_TRANSFORMS,
+    exp.Column: ("this", "table", "db", "catalog"),
     exp.Pad: ("this", "expression", "fill_pattern", "is_left"),
     exp.ConcatWs: ("expressions", "safe", "coalesce", "flatten"),
     exp.StrPosition: ("this", "substr"),

@@ -37,6 +37,7 @@ _OTHERS = {
     exp.Alter: "Change tables with Table.evolve.",
 }
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
+_KEY = "lake_table"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -64,8 +65,7 @@ class Statement:
     text: str
     tree: exp.Expr
     references: tuple[Reference, ...]
-    keys: Mapping[int, str]
-    """By the identity of a node."""
+    """Their keys are in the nodes' own notes."""
     values: Mapping[str, Any]
     """Of parameters, by name."""
     is_explained: bool
@@ -118,12 +118,14 @@ def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
             remedy=_READS,
         )
     _check_kind(trees[0])
-    references = [_reference(node, number, values) for number, node in enumerate(_tables(trees[0]))]
+    nodes = _tables(trees[0])
+    references = [_reference(node, number, values) for number, node in enumerate(nodes)]
+    for node, each in zip(nodes, references, strict=True):
+        node.meta[_KEY] = each.key
     return Statement(
         text=text,
         tree=trees[0],
         references=tuple(references),
-        keys={id(node): each.key for node, each in zip(_tables(trees[0]), references, strict=True)},
         values=dict(values),
         is_explained=is_explained,
     )
@@ -135,7 +137,7 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
     conditions: dict[str, list[exp.Expr]] = {}
 
     def find_table(node: exp.Table) -> Source:
-        key = statement.keys.get(id(node))
+        key = node.meta.get(_KEY)
         if key is None:
             raise OnlySparkError(f"the table {quoted(node)}", kind="table_not_found")
         found = tables[key]
@@ -446,7 +448,7 @@ def _filled(node: exp.Expr, values: Mapping[str, Any]) -> exp.Expr:
         if not isinstance(part, exp.Parameter | exp.Placeholder):
             return part
         name = part.this.name if isinstance(part.this, exp.Expr) else str(part.this)
-        return _literal(values[name])
+        return _literal(values[name]) if name in values else part
 
     return node.transform(put)
 
