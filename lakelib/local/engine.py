@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelib.errors import InvalidInputError, LakeError
+from lakelib.errors import InvalidInputError, LakeError, LostFileError
 from lakelib.local.arrow_source import ArrowSource, Read
 from lakelib.plan.local_types import UNLIKE, WRONG
 from lakelib.rows.types import arrow_type
@@ -26,6 +26,11 @@ _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
 _WITH = "WITH "
+
+
+class _OverflowError(InvalidInputError):
+    """A product has no room in the decimals that it was computed in."""
+
 
 _lock = Lock()
 _engines: dict[tuple[int, str | None, bool], Any] = {}
@@ -42,7 +47,7 @@ class Relation:
 
 
 def run_query(
-    sql: str,
+    queries: Sequence[str],
     columns: Sequence[tuple[str, str]],
     relations: Mapping[str, Relation],
     bound: Mapping[str, Any],
@@ -50,20 +55,37 @@ def run_query(
     folder: str | None,
     threads: int,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of DuckDB's query in columns of these types, as a stream. Raises InvalidInputError for values that it
-    cannot be carried out with."""
+    """The rows of DuckDB's query in columns of these types, as a stream. Of several queries that say the same, the next
+    one is taken where a product overflows in one. Raises InvalidInputError for values that it cannot be carried out
+    with."""
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns])
+    *tries, last = dict.fromkeys(queries)
     with _opened(folder, threads, relations) as cursor:
-        failures: list[BaseException] = []
+        for sql in tries:
+            rows = _rows(cursor, sql, schema, relations, bound)
+            try:
+                first = next(rows, None)
+            except _OverflowError:
+                continue
+            yield from (each for each in (first,) if each is not None)
+            yield from rows
+            return
+        yield from _rows(cursor, last, schema, relations, bound)
+
+
+def _rows(
+    cursor: Any, sql: str, schema: pa.Schema, relations: Mapping[str, Relation], bound: Mapping[str, Any]
+) -> Iterator[pa.RecordBatch]:
+    failures: list[BaseException] = []
+    with _translated(failures):
+        named = _register(cursor, relations, failures)
+        reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(_BATCH_ROWS)
+    while True:
         with _translated(failures):
-            named = _register(cursor, relations, failures)
-            reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(_BATCH_ROWS)
-        while True:
-            with _translated(failures):
-                batch = next(reader, None)
-            if batch is None:
-                return
-            yield _as(schema, batch)
+            batch = next(reader, None)
+        if batch is None:
+            return
+        yield _as(schema, batch)
 
 
 def explain_query(
@@ -224,6 +246,16 @@ def _known_error(error: Exception) -> LakeError:
         _, is_marked, what = text.partition(sign)
         if is_marked:
             return _refused(what.splitlines()[0])
+    if "Overflow in multiplication of DECIMAL(18)" in text:
+        return _OverflowError(
+            f"The query met a value that it cannot be carried out with: {text.splitlines()[0]}.",
+            kind="sql_failed",
+            remedy="Cast one of the factors to a decimal of 38 digits.",
+        )
+    if "No files found that match the pattern" in text or "No such file" in text:
+        return LostFileError(
+            f"A file that the catalog names is not there: {text.splitlines()[0]}", remedy="`lake doctor` tells of all."
+        )
     if "Out of Memory" in text or "failed to offload" in text:
         return InvalidInputError(
             "The query takes more memory than it may have, and more room than there is for temporary files.",

@@ -106,7 +106,7 @@ def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch
     """The rows in batches. Closing the iterator ends the query."""
     with _held(runtime, plan):
         yield from run_query(
-            plan.query.sql,
+            (plan.query.sql, plan.query.wide_sql),
             plan.query.columns,
             _relations(runtime, plan),
             plan.query.bound,

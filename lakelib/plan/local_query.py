@@ -126,6 +126,7 @@ class Reach:
     """Whether people ask it."""
     find_table: Callable[[exp.Table], Source] | None = None
     arguments: Mapping[type[exp.Expr], tuple[str, ...]] | None = None
+    narrow: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Types, by name."""
     note_condition: Callable[[str, exp.Expr], None] | None = None
@@ -322,6 +323,7 @@ class Query:
             partition=self.partition,
             known=self.reach.translated,
             nearly=self.reach.is_asked,
+            narrow=self.reach.narrow,
             parameters=self.reach.parameters,
             arguments=self.reach.arguments,
         )

@@ -47,6 +47,8 @@ class Translator:
     """All that is translated."""
     nearly: bool = False
     """Whether doubles may be compared and computed with as the engine does it, to the last digits."""
+    narrow: bool = False
+    """Whether sums may be of products that overflow, which is an error, and sooner than they have to."""
     parameters: "Mapping[str, str]" = field(default_factory=dict)
     """The types of what is bound, by name."""
     arguments: "Mapping[type[exp.Expr], tuple[str, ...]] | None" = None

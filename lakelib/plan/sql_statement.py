@@ -2,8 +2,8 @@
 known node by node; anything else is refused, with its place in the text."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
@@ -85,6 +85,8 @@ class TableColumns:
 class AskedQuery:
     sql: str
     """DuckDB's, over relations that are called as the references' keys are."""
+    wide_sql: str
+    """The same, with room for products that overflow in the other."""
     columns: tuple[tuple[str, str], ...]
     """Names and types."""
     uses: Mapping[str, tuple[str, ...]]
@@ -154,22 +156,28 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
         parameters=types,
         arguments=ARGUMENTS,
         note_condition=note,
+        narrow=True,
     )
     query = Query({}, "", reach)
     try:
         made = query.made(statement.tree, is_outermost=True)
+        wide = Query({}, "", replace(reach, narrow=False, note_condition=None)).made(statement.tree, is_outermost=True)
     except OnlySparkError as error:
         raise _not_known(error) from None
     except RecursionError:
         raise _too_deep() from None
     columns = tuple((name, "string" if kind == VOID else kind) for name, kind in made.known(True))
-    named = {each.this.name if isinstance(each.this, exp.Expr) else str(each.this) for each in _parameters(statement)}
     return AskedQuery(
         sql=made.sql,
+        wide_sql=wide.sql,
         columns=columns,
         uses=query.uses(),
         conditions={key: tuple(found) for key, found in conditions.items()},
-        bound={parameter_name(name): _bound(statement.values[name]) for name in named if types[name] != VOID},
+        bound={
+            parameter_name(name): _bound(value)
+            for name, value in statement.values.items()
+            if f"${parameter_name(name)}" in made.sql
+        },
     )
 
 
@@ -207,8 +215,9 @@ def type_of_value(name: str, value: Any) -> str:
 
 def place_of(node: exp.Expr) -> str:
     """Where it stands in the text, as messages say it."""
-    meta = next((each.meta for each in node.walk() if "line" in each.meta), None)
-    return _place(meta["line"], first_column(meta)) if meta else ""
+    places = [each.meta for each in node.walk() if "line" in each.meta]
+    first = min(places, key=lambda place: place["start"], default=None)
+    return _place(first["line"], first_column(first)) if first else ""
 
 
 def _place(line: int | None, column: int | None) -> str:
@@ -317,10 +326,6 @@ def _is_named(node: exp.Table) -> bool:
             return True
         around = around.parent
     return False
-
-
-def _parameters(statement: Statement) -> Iterator[exp.Expr]:
-    yield from statement.tree.find_all(exp.Parameter, exp.Placeholder)
 
 
 def _reference(node: exp.Table, number: int, values: Mapping[str, Any]) -> Reference:

@@ -179,8 +179,10 @@ class Writer:
                 f"{number} {sign} {self.number()}", f"{self.number()} {sign} {number}",
                 f"{number} {sign} {alias}.{self.one(*NUMBERS)}", f"{alias}.score {sign} {self.one(0, 1.5, -3, 7)}",
                 f"{alias}.score {sign} {alias}.score", f"{alias}.name {sign} '{self.one('', 'a', 'ab', 'zz')}'",
-                f"{alias}.name LIKE '{self.one('a%', '%b%', '_', '%', 'z_')}'", f"{alias}.day {sign} DATE '2026-11-0{self.one(1, 3, 5)}'",
-                f"{alias}.at {sign} TIMESTAMP '1970-01-01 0{self.one(0, 4)}:00:00'", f"{alias}.flag", f"NOT {alias}.flag",
+                f"{alias}.name LIKE '{self.one('a%', '%b%', '_', '%', 'z_')}'",
+                f"{alias}.day {sign} DATE '2026-11-0{self.one(1, 3, 5)}'",
+                f"{alias}.at {sign} TIMESTAMP '1970-01-01 0{self.one(0, 4)}:00:00'", f"{alias}.flag",
+                f"NOT {alias}.flag",
                 f"{alias}.part {self.one('=', '<>')} '{self.one('p1', '')}'", f"{alias}.part IN ('p1', 'p2')",
                 f"{alias}.{self.one(*SCHEMA.names)} IS {self.one('', 'NOT ')}NULL",
                 f"{number} BETWEEN {self.one(-2, 0)} AND {self.one(3, 5)}",
@@ -199,10 +201,13 @@ class Writer:
         number = f"{alias}.{self.one(*NUMBERS)}"
         return str(
             self.one(
-                *(f"{alias}.{name}" for name in SCHEMA.names), f"{number} + {alias}.small", f"{number} - {self.number()}",
-                f"{alias}.amount * {alias}.small", f"CASE WHEN {self.condition(alias, 2)} THEN {alias}.small ELSE -1 END",
+                *(f"{alias}.{name}" for name in SCHEMA.names), f"{number} + {alias}.small",
+                f"{number} - {self.number()}",
+                f"{alias}.amount * {alias}.small",
+                f"CASE WHEN {self.condition(alias, 2)} THEN {alias}.small ELSE -1 END",
                 f"coalesce({alias}.name, 'none')", f"upper(substring({alias}.part, 1, 1))", f"year({alias}.day)",
-                f"{alias}.nested.b", f"length({alias}.name)", f"(SELECT max(m.id) FROM {{x}}plain m WHERE m.small = {alias}.small)",
+                f"{alias}.nested.b", f"length({alias}.name)",
+                f"(SELECT max(m.id) FROM {{x}}plain m WHERE m.small = {alias}.small)",
             )
         )  # fmt: skip
 
@@ -212,7 +217,8 @@ class Writer:
             self.one(
                 "count(*)", f"count({alias}.{self.one(*SCHEMA.names)})", f"sum({column})", f"min({alias}.score)",
                 f"max({alias}.score)", f"min({column})", f"max({alias}.at)", f"count(DISTINCT {column})",
-                f"sum({column}) FILTER (WHERE {self.condition(alias, 2)})", f"sum(CASE WHEN {alias}.flag THEN 1 ELSE 0 END)",
+                f"sum({column}) FILTER (WHERE {self.condition(alias, 2)})",
+                f"sum(CASE WHEN {alias}.flag THEN 1 ELSE 0 END)",
             )
         )  # fmt: skip
 
