@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 from uuid import UUID
 
 from lakelib.catalog import tables
@@ -54,6 +54,7 @@ from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
+from lakelib.result import Result
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
 from lakelib.storage.filesystem import Storage, open_storage
@@ -61,9 +62,6 @@ from lakelib.storage.local_check import check_folder
 from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import StagedCommit, Table
-
-if TYPE_CHECKING:
-    from lakelib.result import Result
 
 _REMOTE_READS_A_PROCESSOR = 4
 _COPIES_AT_ONCE = 8
@@ -443,7 +441,7 @@ class Lake:
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
 
-    def sql(self, text: str, /, **parameters: Any) -> "Result":
+    def sql(self, text: str, /, **parameters: Any) -> Result:
         """A query over tables of the lake, in Spark's SQL: `SELECT … FROM shop.orders WHERE dt = $day`, with what `day`
         is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP AS OF`,
         `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed, and for
@@ -453,8 +451,7 @@ class Lake:
         Raises InvalidInputError, with the place in the text, for what is no SQL, what is not known, and names that mean
         no column, or two; NotFoundError for tables and snapshots that are not there.
         """
-        from lakelib.ops import sql  # most do without it
-        from lakelib.result import Result
+        from lakelib.ops import sql  # it takes long to load
 
         return Result(self._runtime, sql.plan_query(self._runtime, text, parameters))
 

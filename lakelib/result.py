@@ -8,8 +8,8 @@ import pyarrow as pa
 from lakelib import handoff
 from lakelib.errors import InvalidInputError
 from lakelib.model.html import html_table
-from lakelib.ops import sql
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
 from lakelib.plan.describe import one_line
 
 
@@ -17,7 +17,7 @@ class Result:
     """The rows of a query. It is pinned to the snapshots of one moment: reading twice gives the same rows, in the order
     that the query asks for, if it asks for one."""
 
-    def __init__(self, runtime: Runtime, plan: sql.QueryPlan) -> None:
+    def __init__(self, runtime: Runtime, plan: QueryPlan) -> None:
         self._runtime = runtime
         self._plan = plan
 
@@ -42,6 +42,8 @@ class Result:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream. What is read is held from the first batch until the iterator's end, or its close."""
+        from lakelib.ops import sql  # it takes long to load
+
         return sql.stream_batches(self._runtime, self._plan)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -83,8 +85,10 @@ class Result:
         """How many rows there are."""
         return sum(batch.num_rows for batch in self.to_batches())
 
-    def explain(self) -> sql.QueryExplanation:
+    def explain(self) -> QueryExplanation:
         """What is read of each table, what was pruned and why, and what the engine makes of it. Prints as text."""
+        from lakelib.ops import sql  # it takes long to load
+
         return sql.explain_plan(self._runtime, self._plan)
 
     def _repr_html_(self) -> str:

@@ -9,7 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -18,9 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
-from lakelib.local.arrow_source import ArrowSource, Read
 from lakelib.plan.local_types import UNLIKE, WRONG
 from lakelib.rows.types import arrow_type
+
+Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+"""Gives the rows in these columns, in whatever order: all of them, or all that can make a difference."""
 
 _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
@@ -158,6 +160,8 @@ def _over(sql: str, named: Sequence[str]) -> str:
 
 def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
     """What streams is known to the cursor afterwards. Gives what else the query has to name."""
+    from lakelib.local.arrow_source import ArrowSource  # it loads what DuckDB alone needs
+
     named = []
     for name, relation in relations.items():
         parts = []

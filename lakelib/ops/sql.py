@@ -19,71 +19,20 @@ from lakelib.model.schema import COMMIT_COLUMN, TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.ops import changes, read
 from lakelib.ops.create import find_tables
-from lakelib.ops.explain import Explanation, explain_scan
+from lakelib.ops.explain import explain_scan
 from lakelib.ops.hold import Held
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_metadata import read_metadata
+from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import plain_splits
-from lakelib.plan.sql_statement import (
-    AskedQuery,
-    Reference,
-    Statement,
-    TableColumns,
-    parse_statement,
-    translate_statement,
-)
+from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
 from lakelib.plan.where import COMMIT, bind_condition
-from lakelib.rows.types import arrow_type, type_text
+from lakelib.rows.types import type_text
 from lakelib.storage.paths import split_uri
 
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of a table, read when the query is planned."""
-
-    rows: pa.Table
-
-
-Plan = read.ScanPlan | changes.ChangesPlan | Known
-"""What is read of one reference."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPlan:
-    """What will be read. Pinned: running it twice gives the same rows."""
-
-    text: str
-    query: AskedQuery
-    plans: Mapping[str, Plan]
-    """By reference."""
-    names: Mapping[str, str]
-    """How the query calls them."""
-    is_explained: bool = False
-
-    @property
-    def schema(self) -> pa.Schema:
-        return pa.schema([(name, arrow_type(kind)) for name, kind in self.query.columns])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class QueryExplanation:
-    """How a query is carried out. `str()` and `repr()` of it are text for people."""
-
-    scans: tuple[Explanation, ...]
-    """What is read of each table, and what was left out."""
-    others: tuple[str, ...]
-    """What else is read: changes, and what is known of tables."""
-    plan: str
-    """What the engine makes of it."""
-
-    def __str__(self) -> str:
-        return "\n".join([*(str(each) for each in self.scans), *self.others, self.plan])
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:

@@ -15,8 +15,9 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakelib.errors import InvalidInputError, OnlySparkError
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at
-from lakelib.plan.local_query import Columns, Query, Reach, Source, check_texts
+from lakelib.plan.local_query import Query, Reach, Source, check_texts
 from lakelib.plan.local_select import in_quotes
 from lakelib.plan.local_translator import first_column
 from lakelib.plan.local_types import VOID
@@ -42,23 +43,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A table where the query names it."""
-
-    key: str
-    """What it is called in the engine."""
-    name: str
-    """Namespace and table."""
-    metadata: str | None = None
-    """What of METADATA it is of the table."""
-    at: int | str | datetime | None = None
-    changes: Mapping[str, Any] | None = None
-    """`after`, `until` and `view`, where its changes are asked for."""
-    place: str = ""
-    """Where it stands in the text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """A query that is understood as far as that goes without its tables."""
 
@@ -70,31 +54,6 @@ class Statement:
     """Of parameters, by name."""
     is_explained: bool
     """Whether it asks only how it would be carried out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumns:
-    """The columns of a table, as the query sees them."""
-
-    columns: Columns
-    hidden: Columns = ()
-    """Which are there if they are named."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuery:
-    sql: str
-    """DuckDB's, over relations that are called as the references' keys are."""
-    wide_sql: str
-    """The same, with room for products that overflow in the other."""
-    columns: tuple[tuple[str, str], ...]
-    """Names and types."""
-    uses: Mapping[str, tuple[str, ...]]
-    """By reference, the columns that the query looks at."""
-    conditions: Mapping[str, tuple[exp.Expr, ...]]
-    """By reference, what holds of all rows that can make a difference, in its own columns, parameters filled in."""
-    bound: Mapping[str, Any]
-    """What DuckDB's parameters are bound to."""
 
 
 def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
