@@ -13,7 +13,7 @@ from lakelib.ops.judge import Judging, open_gate
 from lakelib.plan.declare import Declared
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
-from lakelib.work.engines import open_source, session_of
+from lakelib.work.engines import open_source
 from lakelib.work.sources import RowSource
 
 DISTRIBUTIONS = ("auto", "none", "hash")
@@ -107,11 +107,10 @@ def parse_write(data: Any, *also_known: str, **options: Any) -> tuple[RowSource,
     `parse_request` does, and InvalidInputError for what holds no rows."""
     request = parse_request(*also_known, **options)
     source = open_source(data)
-    session = session_of(source)
-    if session is None:
+    if source.session is None:
         return source, request
-    judging = None if request.judging is None else replace(request.judging, session=session)
-    return source, replace(request, judging=judging, session=session)
+    judging = None if request.judging is None else replace(request.judging, session=source.session)
+    return source, replace(request, judging=judging, session=source.session)
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:
