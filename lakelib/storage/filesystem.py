@@ -63,7 +63,7 @@ class Storage:
     def at(self, location: str) -> "Storage":
         """The storage below a location that the catalog gives, which may be in another store."""
         place = self.place_of(location)
-        return self if place == self.uri else Storage(place, self.settings)
+        return self if place == self.uri else open_storage(place, self.settings)
 
     def place_of(self, location: str) -> str:
         """Where a location that the catalog gives is now, as a complete URI."""
