@@ -117,7 +117,7 @@ def write_rows(
             ),
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
-            mark=mark_of(table),
+            mark=mark_of(table) if request.deletes_in else Op.DELETE,
             takes_deletes=table.merge.on_delete is not OnDelete.REFUSE,
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
@@ -126,11 +126,10 @@ def write_rows(
             single_run=bool(request.aux_order),
         )
 
-    checked = work(wanted)
-    source.check(checked)
+    if draft is not None:
+        source.check(work(draft))  # before ids are spent
     new_schema = draft and under_own_ids(runtime, table, draft)
-    final = work(new_schema) if new_schema else checked
-    written = source.write(final, threads=runtime.threads, distribution=request.distribution)
+    written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
@@ -322,7 +321,9 @@ def mark_of(table: TableInfo) -> Op:
 
 def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
     """By which the newest version is known. Other merge engines know by themselves, and take rows as they come."""
-    return tuple(column.name for column in schema.select(table.sequence_ids)) if table.merge.is_newest else ()
+    if not table.sequence_ids or not table.merge.is_newest:
+        return ()
+    return tuple(column.name for column in schema.select(table.sequence_ids))
 
 
 def _buffer_bytes(table: TableInfo, source: RowSource) -> int:
