@@ -69,7 +69,7 @@ class Aggregate(ByColumn):
     def made(self, versions: Versions, column: Column) -> Made:
         name = _name(column)
         if name in _PICKS:
-            mask = versions.given(column.name) if name.endswith("_non_null") else versions.all()
+            mask = versions.given(column.name) if name.endswith("_non_null") else versions.of_rows()
             return self.picked(versions, column, mask, oldest=name.startswith("first"))
         if name in _BY_VALUE:
             pick = versions.lowest if _BY_VALUE[name] else versions.highest
@@ -130,9 +130,10 @@ def _sum(versions: Versions, name: str, column: Column) -> pa.Array:
     if pa.types.is_decimal(values.type):
         return _sum_of_decimals(versions, values, given, column)
     numbers = np.where(given, _filled(values), 0)
+    total = _in_doubles(np.add, numbers, versions)
     if numbers.dtype.kind == "f":
-        return _some(np.add.reduceat(numbers.astype(np.float64), versions.starts), versions, given, values.type)
-    _check_range(np.add.reduceat(numbers.astype(np.float64), versions.starts), column)
+        return _some(total, versions, given, values.type)
+    _check_range(total, column)
     return _some(np.add.reduceat(numbers, versions.starts), versions, given, values.type)
 
 
@@ -140,11 +141,18 @@ def _product(versions: Versions, name: str, column: Column) -> pa.Array:
     given = versions.given(name)
     values = whole_array(versions.rows.column(name))
     numbers = np.where(given, _filled(values), 1)
-    product = np.multiply.reduceat(numbers.astype(np.float64), versions.starts)
+    product = _in_doubles(np.multiply, numbers, versions)
     if numbers.dtype.kind == "f":
         return _some(product, versions, given, values.type)
     _check_range(product, column)
     return _some(np.multiply.reduceat(numbers, versions.starts), versions, given, values.type)
+
+
+def _in_doubles(reduce: np.ufunc, numbers: npt.NDArray[np.generic], versions: Versions) -> npt.NDArray[np.float64]:
+    """What is beyond all numbers is so in silence, as in SQL."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: npt.NDArray[np.float64] = reduce.reduceat(numbers.astype(np.float64), versions.starts)
+    return found
 
 
 def _count(versions: Versions, name: str, column: Column) -> pa.Array:

@@ -1,5 +1,6 @@
 """Whatever versions come, in whatever commits, and however compactions group them: rows are what the model says."""
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakelib import InvalidInputError
 from lakelib.model.merge import merge_from_text
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Op, TableSchema
 from lakelib.plan.declare import declare_schema
@@ -56,14 +58,18 @@ class Case:
 
 
 _SEQUENCES: tuple[tuple[str, ...], ...] = ((), ("u",))
-_RETRACTING = {"engine": "aggregate", "functions": {"a": "sum", "n": "count"}, "retract": True}
+_RETRACTING = {
+    "engine": "aggregate",
+    "functions": {"a": "sum", "n": "count", "f": "first", "l": "last"},
+    "retract": True,
+}
 _MERGES = [
     ("k BIGINT, u BIGINT, a STRING", {"engine": "first_row"}),
     (_PARTIAL, {"engine": "partial_update"}),
     (_PARTIAL, {"engine": "partial_update", "groups": _GROUPS}),
     (_PARTIAL, {"engine": "partial_update", "groups": _GROUPS, "on_delete": "groups"}),
     (_AGGREGATE, {"engine": "aggregate", "functions": _FUNCTIONS}),
-    ("k BIGINT, u BIGINT, a BIGINT, n BIGINT, x STRING", _RETRACTING),
+    ("k BIGINT, u BIGINT, a BIGINT, n BIGINT, x STRING, f STRING, l STRING", _RETRACTING),
 ]
 CASES = [Case(ddl, merge, sequence) for ddl, merge in _MERGES for sequence in _SEQUENCES]
 
@@ -172,3 +178,26 @@ def test_two_sources_may_come_in_any_order(data: st.DataObject) -> None:
     expected = table.shown(table.merged([table.run([event], 1) for event in (*one, *other)]))
     shuffled = data.draw(st.permutations((*one, *other)))
     assert table.shown(table.merged([table.run([event], 1) for event in shuffled])) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [
+        ("sum", [math.inf, -math.inf], "nan"),
+        ("sum", [1e308, 1e308], "inf"),
+        ("product", [1e308, -1e308], "-inf"),
+        ("product", [math.inf, 0.0], "nan"),
+    ],
+)
+def test_numbers_beyond_all_numbers_are_told_in_silence(function: str, values: list[float], expected: str) -> None:
+    table = Table.of(Case("k BIGINT, a DOUBLE", {"engine": "aggregate", "functions": {"a": function}}))
+    runs = [table.run([Event({"k": 0, "a": value})], 1) for value in values]
+    assert repr(table.shown(table.merged(runs))[0]["a"]) == expected
+
+
+def test_a_product_that_is_no_double_either_is_refused() -> None:
+    table = Table.of(Case("k BIGINT, a BIGINT", {"engine": "aggregate", "functions": {"a": "product"}}))
+    runs = [table.run([Event({"k": 0, "a": 2**62})], 1) for _ in range(20)]
+    with pytest.raises(InvalidInputError) as refused:
+        table.merged(runs)
+    assert refused.value.kind == "value_out_of_range"
