@@ -164,7 +164,7 @@ def define_table(
         sequence_ids=tuple(column.id for column in sequence),
     )
     engine, declared = declare_merge(merge, declared, roles)
-    _check_delta_mode(engine, options)
+    check_delta_mode(engine, options)
     return tables.NewTable(
         namespace=namespace,
         name=name,
@@ -179,7 +179,7 @@ def define_table(
     )
 
 
-def _check_delta_mode(merge: Merge, options: TableOptions) -> None:
+def check_delta_mode(merge: Merge, options: TableOptions) -> None:
     for name, mode in (("delta", options.delta), ("ducklake", options.ducklake)):
         if mode == "head" and not merge.is_newest:
             raise InvalidInputError(
