@@ -113,8 +113,10 @@ class Model:
     def _function(self, function: str, events: Sequence[Event], name: Name) -> Any:
         signed = [(event.row.get(name), -1 if event.is_delete else 1) for event in events]
         values = [value for value, _ in signed if value is not None]
-        if function == "count" and not any(name in event.row for event in events):
+        if function in ("count", "approx_count_distinct") and not any(name in event.row for event in events):
             return None  # all came before the column did
+        if function == "approx_count_distinct":
+            return len(set(values))
         if function == "count":
             return sum(sign for value, sign in signed if value is not None)
         if function == "sum":

@@ -17,6 +17,7 @@ from lakelib.model.schema import OP_COLUMN, Column, Op
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.by_column import ByColumn, Made, hidden_column
 from lakelib.rows.collected import collect_list, collect_set, join_text, merge_maps
+from lakelib.rows.distinct import estimates, merged_sketches, single_sketches
 from lakelib.rows.keys import Rows
 from lakelib.rows.versions import Mask, Versions
 
@@ -37,7 +38,7 @@ class Aggregate(ByColumn):
         return ByColumn.at(self, column) if _name(column) in _PICKS else ()
 
     def beside(self, column: Column) -> tuple[Column, ...]:
-        return (*self.at(column), *self._taken_back(column))
+        return (*self.at(column), *self._taken_back(column), *self._sketch(column))
 
     def _taken_back(self, column: Column) -> tuple[Column, ...]:
         """Of a sum: all that was added, and how many values are in it."""
@@ -48,6 +49,12 @@ class Aggregate(ByColumn):
             hidden_column(column, f"count_{column.id}", 1, "bigint"),
         )
 
+    def _sketch(self, column: Column) -> tuple[Column, ...]:
+        """Of a number of distinct values: what tells which there were."""
+        if _name(column) != "approx_count_distinct":
+            return ()
+        return (hidden_column(column, f"sketch_{column.id}", 0, "binary"),)
+
     def lifted(self, rows: pa.Table) -> Made:
         sign = _signs(rows)
         lifted: dict[str, pa.Array] = {}
@@ -57,6 +64,9 @@ class Aggregate(ByColumn):
                 _check_not_taken_back(values, sign, column)
             if name == "count":
                 lifted[column.name] = _counts(values, sign)
+            elif self._sketch(column):
+                lifted[column.name] = _counts(values, sign)
+                lifted[self._sketch(column)[0].name] = single_sketches(values)
             elif name in _COLLECTED:
                 each = Versions(rows=rows.select([column.name]), starts=np.arange(rows.num_rows))
                 lifted[column.name] = _collected(each, column)
@@ -77,6 +87,8 @@ class Aggregate(ByColumn):
             return {column.name: versions.take(column.name, rows)}
         if self._taken_back(column):
             return self._sum_taken_back(versions, column)
+        if self._sketch(column):
+            return self._distinct(versions, column)
         if name in _COLLECTED:
             return {column.name: _collected(versions, column)}
         return {column.name: _REDUCED[name](versions, column.name, column)}
@@ -87,6 +99,13 @@ class Aggregate(ByColumn):
         counted = _count(versions, count, column)
         none = pc.equal(counted, 0)
         return {column.name: pc.if_else(none, pa.scalar(None, total.type), total), added: total, count: counted}
+
+    def _distinct(self, versions: Versions, column: Column) -> Made:
+        name = self._sketch(column)[0].name
+        sketches = merged_sketches(whole_array(versions.rows.column(name)), versions.given(name), versions.starts)
+        numbers = pc.fill_null(estimates(sketches), 0)
+        known = array_of_mask(versions.any(versions.given(column.name)))
+        return {column.name: pc.if_else(known, numbers, pa.scalar(None, pa.int64())), name: sketches}
 
 
 def _name(column: Column) -> str:

@@ -63,6 +63,7 @@ FUNCTIONS = (
     *(("sum", kind) for kind in ADDED),
     *(("product", kind) for kind in MULTIPLIED),
     ("count", "bigint"),
+    ("approx_count_distinct", "bigint"),
     *((name, kind) for name in ("min", "max") for kind in VALUES),
     *((name, kind) for name in ("first", "last", "first_non_null", "last_non_null") for kind in (*VALUES, *NESTED)),
     ("bool_and", "boolean"),

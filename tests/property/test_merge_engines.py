@@ -25,12 +25,14 @@ from tests.merge_model import Event, Model
 _GROUPS = [{"sequence": ["s1"], "columns": ["a", "b"]}, {"sequence": ["s2", "s3"], "columns": ["c"]}]
 _PARTIAL = "k BIGINT, u BIGINT, a BIGINT, b STRING, s1 BIGINT, c STRING, s2 BIGINT, s3 STRING, d STRING"
 _AGGREGATE = (
-    "k BIGINT, u BIGINT, total BIGINT, n BIGINT, p BIGINT, lo STRING, hi DOUBLE, f STRING, l STRING, fn STRING,"
-    " ln BIGINT, every BOOLEAN, some BOOLEAN, list ARRAY<BIGINT>, uniq ARRAY<STRING>, m MAP<STRING, BIGINT>, t STRING"
+    "k BIGINT, u BIGINT, total BIGINT, n BIGINT, dn BIGINT, p BIGINT, lo STRING, hi DOUBLE, f STRING, l STRING,"
+    " fn STRING, ln BIGINT, every BOOLEAN, some BOOLEAN, list ARRAY<BIGINT>, uniq ARRAY<STRING>,"
+    " m MAP<STRING, BIGINT>, t STRING"
 )
 _FUNCTIONS = {
     "total": "sum",
     "n": "count",
+    "dn": "approx_count_distinct",
     "p": "product",
     "lo": "min",
     "hi": "max",
