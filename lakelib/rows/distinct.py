@@ -137,7 +137,8 @@ def _opened(
 ) -> tuple[npt.NDArray[np.uint8], Rows, Rows, Rows]:
     """The bytes, and of each sketch where it begins, what it is, and how many values are listed in it."""
     if not len(sketches):
-        return np.zeros(0, np.uint8), *(np.zeros(0, np.int64) for _ in range(3))
+        none = np.zeros(0, np.int64)
+        return np.zeros(0, np.uint8), none, none, none
     rows = byte_rows(sketches)
     kinds = (rows.data[rows.starts + 7] & 3).astype(np.int64)
     counts = rows.data[rows.starts + 6].astype(np.int64)

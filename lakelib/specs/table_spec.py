@@ -39,6 +39,7 @@ from lakelib.specs.table_fields import (
     GivenRead,
     Local,
     Maintenance,
+    Merge,
     Names,
     Options,
     Part,
@@ -101,7 +102,8 @@ class TableSpec(Part):
         description="Of two rows of a key the one that is higher in these columns is newer, whoever came first.",
     )
     merge: GivenMerge = Field(
-        default="deduplicate",
+        default=Merge(engine="deduplicate"),
+        json_schema_extra={"default": "deduplicate"},
         description="How versions of a key become one row: deduplicate, first_row, or {engine: partial_update, groups,"
         " on_delete}, {engine: aggregate, functions, retract}; see docs/merge-engines.md.",
     )

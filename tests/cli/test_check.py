@@ -80,7 +80,7 @@ def test_a_merge_engine_that_does_not_fit_is_told_with_its_line(run: Run, folder
     spec.write_text(f"{spec.read_text()}merge: {merge}\n")
     told = run("check", spec, "--json")
     (error,) = told.document[0]["errors"]
-    assert told.code == 2
+    assert told.code == 3
     assert f"line 9, field {field}: " in error
     assert words in error
 
