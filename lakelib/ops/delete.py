@@ -6,7 +6,7 @@ takes out whole partitions and reads nothing. What is added while a delete is un
 (`ops.amend`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,6 +35,7 @@ from lakelib.model.table import (
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
+from lakelib.ops.merging import check_values_given, deletes_refused, told_groups
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -43,14 +44,13 @@ from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.scan import count_known_rows
 from lakelib.plan.where import bind_where
-from lakelib.rows.aggregate import INVERSE
 from lakelib.rows.align import places_by_name
 from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
 from lakelib.work.sources import RowSource
-from lakelib.work.write import WriteWork, deletes_refused
+from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
@@ -240,40 +240,16 @@ def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Co
 
     columns = delete_columns(table)
     if table.merge.retract:
-        return _taken_back(table, is_given), True
+        check_values_given(table, places)
+        return tuple(filter(is_given, table.schema.columns)), True
     if table.merge.is_newest:
         asked = set(table.sequence_ids)
         knows = all(map(is_given, table.sequence_by))
     else:
         asked = set(table.sequence_ids) | table.merge.group_ids
-        given = [_is_told(table.schema.select(group.sequence), is_given) for group in table.merge.groups]
-        knows = table.merge.on_delete is not OnDelete.GROUPS or any(given)
+        knows = table.merge.on_delete is not OnDelete.GROUPS or any(told_groups(table, places))
     told = tuple(column for column in columns if column.id not in asked or (knows and is_given(column)))
     return told, knows
-
-
-def _taken_back(table: TableInfo, is_given: Callable[[Column], bool]) -> tuple[Column, ...]:
-    """What the keys come with. Raises InvalidInputError where no value is among it: nothing would be deleted."""
-    values = [column.name for column in table.schema.columns if column.function in INVERSE]
-    if not any(is_given(column) for column in table.schema.columns if column.name in values):
-        raise InvalidInputError(
-            f"The keys to delete from {table.full_name} come without a value: its deletes take values back.",
-            kind="missing_column",
-            remedy=f"Add what is to be taken back, of {', '.join(values)}; or delete rows by a predicate.",
-        )
-    return tuple(filter(is_given, table.schema.columns))
-
-
-def _is_told(sequence: Sequence[Column], is_given: Callable[[Column], bool]) -> bool:
-    """Whether the keys say as of when a group is empty. Raises InvalidInputError where they say half of it."""
-    missing = [column.name for column in sequence if not is_given(column)]
-    if missing and len(missing) < len(sequence):
-        raise InvalidInputError(
-            f"The keys to delete have a part of a group's sequence, and lack {', '.join(map(repr, missing))}.",
-            kind="missing_column",
-            remedy="Give the whole sequence of each group that is to be emptied, and no part of others.",
-        )
-    return not missing
 
 
 def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:

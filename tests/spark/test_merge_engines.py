@@ -79,6 +79,22 @@ def test_a_stream_tells_sums_or_what_was_added_as_it_is_asked(
         streams.load(sums.name)
 
 
+def test_deletes_of_a_stream_that_would_take_nothing_back_are_refused(
+    streams: Streams, orders: Table, new_table: NewTable
+) -> None:
+    """Of a delete changes know the key alone."""
+    merge = {"engine": "aggregate", "functions": {"n": "sum"}, "retract": True}
+    target = new_table("id BIGINT, n BIGINT", primary_key=["id"], merge=merge)
+
+    def numbers(frame: DataFrame) -> DataFrame:
+        return frame.selectExpr("id", "length(v) AS n", "_op", "_commit")
+
+    orders.delete_keys(pa.table({"id": [1], "dt": ["a"]}))
+    with pytest.raises(Exception, match="they would do nothing"):
+        streams.copy(orders.name, target.name, change=numbers, read={"startingAfter": 0, "view": "all"})
+    assert rows_in(target) == []
+
+
 def test_a_gate_on_spark_judges_what_rows_become(lake: Lake, sums: Table, spark: SparkSession) -> None:
     sums.upsert(pa.table({"dt": ["a"], "n": [2], "last": ["x"]}))
     for n, outcome in ((1, Outcome.ACCEPT), (2, Outcome.REJECT)):
