@@ -21,8 +21,9 @@ from lakelib.rows.distinct import estimates, merged_sketches, single_sketches
 from lakelib.rows.keys import Rows
 from lakelib.rows.versions import Mask, Versions
 
-_LARGEST = float(2**63 - 1025)
-"""Above it a sum of doubles does not tell any more whether one of integers fits 64 bits."""
+_FAR = float(2**62)
+_MANY_DIGITS = 30
+"""Of decimals with fewer digits no billion is more than Arrow's sums hold; of others they are wrapped in silence."""
 
 _PICKS = frozenset({"first", "last", "first_non_null", "last_non_null"})
 
@@ -72,7 +73,7 @@ class Aggregate(ByColumn):
                 lifted[column.name] = _collected(each, column)
             elif self._taken_back(column):
                 added, count = (each.name for each in self._taken_back(column))
-                lifted[added] = _negated(values, sign)
+                lifted[added] = _negated(values, sign, column)
                 lifted[count] = _counts(values, sign)
         return lifted
 
@@ -134,10 +135,15 @@ def _counts(values: pa.Array, sign: npt.NDArray[np.int64]) -> pa.Array:
     return array_of_numbers(sign if valid is None else np.where(valid, sign, 0))
 
 
-def _negated(values: pa.Array, sign: npt.NDArray[np.int64]) -> pa.Array:
+def _negated(values: pa.Array, sign: npt.NDArray[np.int64], column: Column) -> pa.Array:
+    """Only the lowest integer has no other side."""
     if (sign > 0).all():
         return values
-    return pc.if_else(array_of_mask(sign < 0), pc.negate(values), values)
+    negative = array_of_mask(sign < 0)
+    try:
+        return pc.if_else(negative, pc.negate_checked(pc.if_else(negative, values, pa.scalar(0, values.type))), values)
+    except pa.ArrowInvalid:
+        raise _too_large(column) from None
 
 
 # Reduced to one value
@@ -152,8 +158,9 @@ def _sum(versions: Versions, name: str, column: Column) -> pa.Array:
     total = _in_doubles(np.add, numbers, versions)
     if numbers.dtype.kind == "f":
         return _some(total, versions, given, values.type)
-    _check_range(total, column)
-    return _some(np.add.reduceat(numbers, versions.starts), versions, given, values.type)
+    exact = np.add.reduceat(numbers, versions.starts)
+    _check_range(exact, total, column)
+    return _some(exact, versions, given, values.type)
 
 
 def _product(versions: Versions, name: str, column: Column) -> pa.Array:
@@ -163,8 +170,9 @@ def _product(versions: Versions, name: str, column: Column) -> pa.Array:
     product = _in_doubles(np.multiply, numbers, versions)
     if numbers.dtype.kind == "f":
         return _some(product, versions, given, values.type)
-    _check_range(product, column)
-    return _some(np.multiply.reduceat(numbers, versions.starts), versions, given, values.type)
+    exact = np.multiply.reduceat(numbers, versions.starts)
+    _check_range(exact, product, column)
+    return _some(exact, versions, given, values.type)
 
 
 def _in_doubles(reduce: np.ufunc, numbers: npt.NDArray[np.generic], versions: Versions) -> npt.NDArray[np.float64]:
@@ -183,6 +191,8 @@ def _count(versions: Versions, name: str, column: Column) -> pa.Array:
 
 def _sum_of_decimals(versions: Versions, values: pa.Array, given: Mask, column: Column) -> pa.Array:
     masked = pc.if_else(array_of_mask(given), values, pa.scalar(None, values.type))
+    if values.type.precision >= _MANY_DIGITS:
+        masked = masked.cast(pa.decimal256(76, values.type.scale))
     keys = array_of_numbers(versions.numbers())
     summed = pa.table({"key": keys, "value": masked}).group_by("key", use_threads=False).aggregate([("value", "sum")])
     try:
@@ -204,8 +214,9 @@ def _some(numbers: npt.NDArray[np.generic], versions: Versions, given: Mask, kin
     return found if some.all() else pc.if_else(array_of_mask(some), found, pa.scalar(None, kind))
 
 
-def _check_range(numbers: npt.NDArray[np.float64], column: Column) -> None:
-    if len(numbers) and float(np.abs(numbers).max()) > _LARGEST:
+def _check_range(exact: npt.NDArray[np.generic], about: npt.NDArray[np.float64], column: Column) -> None:
+    """What has been wrapped to 64 bits is far from what doubles say. Only a product that is 0 may be none of them."""
+    if (np.abs(exact.astype(np.float64) - about) > _FAR).any():
         raise _too_large(column)
 
 

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -197,9 +198,43 @@ def test_numbers_beyond_all_numbers_are_told_in_silence(function: str, values: l
     assert repr(table.shown(table.merged(runs))[0]["a"]) == expected
 
 
-def test_a_product_that_is_no_double_either_is_refused() -> None:
-    table = Table.of(Case("k BIGINT, a BIGINT", {"engine": "aggregate", "functions": {"a": "product"}}))
-    runs = [table.run([Event({"k": 0, "a": 2**62})], 1) for _ in range(20)]
+_FITTING: list[tuple[str, str, list[Any], Any]] = [
+    ("sum", "BIGINT", [2**63 - 1, 0], 2**63 - 1),
+    ("sum", "BIGINT", [2**63 - 1, 1], None),
+    ("sum", "BIGINT", [2**63 - 1, 1, -1], 2**63 - 1),
+    ("sum", "BIGINT", [-(2**63), 0, 2**63 - 1], -1),
+    ("sum", "BIGINT", [-(2**63), -1], None),
+    ("sum", "BIGINT", [2**62] * 4, None),
+    ("sum", "DECIMAL(5, 2)", [Decimal("999.98"), Decimal("0.01")], Decimal("999.99")),
+    ("sum", "DECIMAL(5, 2)", [Decimal("999.99"), Decimal("0.01")], None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(6 * 10**37)] * 2, None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(99 * 10**36)] * 4, None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(10**38 - 2), Decimal(1)], Decimal(10**38 - 1)),
+    ("product", "BIGINT", [2**31, -(2**32)], -(2**63)),
+    ("product", "BIGINT", [2**31, 2**32], None),
+    ("product", "BIGINT", [2**62] * 20, None),
+    ("product", "BIGINT", [2**62] * 20 + [0], 0),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "values", "expected"), _FITTING)
+def test_what_fits_is_exact_and_what_does_not_is_refused(
+    function: str, kind: str, values: list[Any], expected: Any
+) -> None:
+    table = Table.of(Case(f"k BIGINT, a {kind}", {"engine": "aggregate", "functions": {"a": function}}))
+    runs = [table.run([Event({"k": 0, "a": value})], 1) for value in values]
+    if expected is not None:
+        assert table.shown(table.merged(runs))[0]["a"] == expected
+        return
     with pytest.raises(InvalidInputError) as refused:
         table.merged(runs)
+    assert refused.value.kind == "value_out_of_range"
+
+
+def test_the_lowest_number_cannot_be_taken_back() -> None:
+    merge = {"engine": "aggregate", "functions": {"a": "sum"}, "retract": True}
+    table = Table.of(Case("k BIGINT, a BIGINT", merge))
+    table.run([Event({"k": 0, "a": -(2**63)})], 1)
+    with pytest.raises(InvalidInputError) as refused:
+        table.run([Event({"k": 0, "a": -(2**63)}, is_delete=True)], 1)
     assert refused.value.kind == "value_out_of_range"
