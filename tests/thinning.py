@@ -30,6 +30,7 @@ _AT_LENGTH = (
     "integration/faults/test_crowds.py::",
     "integration/spark/test_event_log.py::",
     "integration/spark/test_killed_streams.py::",
+    "spark/test_stream_write.py::test_a_batch_that_runs_again_is_not_added_again",
 )
 """Each takes a dozen seconds or more of processor time."""
 
