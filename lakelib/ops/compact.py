@@ -32,7 +32,7 @@ from lakelib.ops.patience import Patience
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
-from lakelib.ops.write import order_names, run_target
+from lakelib.ops.run_target import order_names, run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes

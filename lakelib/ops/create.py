@@ -16,6 +16,7 @@ from lakelib.model.options import TableOptions, parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
 from lakelib.model.text import choose_from
+from lakelib.ops.cross_partition import check_definition
 from lakelib.ops.gates import check_requirable, find_registered
 from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
@@ -165,6 +166,8 @@ def define_table(
     )
     engine, declared = declare_merge(merge, declared, roles)
     _check_delta_mode(engine, options)
+    if options.cross_partition:
+        check_definition(declared, key_ids, roles.partition_ids, roles.sequence_ids, engine)
     return tables.NewTable(
         namespace=namespace,
         name=name,

@@ -53,7 +53,14 @@ from lakelib.work.write import WriteWork, deletes_refused
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
-OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+OVERTAKEN = {
+    Reason.ROWS_ADDED,
+    Reason.ROWS_REMOVED,
+    Reason.INPUT_GONE,
+    Reason.ROLLED_BACK,
+    Reason.KEYS_ADDED,
+    Reason.KEYS_LOST,
+}
 """What makes whoever has looked for rows look again."""
 
 

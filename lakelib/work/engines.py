@@ -24,6 +24,8 @@ from lakelib.work.changes import ChangeTarget, read_changes
 from lakelib.work.key_check import Key
 from lakelib.work.masks import MaskWork
 from lakelib.work.masks import find_masked as find_masked_here
+from lakelib.work.moves import MoveWork
+from lakelib.work.moves import write_leaving as write_leaving_here
 from lakelib.work.parallel import stream_as_ready
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
@@ -217,3 +219,20 @@ def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, th
         return [find_masked_here(storage, work) for work in works]
     with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="lakelib-mask") as pool:
         return list(pool.map(lambda work: find_masked_here(storage, work), works))
+
+
+def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> list[NewFile]:
+    """The files of delete marks of all works. An error leaves no file behind that is known of."""
+    if session is not None:
+        from lakelib.work.spark.moves import write_on_spark
+
+        return write_on_spark(session, works)
+    written: list[NewFile] = []
+    try:
+        for work in works:
+            written += write_leaving_here(work, threads).files
+    except BaseException:
+        with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
+            works[0].storage.at(works[0].writes.location).delete_files([file.path for file in written])
+        raise
+    return written

@@ -104,8 +104,10 @@ def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split], t
 
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The newest row of each key, delete marks too, with `_op` where there may be any. No predicate is asked."""
-    plan = _ReadPlan(replace(target, predicate=None, asked_columns=()), (split,))
+    """The newest row of each key, delete marks too, with `_op` where there may be any. Of the predicate that part counts
+    which looks at the key and the partition alone."""
+    fixed_ids = {column.id for column in target.primary_key + target.partition_by}
+    plan = _ReadPlan(replace(target, predicate=key_part(target.predicate, fixed_ids)), (split,))
     with _open_runs(storage, plan) as runs:
         if plan.merges:
             for parts in _merge(target, runs):

@@ -1,0 +1,45 @@
+"""Pure. Of keys that stand in several partitions: which rows have to leave, and which version they leave for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakelib.rows.buffers import array_of_numbers
+from lakelib.rows.keys import Rows
+from lakelib.rows.merge import repeated_keys
+from lakelib.rows.sort import newest_order
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """Rows and delete marks of keys, at most a few of each."""
+
+    keys: Sequence[pa.Array]
+    order_by: Sequence[pa.Array]
+    """What says by itself which of two versions is newer."""
+    age: npt.NDArray[np.int64]
+    """What says it of others: the higher is newer."""
+    partition: npt.NDArray[np.int64]
+    is_live: Mask
+    """Those that are no delete marks."""
+    is_own: Mask
+    """Those of the commit in question: a key that has none stays as it is."""
+
+
+def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
+    """The rows that stand in another partition than the newest version of their key, and that version of each."""
+    rows, starts = repeated_keys([[key] for key in versions.keys])
+    if not len(rows):
+        return rows, rows
+    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+    chosen = array_of_numbers(rows)
+    order_by = [*(column.take(chosen) for column in versions.order_by), array_of_numbers(versions.age[rows])]
+    newest = rows[newest_order([array_of_numbers(group)], order_by)][group]
+    leaves: Mask = versions.is_live[rows] & (versions.partition[rows] != versions.partition[newest])
+    leaves &= np.logical_or.reduceat(versions.is_own[rows], starts)[group]
+    return rows[leaves], newest[leaves]

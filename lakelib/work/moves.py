@@ -1,0 +1,169 @@
+"""Work. Finds the rows whose keys have come to another partition, and writes the delete marks by which they leave.
+
+The bucket of a key is known by its hash, in each partition: the files of the same bucket in the other partitions tell
+where the key has been. Of them the columns of key and sequence are read, in the row groups that may have the keys.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.model.files import PartitionKey, Split
+from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
+from lakelib.model.sortable import decode
+from lakelib.plan.moves import Sought
+from lakelib.plan.where import COMMIT
+from lakelib.rows.buffers import array_of_numbers, fixed_values, whole_array
+from lakelib.rows.fold import live_rows
+from lakelib.rows.key_set import KeySet
+from lakelib.rows.leaving import Versions, find_leaving
+from lakelib.rows.raw_arrays import arrow_values
+from lakelib.storage.filesystem import Storage
+from lakelib.work.masks import like_first
+from lakelib.work.parallel import collect_in_order
+from lakelib.work.read import ReadTarget, read_newest
+from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.write import WrittenFiles, as_deletes
+
+_OWN_AGE = 1 << 62
+"""Whatever is new is newer than what was there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveWork:
+    """What one task does. Plain values: a task gets it by pickle."""
+
+    storage: Storage
+    target: ReadTarget
+    """Of key and sequence."""
+    writes: RunTarget
+    sought: Sought
+    buffer_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Rows of one partition, their age, and whether they are new."""
+
+    partition_key: PartitionKey
+    rows: pa.Table
+    age: int | None
+    """None: by the commit of each."""
+
+
+def read_own_keys(storage: Storage, target: ReadTarget, own: Sequence[Split]) -> pa.Table:
+    """The keys of new rows."""
+    names = [column.name for column in target.primary_key]
+    empty = pa.Table.from_batches([], target.output_schema).select(names)
+    found = (rows.select(names) for split in own for rows in read_newest(storage, target, split))
+    return pa.concat_tables([empty, *found])
+
+
+def write_leaving(work: MoveWork, threads: int) -> WrittenFiles:
+    """Delete marks for the rows that leave. An error leaves no file behind."""
+    own = [part for split in work.sought.own for part in _read_own(work, split)]
+    there = collect_in_order(work.sought.there, _there_reader(work, own), threads) if own else []
+    parts = [*own, *there]
+    if len({part.partition_key for part in parts}) < 2:
+        return WrittenFiles(files=(), rows_in=0)
+    with RunWriter(work.storage, work.writes, buffer_bytes=work.buffer_bytes, threads=threads) as writer:
+        rows_in = 0
+        for batch in _leaving(work, parts):
+            rows_in += batch.num_rows
+            writer.write(as_deletes(batch, work.writes.schema))
+        return WrittenFiles(files=writer.finish(), rows_in=rows_in)
+
+
+def _read_own(work: MoveWork, split: Split) -> Iterator[_Part]:
+    age = _OWN_AGE + split.files[0].run
+    for rows in read_newest(work.storage, _plain(work.target), split):
+        yield _Part(partition_key=split.partition.key, rows=rows, age=age)
+
+
+def _plain(target: ReadTarget) -> ReadTarget:
+    """New rows have no commit yet."""
+    return replace(target, columns=tuple(column for column in target.columns if column != COMMIT))
+
+
+def _there_reader(work: MoveWork, own: Sequence[_Part]):  # type: ignore[no-untyped-def]
+    """Reads of what was there the rows that may have one of the keys."""
+    target = work.target
+    names = [column.name for column in target.primary_key]
+    first = target.primary_key[0]
+    values = whole_array(pc.unique(pa.concat_tables([part.rows.select(names[:1]) for part in own]).column(0)))
+    among = KeySet([part.rows.column(name) for name in names] for part in own)
+    seeking = replace(target, among=among, predicate=like_first(first, values), asked_columns=(first,))
+
+    def read(split: Split) -> Iterator[_Part]:
+        for rows in read_newest(work.storage, seeking, split):
+            if not target.sequence_by:  # of these marks nothing is newer than a new row
+                live = live_rows(rows)
+                rows = rows if live is None else rows.filter(pa.array(live))
+            if rows.num_rows:
+                yield _Part(partition_key=split.partition.key, rows=rows, age=None)
+
+    return read
+
+
+def _leaving(work: MoveWork, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
+    """Key, partition and sequence of the marks, a batch a partition."""
+    target = work.target
+    key_names = [column.name for column in target.primary_key]
+    order_names = [column.name for column in target.sequence_by]
+    named = list(dict.fromkeys((*key_names, *order_names)))
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(part.partition_key for part in parts))}
+    rows = pa.concat_tables([part.rows.select(named) for part in parts]).combine_chunks()
+    lengths = [part.rows.num_rows for part in parts]
+    versions = Versions(
+        keys=[whole_array(rows.column(name)) for name in key_names],
+        order_by=[whole_array(rows.column(name)) for name in order_names],
+        age=np.concatenate([_ages(part) for part in parts]),
+        partition=np.repeat([numbers[part.partition_key] for part in parts], lengths),
+        is_live=np.concatenate([_is_live(part) for part in parts]),
+        is_own=np.repeat([part.age is not None for part in parts], lengths),
+    )
+    leaving, newest = find_leaving(versions)
+    if not work.sought.tells_own:
+        is_old = ~versions.is_own[leaving]
+        leaving, newest = leaving[is_old], newest[is_old]
+    for key, number in numbers.items():
+        own = versions.partition[leaving] == number
+        if own.any():
+            yield _marks(work, key, rows, leaving[own], newest[own])
+
+
+def _ages(part: _Part) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Of one commit and sequence a row is newer than the mark by which another left for it."""
+    if part.age is not None:
+        return np.full(part.rows.num_rows, part.age, np.int64)
+    if COMMIT_COLUMN not in part.rows.column_names:
+        return np.zeros(part.rows.num_rows, np.int64)
+    commits = fixed_values(whole_array(pc.fill_null(part.rows.column(COMMIT_COLUMN), 0)), "<i8")
+    return 2 * commits + _is_live(part)
+
+
+def _is_live(part: _Part) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    live = live_rows(part.rows) if OP_COLUMN in part.rows.column_names else None
+    return np.ones(part.rows.num_rows, np.bool_) if live is None else live
+
+
+def _marks(
+    work: MoveWork,
+    partition_key: PartitionKey,
+    rows: pa.Table,
+    leaving: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    newest: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+) -> pa.RecordBatch:
+    """Of rows that leave: with the sequence of what they leave for, so that nothing older comes back."""
+    columns: dict[str, pa.Array] = {}
+    for column, part in zip(work.target.partition_by, partition_key, strict=True):
+        raw = None if part is None else decode(column.type, part)
+        columns[column.name] = pa.repeat(arrow_values(column.type, [raw])[0], len(leaving))
+    for column in work.target.sequence_by:
+        columns[column.name] = whole_array(rows.column(column.name)).take(array_of_numbers(newest))
+    for column in work.target.primary_key:
+        columns[column.name] = whole_array(rows.column(column.name)).take(array_of_numbers(leaving))
+    return pa.record_batch(columns)
