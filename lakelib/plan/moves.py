@@ -41,7 +41,8 @@ def arrange_moves(
     arranged: list[Sought] = []
     for prefix in range(1 << min(depth, MAX_DEPTH)):
         new = _runs(_below(own, depth, prefix), own_partitions, depth, prefix)
-        old = _there(_below(there, depth, prefix), partitions, depth, prefix)
+        arrange = _merged if has_order else _whole
+        old = arrange(_below(there, depth, prefix), partitions, depth, prefix)
         if not has_order and len({split.partition.key for split in new}) == 1:
             old = [split for split in old if split.partition.key != new[0].partition.key]
         if new and (old or len(new) > 1):
@@ -70,7 +71,18 @@ def _runs(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth:
     ]
 
 
-def _there(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int) -> list[Split]:
+def _whole(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int) -> list[Split]:
+    """A split a partition: each file is read once, and nothing is merged."""
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.partition_id, []).append(file)
+    return [
+        Split(partition=partitions[partition_id], depth=depth, prefix=prefix, files=tuple(own))
+        for partition_id, own in found.items()
+    ]
+
+
+def _merged(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int) -> list[Split]:
     splits = arrange_splits(files, dict(partitions), merges=True)
     return [split if split.depth >= depth else replace(split, depth=depth, prefix=prefix) for split in splits]
 

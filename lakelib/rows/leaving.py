@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakelib.rows.buffers import array_of_numbers
+from lakelib.rows.buffers import array_of_numbers, fixed_values, is_long_type
 from lakelib.rows.keys import Rows
 from lakelib.rows.merge import repeated_keys
 from lakelib.rows.sort import newest_order
@@ -33,6 +33,9 @@ class Versions:
 
 def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
     """The rows that stand in another partition than the newest version of their key, and that version of each."""
+    found = _find_by_number(versions)
+    if found is not None:
+        return found
     rows, starts = repeated_keys([[key] for key in versions.keys])
     if not len(rows):
         return rows, rows
@@ -43,3 +46,22 @@ def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
     leaves: Mask = versions.is_live[rows] & (versions.partition[rows] != versions.partition[newest])
     leaves &= np.logical_or.reduceat(versions.is_own[rows], starts)[group]
     return rows[leaves], newest[leaves]
+
+
+def _find_by_number(versions: Versions) -> tuple[Rows, Rows] | None:
+    """Where keys are numbers, no own one comes twice, and versions have no order of their own: an own one is the newest.
+    None for others."""
+    key = versions.keys[0]
+    if versions.order_by or len(versions.keys) > 1 or not is_long_type(key.type) or key.null_count:
+        return None
+    numbers = fixed_values(key, "<i8")
+    own = np.flatnonzero(versions.is_own)
+    own = own[np.argsort(numbers[own], kind="stable")]
+    arranged = numbers[own]
+    if not len(own) or (arranged[1:] == arranged[:-1]).any():
+        return None
+    others = np.flatnonzero(~versions.is_own & versions.is_live)
+    places = np.minimum(np.searchsorted(arranged, numbers[others]), len(own) - 1)
+    newest = own[places]
+    leaves = (numbers[newest] == numbers[others]) & (versions.partition[others] != versions.partition[newest])
+    return others[leaves], newest[leaves]

@@ -17,14 +17,15 @@ from lakelib.model.sortable import decode
 from lakelib.plan.moves import Sought
 from lakelib.plan.where import COMMIT
 from lakelib.rows.buffers import array_of_numbers, fixed_values, whole_array
-from lakelib.rows.fold import live_rows
+from lakelib.rows.fold import live_rows, with_op
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.leaving import Versions, find_leaving
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.rows.sort import newest_order
 from lakelib.storage.filesystem import Storage
 from lakelib.work.masks import like_first
 from lakelib.work.parallel import collect_in_order
-from lakelib.work.read import ReadTarget, read_newest
+from lakelib.work.read import ReadTarget, read_newest, read_versions
 from lakelib.work.run_writer import RunTarget, RunWriter
 from lakelib.work.write import WrittenFiles, as_deletes
 
@@ -65,7 +66,9 @@ def read_own_keys(storage: Storage, target: ReadTarget, own: Sequence[Split]) ->
 def write_leaving(work: MoveWork, threads: int) -> WrittenFiles:
     """Delete marks for the rows that leave. An error leaves no file behind."""
     own = [part for split in work.sought.own for part in _read_own(work, split)]
-    there = collect_in_order(work.sought.there, _there_reader(work, own), threads) if own else []
+    there: list[_Part] = []
+    if own and work.sought.there:
+        there = collect_in_order(work.sought.there, _there_reader(work, own), threads)
     parts = [*own, *there]
     if len({part.partition_key for part in parts}) < 2:
         return WrittenFiles(files=(), rows_in=0)
@@ -98,14 +101,33 @@ def _there_reader(work: MoveWork, own: Sequence[_Part]):  # type: ignore[no-unty
     seeking = replace(target, among=among, predicate=like_first(first, values), asked_columns=(first,))
 
     def read(split: Split) -> Iterator[_Part]:
-        for rows in read_newest(work.storage, seeking, split):
-            if not target.sequence_by:  # of these marks nothing is newer than a new row
-                live = live_rows(rows)
-                rows = rows if live is None else rows.filter(pa.array(live))
-            if rows.num_rows:
-                yield _Part(partition_key=split.partition.key, rows=rows, age=None)
+        found = _newest_there(work.storage, seeking, split) if target.sequence_by else _live_there(work, seeking, split)
+        return (_Part(partition_key=split.partition.key, rows=rows, age=None) for rows in found if rows.num_rows)
 
     return read
+
+
+def _newest_there(storage: Storage, seeking: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """Marks, too, say how new a key is."""
+    return read_newest(storage, seeking, split)
+
+
+def _live_there(work: MoveWork, seeking: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """Where a new row is newer than all, those that are not deleted, as far as that is known without a merge: a mark too
+    many hides nothing."""
+    if not any(file.delete_count for file in split.files):
+        yield from read_versions(work.storage, seeking, split)
+        return
+    telling = replace(seeking, columns=(*seeking.columns, COMMIT))
+    parts = [with_op(rows) for rows in read_versions(work.storage, telling, split)]
+    if not parts:
+        return
+    rows = pa.concat_tables(parts).combine_chunks()
+    keys = [whole_array(rows.column(column.name)) for column in seeking.primary_key]
+    is_live = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") & 1 == 0
+    order_by = [whole_array(pc.fill_null(rows.column(COMMIT_COLUMN), 0)), array_of_numbers(is_live.astype(np.int64))]
+    newest = newest_order(keys, order_by)
+    yield rows.take(array_of_numbers(newest[is_live[newest]])).drop_columns([COMMIT_COLUMN, OP_COLUMN])
 
 
 def _leaving(work: MoveWork, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
@@ -136,13 +158,14 @@ def _leaving(work: MoveWork, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]
 
 
 def _ages(part: _Part) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Of one commit and sequence a row is newer than the mark by which another left for it."""
+    """Of one sequence a row that was there is newer than the marks by which others left for it: those of a delete would
+    have taken it away."""
     if part.age is not None:
         return np.full(part.rows.num_rows, part.age, np.int64)
     if COMMIT_COLUMN not in part.rows.column_names:
         return np.zeros(part.rows.num_rows, np.int64)
     commits = fixed_values(whole_array(pc.fill_null(part.rows.column(COMMIT_COLUMN), 0)), "<i8")
-    return 2 * commits + _is_live(part)
+    return np.where(_is_live(part), 1 + commits, 0)
 
 
 def _is_live(part: _Part) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

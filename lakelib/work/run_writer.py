@@ -26,6 +26,7 @@ from lakelib.rows.arrange import RowPart, arrange_rows, cut_batch, deepen_parts
 from lakelib.rows.buffers import array_of_mask, whole_array
 from lakelib.rows.merge import keep_newest, merge_tables
 from lakelib.rows.merge_engine import Engine, stored_schema
+from lakelib.rows.repeated import have_repeated
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -357,14 +358,17 @@ class RunWriter:
 def _newest_rows(batch: pa.RecordBatch, target: RunTarget) -> pa.RecordBatch:
     """Of each key the newest row, in the order in which they came."""
     keys, order_by = _ranked_by(batch, target)
-    order = newest_order(keys, order_by)
-    return batch if len(order) == batch.num_rows else batch.take(pa.array(np.sort(order)))
+    if not have_repeated([[key] for key in keys]):
+        return batch
+    return batch.take(pa.array(np.sort(newest_order(keys, order_by))))
 
 
-def _newest_parts(parts: Sequence[RowPart], target: RunTarget) -> list[RowPart]:
+def _newest_parts(parts: list[RowPart], target: RunTarget) -> list[RowPart]:
     """The parts without the rows that later ones have the keys of. No part has a key twice."""
     batches = [part.rows for part in parts]
     ranked = [_ranked_by(batch, target) for batch in batches]
+    if not have_repeated(list(zip(*(keys for keys, _ in ranked), strict=True))):
+        return parts
     masks = keep_newest([keys for keys, _ in ranked], [order_by for _, order_by in ranked])
     kept = [
         part if mask is None else replace(part, batch=batch.filter(array_of_mask(mask)), start=0, row_count=mask.sum())
