@@ -148,13 +148,17 @@ def write_rows(
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     rows = WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
-    return _with_moves(runtime, table, rows, session_of(source), replaced) if table.moves_keys else rows
+    return with_moves(runtime, table, rows, session_of(source), replaced) if table.moves_keys else rows
 
 
-def _with_moves(
-    runtime: Runtime, table: TableInfo, written: WrittenRows, session: Any, replaced: Replaced
+def with_moves(
+    runtime: Runtime,
+    table: TableInfo,
+    written: WrittenRows,
+    session: Any,
+    replaced: Replaced = NOTHING_REPLACED,
 ) -> WrittenRows:
-    """The rows, and marks for those that leave other partitions for them."""
+    """The rows, and marks for those that leave other partitions for them. An error leaves no file behind."""
     schema = written.new_schema or table.schema
     new = NewRows(
         schema=schema,

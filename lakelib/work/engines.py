@@ -32,6 +32,7 @@ from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
 from lakelib.work.source_rows import FileRows, look_into_files
 from lakelib.work.sources import RowSource, open_arrow
+from lakelib.work.write import WrittenFiles
 
 if TYPE_CHECKING:
     from lakelib.work.spark.gathering import Combine, Gather
@@ -222,17 +223,28 @@ def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, th
 
 
 def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> list[NewFile]:
-    """The files of delete marks of all works. An error leaves no file behind that is known of."""
-    if session is not None:
+    """The files of delete marks of all works, each in runs of its own. An error leaves no file behind that is known of."""
+    if session is None:
+        written = _write_leaving_here(works, threads)
+    else:
         from lakelib.work.spark.moves import write_on_spark
 
-        return write_on_spark(session, works)
-    written: list[NewFile] = []
+        written = write_on_spark(session, works)
+    files: list[NewFile] = []
+    for each in written:
+        first_run = 1 + max((file.run for file in files), default=-1)
+        files += [replace(file, run=first_run + file.run) for file in each.files]
+    return files
+
+
+def _write_leaving_here(works: Sequence[MoveWork], threads: int) -> list[WrittenFiles]:
+    written: list[WrittenFiles] = []
     try:
         for work in works:
-            written += write_leaving_here(work, threads).files
+            written.append(write_leaving_here(work, threads))
     except BaseException:
         with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
-            works[0].storage.at(works[0].writes.location).delete_files([file.path for file in written])
+            root = works[0].storage.at(works[0].writes.location)
+            root.delete_files([file.path for each in written for file in each.files])
         raise
     return written
