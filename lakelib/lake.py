@@ -574,4 +574,7 @@ def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:
 
 def _with_flag(options: Mapping[str, Any] | None, cross_partition: bool) -> Mapping[str, Any]:
     """The argument and the option say the same."""
-    return {**(options or {}), **({"cross_partition": True} if checked_flag("cross_partition", cross_partition) else {})}
+    return {
+        **(options or {}),
+        **({"cross_partition": True} if checked_flag("cross_partition", cross_partition) else {}),
+    }

@@ -1,7 +1,7 @@
-"""Part of writes, of tables in which a key is in one partition: a staged commit looks for its keys in what has come since
-it did so last, and takes marks in for the rows that leave.
+"""Part of writes, of tables in which a key is in one partition: a staged commit looks for its keys in what has come
+since it did so last, and takes marks in for the rows that leave.
 
-Only those files are read that others have added: beside steady writers, too, it ends. What was there before was looked at.
+Only those files are read that others have added: beside steady writers, too, it ends.
 """
 
 from collections.abc import Sequence

@@ -307,7 +307,7 @@ def _rows_of_keys(
 def _rows_anywhere(
     runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], told: Sequence[Column]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that the table has of these keys, in whichever partition, with their sequence or the one that is told."""
+    """The rows that the table has of these keys, in whichever partition, with their sequence or what is told."""
     names = [column.name for column in delete_columns(table)]
     key_names = [column.name for column in table.primary_key]
     told_names = [column.name for column in told if column not in table.primary_key]

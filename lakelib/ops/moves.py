@@ -1,5 +1,5 @@
-"""Part of writes, of tables in which a key is in one partition: rows whose keys have come to another one leave theirs in
-the same commit.
+"""Part of writes, of tables in which a key is in one partition: rows whose keys have come to another one leave theirs
+in the same commit.
 
 Step by step: which files that were there may have the keys of the new ones, by hash, key range and Bloom filter; the
 delete marks by which the rows leave, behind all that is new. Until which snapshot was looked goes with the commit:
@@ -23,7 +23,7 @@ from lakelib.model.table import MAX_DEPTH, TableInfo
 from lakelib.ops.hold import Held
 from lakelib.ops.read import ScanRequest, file_query, target_of
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.moves import Sought, arrange_moves
+from lakelib.plan.moves import arrange_moves
 from lakelib.plan.where import COMMIT
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
@@ -156,8 +156,7 @@ def _target(runtime: Runtime, table: TableInfo, new: NewRows, there: Sequence[Da
     sequence = new.schema.select(table.sequence_ids)
     columns = dict.fromkeys((*new.schema.select(table.primary_key_ids), *sequence))
     told = (*columns, COMMIT) if sequence else tuple(columns)
-    target = target_of(runtime, table, new.schema, told, None, (*there, *new.own.files))
-    return target
+    return target_of(runtime, table, new.schema, told, None, (*there, *new.own.files))
 
 
 def _find_there(
@@ -183,7 +182,7 @@ def _like_own(
     """What the keys of the new rows are like: those of a few are looked up."""
     if own_rows > _FEW_ROWS:
         first = table.primary_key[0]
-        return _within_bounds(first, [file for file in new.own.files]), None
+        return _within_bounds(first, new.own.files), None
     splits = [
         Split(partition=new.own.partitions[file.partition_id], depth=0, prefix=0, files=(file,))
         for file in new.own.files

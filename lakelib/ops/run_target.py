@@ -42,6 +42,4 @@ def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
 
 def moves_target(table: TableInfo, schema: TableSchema) -> RunTarget:
     """How the marks of rows that leave are written."""
-    return run_target(
-        table, schema, file_kind=MOVES, order_names=order_names(table, schema), holds_deletes=True
-    )
+    return run_target(table, schema, file_kind=MOVES, order_names=order_names(table, schema), holds_deletes=True)

@@ -56,7 +56,12 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
         return propose(table, kind, request, written, effect=_effect(table, written))
 
-    return Work(prepare=prepare, redo=schema_again(source.rereadable), is_small=_is_small(source, request), session=session_of(source))
+    return Work(
+        prepare=prepare,
+        redo=schema_again(source.rereadable),
+        is_small=_is_small(source, request),
+        session=session_of(source),
+    )
 
 
 def _effect(table: TableInfo, written: "WrittenRows") -> Effect:

@@ -49,8 +49,8 @@ def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
 
 
 def _find_by_number(versions: Versions) -> tuple[Rows, Rows] | None:
-    """Where keys are numbers, no own one comes twice, and versions have no order of their own: an own one is the newest.
-    None for others."""
+    """Where keys are numbers, no own one comes twice, and versions have no order of their own: an own one is the
+    newest. None for others."""
     key = versions.keys[0]
     if versions.order_by or len(versions.keys) > 1 or not is_long_type(key.type) or key.null_count:
         return None

@@ -223,7 +223,8 @@ def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, th
 
 
 def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> list[NewFile]:
-    """The files of delete marks of all works, each in runs of its own. An error leaves no file behind that is known of."""
+    """The files of delete marks of all works, each in runs of its own. An error leaves no file behind that is known
+    of."""
     if session is None:
         written = _write_leaving_here(works, threads)
     else:
@@ -240,8 +241,7 @@ def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> l
 def _write_leaving_here(works: Sequence[MoveWork], threads: int) -> list[WrittenFiles]:
     written: list[WrittenFiles] = []
     try:
-        for work in works:
-            written.append(write_leaving_here(work, threads))
+        written.extend(write_leaving_here(work, threads) for work in works)
     except BaseException:
         with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
             root = works[0].storage.at(works[0].writes.location)

@@ -113,8 +113,8 @@ def _newest_there(storage: Storage, seeking: ReadTarget, split: Split) -> Iterat
 
 
 def _live_there(work: MoveWork, seeking: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """Where a new row is newer than all, those that are not deleted, as far as that is known without a merge: a mark too
-    many hides nothing."""
+    """Where a new row is newer than all, those that are not deleted, as far as that is known without a merge: a mark
+    too many hides nothing."""
     if not any(file.delete_count for file in split.files):
         yield from read_versions(work.storage, seeking, split)
         return

@@ -104,8 +104,8 @@ def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split], t
 
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The newest row of each key, delete marks too, with `_op` where there may be any. Of the predicate that part counts
-    which looks at the key and the partition alone."""
+    """The newest row of each key, delete marks too, with `_op` where there may be any. Of the predicate that part
+    counts which looks at the key and the partition alone."""
     fixed_ids = {column.id for column in target.primary_key + target.partition_by}
     plan = _ReadPlan(replace(target, predicate=key_part(target.predicate, fixed_ids)), (split,))
     with _open_runs(storage, plan) as runs:
@@ -118,8 +118,8 @@ def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[
 
 
 def read_versions(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """Rows as the files have them, none merged with another, delete marks too, with `_op` where there may be any. The
-    predicate is over key columns."""
+    """Rows as the files have them, none merged with another, delete marks too, with `_op` where there may be any.
+    The predicate is over key columns."""
     plan = _ReadPlan(target, (split,), apart=True)
     with _open_runs(storage, plan) as runs:
         yield from (_with_deletes(target, rows) for run in runs for rows in run)

@@ -1,4 +1,4 @@
-"""Tables in which a key is in one partition at most: a row that comes to another one leaves its own in the same commit."""
+"""Tables in which a key is in one partition at most: a row that comes to another leaves its own in the same commit."""
 
 import random
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def test_a_row_leaves_its_old_partition_in_the_commit_that_moves_it(engine: Engi
     assert rows_of(engine, table.scan(where="p = 'a'")) == [(2, "a", 1), (4, "a", 2)]
     assert rows_of(engine, table.scan(where="p is null")) == [(3, None, 2)]
     assert rows_of(engine, table.scan(at=1)) == [(1, "a", 1), (2, "a", 1), (3, "b", 1), (4, None, 1)]
-    assert table.head is not None and table.head.id == 2
+    assert [each.id for each in table.history()] == [2, 1]
     engine.compact(table, full=True)
     assert rows_of(engine, table.scan()) == expected
     assert table.options["cross_partition"] is True
@@ -134,7 +134,7 @@ def test_commits_staged_beside_each_other_look_again(engine: Engine, lake: Lake,
 
 
 @in_process
-def test_a_verdict_stands_where_what_came_has_none_of_the_keys(engine: Engine, table: Table) -> None:
+def test_a_verdict_stands_where_what_came_has_none_of_the_keys(engine: Engine, lake: Lake, table: Table) -> None:
     gate = parse_suite(
         "{name: g, expectations: [{type: expect_column_values_to_not_be_null, kwargs: {column: v}, scope: merged}]}"
     )
@@ -147,9 +147,8 @@ def test_a_verdict_stands_where_what_came_has_none_of_the_keys(engine: Engine, t
     staged.judge(gate)
     table.upsert(_rows((1, "e", 1)))
     with raised(ConflictError, "verdict_stale"):
-        staged.publish()
-    staged.judge(gate)
-    staged.publish()
+        lake.staged(staged.id).publish()
+    staged.publish()  # it knows how it was judged
     assert rows_of(engine, table.scan()) == [(1, "d", 2), (2, "b", 0), (3, "b", 0)]
     assert table.upsert(_rows((1, "f", 3)), gate=gate).id == table.head.id  # type: ignore[union-attr]
 
@@ -257,3 +256,70 @@ def test_tables_that_cannot_be_so_are_refused(
     with raised(InvalidInputError, "invalid_cross_partition") as caught:
         new_table(SCHEMA, cross_partition=True, **definition)
     assert named in str(caught.value)
+
+
+def _changes(table: Table, view: str, *names: str, **given: Any) -> list[Row]:
+    found = table.changes(view=view, columns=["id", "p", "v"], **given)
+    rows = found.to_arrow()
+    assert found.count() == rows.num_rows
+    told = rows.select(["id", "p", "v", "_change" if view == "net" else "_op", *names])
+    return sorted(zip(*(column.to_pylist() for column in told.columns), strict=True), key=repr)
+
+
+@in_process
+@pytest.mark.parametrize("sequence", [(), ("v",)])
+def test_a_move_is_told_as_one_rows_change(engine: Engine, new_table: NewTable, sequence: Any) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], sequence_by=sequence, cross_partition=True)
+    table.upsert(_rows((1, "a", 1), (2, "a", 1), (3, "a", 1), (4, "b", 1), (5, "b", 1)))
+    table.upsert(_rows((1, "b", 2), (2, "c", 2), (3, "a", 2), (4, "a", 2)))
+    assert _changes(table, "latest") == [
+        (1, "b", 2, "upsert"),
+        (2, "c", 2, "upsert"),
+        (3, "a", 2, "upsert"),
+        (4, "a", 2, "upsert"),
+    ]
+    table.upsert(_rows((2, "b", 3), (6, "a", 3)))
+    table.delete("id = 4")
+    table.upsert(_rows((1, "a", 5)))
+    assert _changes(table, "latest", after=1) == [
+        (1, "a", 5, "upsert"),
+        (2, "b", 3, "upsert"),
+        (3, "a", 2, "upsert"),
+        (4, "b", 2, "delete") if sequence else (4, "a", None, "delete"),
+        (6, "a", 3, "upsert"),
+    ]
+    assert _changes(table, "net", after=1) == [
+        (1, "a", 1, "update_before"),
+        (1, "a", 5, "update_after"),
+        (2, "a", 1, "update_before"),
+        (2, "b", 3, "update_after"),
+        (3, "a", 1, "update_before"),
+        (3, "a", 2, "update_after"),
+        (4, "b", 1, "delete"),
+        (6, "a", 3, "insert"),
+    ]
+    assert table.diff(5, 1).count() == 8
+    assert _changes(table, "latest", after=1, where="p = 'b'") == [
+        (1, "b", 5 if sequence else None, "delete"),
+        (2, "b", 3, "upsert"),
+        (4, "b", 2 if sequence else None, "delete"),
+    ]
+    told = table.changes(view="all", after=1, until=2, columns=["id", "p"]).to_arrow()
+    assert told.column("_op").to_pylist() == ["delete"] * 3 + ["upsert"] * 4
+    table.overwrite(_rows((1, "c", 9), (3, "c", 9)), {"p": "c"})
+    assert _changes(table, "net") == [
+        (1, "a", 5, "update_before"),
+        (1, "c", 9, "update_after"),
+        (3, "a", 2, "update_before"),
+        (3, "c", 9, "update_after"),
+    ]
+    assert table.history(exact=True)[0].summary["rows_updated"] == 2
+
+
+@in_process
+def test_a_version_that_comes_too_late_is_no_change(engine: Engine, new_table: NewTable) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], sequence_by=["v"], cross_partition=True)
+    table.upsert(_rows((1, "a", 5), (2, "a", 5)))
+    table.upsert(_rows((1, "b", 4), (2, "b", 6)))
+    assert _changes(table, "latest") == [(2, "b", 6, "upsert")]
+    assert _changes(table, "net") == [(2, "a", 5, "update_before"), (2, "b", 6, "update_after")]

@@ -1,4 +1,4 @@
-"""Finds by Spark's tasks the rows whose keys have come to another partition, and writes the marks by which they leave."""
+"""Spark's tasks find the rows whose keys have come to another partition, and write the marks by which they leave."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
