@@ -16,12 +16,12 @@ from lakelib.model.options import TableOptions, parse_options
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, Buckets, TableInfo
 from lakelib.model.text import choose_from
-from lakelib.ops.cross_partition import check_definition
 from lakelib.ops.gates import check_requirable, find_registered
 from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.declare_merge import Roles, declare_merge
+from lakelib.plan.declare_unique import check_definition
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 

@@ -44,10 +44,21 @@ def arrange_moves(
         arrange = _merged if has_order else _whole
         old = arrange(_below(there, depth, prefix), partitions, depth, prefix)
         if not has_order and len({split.partition.key for split in new}) == 1:
-            old = [split for split in old if split.partition.key != new[0].partition.key]
+            old = tuple(split for split in old if split.partition.key != new[0].partition.key)
         if new and (old or len(new) > 1):
             arranged += _dealt(new, old, 1 if has_order else task_count)
     return arranged
+
+
+def arrange_all(files: Sequence[DataFile], partitions: Mapping[int, Partition]) -> list[Sought]:
+    """All rows, those of a key together, as if all were new: at most so many at a time."""
+    rows = sum(file.row_count for file in files)
+    depth = min(MAX_DEPTH, (-(-rows // _MOST_ROWS) - 1).bit_length()) if rows else 0
+    arranged = [
+        Sought(own=_merged(_below(files, depth, prefix), partitions, depth, prefix), there=())
+        for prefix in range(1 << depth)
+    ]
+    return [each for each in arranged if len({split.partition.key for split in each.own}) > 1]
 
 
 def _below(files: Sequence[DataFile], depth: int, prefix: int) -> list[DataFile]:
@@ -71,20 +82,24 @@ def _runs(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth:
     ]
 
 
-def _whole(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int) -> list[Split]:
+def _whole(
+    files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int
+) -> tuple[Split, ...]:
     """A split a partition: each file is read once, and nothing is merged."""
     found: dict[int, list[DataFile]] = {}
     for file in files:
         found.setdefault(file.partition_id, []).append(file)
-    return [
+    return tuple(
         Split(partition=partitions[partition_id], depth=depth, prefix=prefix, files=tuple(own))
         for partition_id, own in found.items()
-    ]
+    )
 
 
-def _merged(files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int) -> list[Split]:
+def _merged(
+    files: Sequence[DataFile], partitions: Mapping[int, Partition], depth: int, prefix: int
+) -> tuple[Split, ...]:
     splits = arrange_splits(files, dict(partitions), merges=True)
-    return [split if split.depth >= depth else replace(split, depth=depth, prefix=prefix) for split in splits]
+    return tuple(split if split.depth >= depth else replace(split, depth=depth, prefix=prefix) for split in splits)
 
 
 def _dealt(new: Sequence[Split], old: Sequence[Split], task_count: int) -> list[Sought]:

@@ -1,7 +1,7 @@
 """Pure. Of keys that stand in several partitions: which rows have to leave, and which version they leave for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,23 @@ class Versions:
     """Those that are no delete marks."""
     is_own: Mask
     """Those of the commit in question: a key that has none stays as it is."""
+    counts: Mask | None = None
+    """Those that say anything; None for all."""
+
+    def without_stale_marks(self) -> "Versions":
+        """Marks say how new a key is where it has no row. Where it has one they are of a time when a key could be in
+        several partitions, or older than the row."""
+        marks = ~self.is_own & ~self.is_live
+        if not self.order_by or not marks.any():
+            return self
+        there = np.flatnonzero(~self.is_own)
+        chosen = array_of_numbers(there)
+        keys = [key.take(chosen) for key in self.keys]
+        live = array_of_numbers(self.is_live[there].astype(np.int64))
+        telling = there[newest_order(keys, [live, *(column.take(chosen) for column in self.order_by)])]
+        counts = ~marks
+        counts[telling] = True
+        return replace(self, counts=counts)
 
 
 def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
@@ -40,6 +57,11 @@ def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
     if not len(rows):
         return rows, rows
     group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+    if versions.counts is not None:
+        counts = versions.counts[rows]
+        rows, group = rows[counts], group[counts]
+        starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        group = np.cumsum(np.append(False, group[1:] != group[:-1]))
     chosen = array_of_numbers(rows)
     order_by = [*(column.take(chosen) for column in versions.order_by), array_of_numbers(versions.age[rows])]
     newest = rows[newest_order([array_of_numbers(group)], order_by)][group]
@@ -53,6 +75,8 @@ def _find_by_number(versions: Versions) -> tuple[Rows, Rows] | None:
     newest. None for others."""
     key = versions.keys[0]
     if versions.order_by or len(versions.keys) > 1 or not is_long_type(key.type) or key.null_count:
+        return None
+    if versions.is_own.all():
         return None
     numbers = fixed_values(key, "<i8")
     own = np.flatnonzero(versions.is_own)

@@ -4,7 +4,7 @@ The bucket of a key is known by its hash, in each partition: the files of the sa
 where the key has been. Of them the columns of key and sequence are read, in the row groups that may have the keys.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,12 +16,13 @@ from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
 from lakelib.model.sortable import decode
 from lakelib.plan.moves import Sought
 from lakelib.plan.where import COMMIT
-from lakelib.rows.buffers import array_of_numbers, fixed_values, whole_array
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.fold import live_rows, with_op
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.leaving import Versions, find_leaving
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.sort import newest_order
+from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.work.masks import like_first
 from lakelib.work.parallel import collect_in_order
@@ -43,6 +44,8 @@ class MoveWork:
     writes: RunTarget
     sought: Sought
     buffer_bytes: int
+    is_stored: bool = False
+    """Whether it is stored rows that are looked at, as if they were new: the latest commit's is the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +68,7 @@ def read_own_keys(storage: Storage, target: ReadTarget, own: Sequence[Split]) ->
 
 def write_leaving(work: MoveWork, threads: int) -> WrittenFiles:
     """Delete marks for the rows that leave. An error leaves no file behind."""
-    own = [part for split in work.sought.own for part in _read_own(work, split)]
-    there: list[_Part] = []
-    if own and work.sought.there:
-        there = collect_in_order(work.sought.there, _there_reader(work, own), threads)
-    parts = [*own, *there]
+    parts = _read_parts(work, threads)
     if len({part.partition_key for part in parts}) < 2:
         return WrittenFiles(files=(), rows_in=0)
     with RunWriter(work.storage, work.writes, buffer_bytes=work.buffer_bytes, threads=threads) as writer:
@@ -78,6 +77,33 @@ def write_leaving(work: MoveWork, threads: int) -> WrittenFiles:
             rows_in += batch.num_rows
             writer.write(as_deletes(batch, work.writes.schema))
         return WrittenFiles(files=writer.finish(), rows_in=rows_in)
+
+
+def find_leaving_keys(work: MoveWork, threads: int) -> pa.Table:
+    """The keys of rows that would leave, with their partitions: of nothing that is written."""
+    parts = _read_parts(work, threads)
+    columns = (*work.target.primary_key, *work.target.partition_by)
+    names = list(dict.fromkeys(column.name for column in columns))
+    empty = pa.table({column.name: pa.array([], arrow_type(column.type)) for column in columns}).select(names)
+    if len({part.partition_key for part in parts}) < 2:
+        return empty
+    return pa.concat_tables([empty, *(pa.table(batch.select(names)) for batch in _leaving(work, parts))])
+
+
+def _read_parts(work: MoveWork, threads: int) -> list[_Part]:
+    if work.is_stored:
+        return collect_in_order(work.sought.own, lambda split: _read_stored(work, split), threads)
+    own = [part for split in work.sought.own for part in _read_own(work, split)]
+    if not own or not work.sought.there:
+        return own
+    return [*own, *collect_in_order(work.sought.there, _there_reader(work, own), threads)]
+
+
+def _read_stored(work: MoveWork, split: Split) -> Iterator[_Part]:
+    for rows in read_newest(work.storage, work.target, split):
+        live = live_rows(rows)
+        kept = rows if live is None else rows.filter(array_of_mask(live))
+        yield _Part(partition_key=split.partition.key, rows=kept, age=None)
 
 
 def _read_own(work: MoveWork, split: Split) -> Iterator[_Part]:
@@ -91,7 +117,7 @@ def _plain(target: ReadTarget) -> ReadTarget:
     return replace(target, columns=tuple(column for column in target.columns if column != COMMIT))
 
 
-def _there_reader(work: MoveWork, own: Sequence[_Part]):  # type: ignore[no-untyped-def]
+def _there_reader(work: MoveWork, own: Sequence[_Part]) -> Callable[[Split], Iterator[_Part]]:
     """Reads of what was there the rows that may have one of the keys."""
     target = work.target
     names = [column.name for column in target.primary_key]
@@ -145,9 +171,9 @@ def _leaving(work: MoveWork, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]
         age=np.concatenate([_ages(part) for part in parts]),
         partition=np.repeat([numbers[part.partition_key] for part in parts], lengths),
         is_live=np.concatenate([_is_live(part) for part in parts]),
-        is_own=np.repeat([part.age is not None for part in parts], lengths),
+        is_own=np.repeat([work.is_stored or part.age is not None for part in parts], lengths),
     )
-    leaving, newest = find_leaving(versions)
+    leaving, newest = find_leaving(versions.without_stale_marks())
     if not work.sought.tells_own:
         is_old = ~versions.is_own[leaving]
         leaving, newest = leaving[is_old], newest[is_old]
