@@ -2,9 +2,11 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, Table
@@ -385,3 +387,15 @@ def test_a_replaced_table_stays_such_a_one(engine: Engine, lake: Lake, table: Ta
     table.upsert(_rows((1, "a", 1)))
     table.upsert(_rows((1, "b", 1)))
     assert rows_of(engine, table.scan()) == [(1, "b", 1)]
+
+
+def test_an_import_says_which_keys_are_in_several_partitions(engine: Engine, lake: Lake, tmp_path: Path) -> None:
+    session = getattr(engine, "session", None)
+    pq.write_table(_rows((1, "a", 1), (2, "b", 1)), tmp_path / "one.parquet")
+    pq.write_table(_rows((1, "b", 2)), tmp_path / "two.parquet")
+    wanted: dict[str, Any] = {"primary_key": ["id"], "partition_by": ["p"], "options": {"cross_partition": True}}
+    name = f"local.imported_{'arrow' if session is None else 'spark'}"
+    with raised(InvalidInputError, "duplicate_key"):
+        lake.import_parquet(str(tmp_path), name, session=session, **wanted)
+    lake.import_parquet(str(tmp_path), name, session=session, duplicates="last", **wanted)
+    assert rows_of(engine, lake.table(name).scan()) == [(1, "b", 2), (2, "b", 1)]
