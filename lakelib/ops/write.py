@@ -59,6 +59,7 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
     return Work(
         prepare=prepare,
         redo=schema_again(source.rereadable),
+        looks_again=source.rereadable,
         is_small=_is_small(source, request),
         session=session_of(source),
     )
