@@ -23,7 +23,7 @@ from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.ducklake import DuckLake, ViewsFile
-from lakelib.model.flags import checked_flag
+from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
@@ -134,7 +134,7 @@ def migrate(
 
     Raises RetryableError if the catalog's tables are in use for too long.
     """
-    post, dry_run = checked_flag("post", post), checked_flag("dry_run", dry_run)
+    post, dry_run = checked_flags(post=post, dry_run=dry_run)
     found = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
     location = complete_uri(found.warehouse, found.storage.default_fs)
     opened, _ = _reach_catalog(found, open_storage(location, found.storage))

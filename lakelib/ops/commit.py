@@ -38,7 +38,7 @@ from lakelib.model.roles import Right
 from lakelib.model.table import CommitKind, CommitState, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.catch_up import catch_up
-from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
 from lakelib.ops.moves import Replaced
@@ -232,7 +232,7 @@ class _Course:
     def _carry(self, proposal: Proposal, step: Callable[[], CommitOutcome]) -> Snapshot | Overtaken:
         """The snapshot that the proposal becomes by the step; if others were first, what is in their way no more."""
         self._proposal = None
-        with ending_if_given_up(self._runtime, proposal.commit_id):
+        try:
             match step():
                 case Done() as done:
                     return settle_done(self._runtime, done)[0]
@@ -240,6 +240,9 @@ class _Course:
                     return Overtaken()
                 case outcome:
                     return self._resolve(outcome, proposal)
+        except GIVEN_UP as error:
+            end_given_up(self._runtime, proposal.commit_id, error)
+            raise
 
     def _resolve(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Snapshot | Overtaken:
         if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):

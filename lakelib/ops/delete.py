@@ -48,7 +48,6 @@ from lakelib.rows.arrange import arrange_rows, partition_keys
 from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
-from lakelib.work.engines import session_of
 from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork, deletes_refused
 
@@ -223,7 +222,7 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
         done = source.write(work, threads=runtime.threads, distribution=request.distribution)
         written = WrittenRows(files=done.files, rows_in=done.rows_in)
         if table.moves_keys:
-            written = with_moves(runtime, table, written, session_of(source))
+            written = with_moves(runtime, table, written, source.session)
         return propose(table, CommitKind.DELETE, request, written)
     alignment = work.align(source.schema)
     keys = (alignment.apply(batch) for batch in source.batches())

@@ -176,7 +176,8 @@ def parse_approval(by: str | None, reason: str | None) -> Approval | None:
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
     """The snapshots, once what follows from them is done."""
     reset = {each.table_id for each in done.commits if isinstance(each, Published) and each.leaves_files}
-    after_reset(runtime, reset)
+    if reset:
+        after_reset(runtime, reset)
     return [each.snapshot for each in done.commits]
 
 

@@ -31,7 +31,6 @@ from lakelib.plan.replaced import replaced_schema
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import Inside
 from lakelib.rows.types import type_text
-from lakelib.work.engines import session_of
 from lakelib.work.run_writer import LARGEST_BUFFER_BYTES
 from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
@@ -61,7 +60,7 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         redo=schema_again(source.rereadable),
         looks_again=source.rereadable,
         is_small=_is_small(source, request),
-        session=session_of(source),
+        session=source.session,
     )
 
 
@@ -137,7 +136,7 @@ def write_rows(
             ),
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
-            mark=mark_of(table),
+            mark=mark_of(table) if request.deletes_in else Op.DELETE,
             takes_deletes=table.merge.on_delete is not OnDelete.REFUSE,
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
@@ -146,15 +145,14 @@ def write_rows(
             single_run=bool(request.aux_order),
         )
 
-    checked = work(wanted)
-    source.check(checked)
+    if draft is not None:
+        source.check(work(draft))  # before ids are spent
     new_schema = draft and under_own_ids(runtime, table, draft)
-    final = work(new_schema) if new_schema else checked
-    written = source.write(final, threads=runtime.threads, distribution=request.distribution)
+    written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     rows = WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
-    return with_moves(runtime, table, rows, session_of(source), replaced) if table.moves_keys else rows
+    return with_moves(runtime, table, rows, source.session, replaced) if table.moves_keys else rows
 
 
 def with_moves(

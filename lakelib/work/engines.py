@@ -65,11 +65,6 @@ def _open(data: Any) -> RowSource:
     return open_arrow(data)
 
 
-def session_of(source: RowSource) -> Any:
-    """The Spark session whose tasks have the rows; None for rows that this process has."""
-    return getattr(source, "session", None)
-
-
 def _is_spark_frame(data: Any) -> bool:
     """Whether it is a DataFrame, classic or Spark Connect's; found out without importing pyspark."""
     return any(
@@ -128,7 +123,7 @@ def find_repeated(
 ) -> tuple[Key, ...]:
     """Some of the keys that come more than once in their partition; who has the rows looks. Raises InvalidInputError
     for one that is NULL."""
-    if session_of(source) is None:
+    if source.session is None:
         return key_check.find_repeated(source, key, partition_by, threads)
     from lakelib.work.spark import keys
 

@@ -27,7 +27,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.work.masks import like_first
 from lakelib.work.parallel import collect_in_order
 from lakelib.work.read import ReadTarget, read_newest, read_versions
-from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.run_writer import RunTarget, write_runs
 from lakelib.work.write import WrittenFiles, as_deletes
 
 _OWN_AGE = 1 << 62
@@ -71,12 +71,16 @@ def write_leaving(work: MoveWork, threads: int) -> WrittenFiles:
     parts = _read_parts(work, threads)
     if len({part.partition_key for part in parts}) < 2:
         return WrittenFiles(files=(), rows_in=0)
-    with RunWriter(work.storage, work.writes, buffer_bytes=work.buffer_bytes, threads=threads) as writer:
-        rows_in = 0
+    rows_in = 0
+
+    def marks() -> Iterator[pa.RecordBatch]:
+        nonlocal rows_in
         for batch in _leaving(work, parts):
             rows_in += batch.num_rows
-            writer.write(as_deletes(batch, work.writes.schema))
-        return WrittenFiles(files=writer.finish(), rows_in=rows_in)
+            yield as_deletes(batch, work.writes.schema)
+
+    files = write_runs(work.storage, work.writes, marks(), buffer_bytes=work.buffer_bytes, threads=threads)
+    return WrittenFiles(files=files, rows_in=rows_in)
 
 
 def find_leaving_keys(work: MoveWork, threads: int) -> pa.Table:

@@ -6,12 +6,13 @@ every bucket's rows are sorted, reduced to one row a key, and written: a run.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,8 @@ from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
-from lakelib.rows.arrange import RowPart, arrange_rows, cut_batch, deepen_parts
-from lakelib.rows.buffers import array_of_mask, whole_array
+from lakelib.rows.arrange import RowPart, arrange_rows, deepen_parts
+from lakelib.rows.buffers import array_of_mask, cut_batch, whole_array
 from lakelib.rows.merge import keep_newest, merge_tables
 from lakelib.rows.merge_engine import Engine, stored_schema
 from lakelib.rows.repeated import have_repeated
@@ -87,7 +88,7 @@ class RunTarget:
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of a file."""
-        return _stored_schema(self.stored_columns, self.primary_key, self.holds_deletes)
+        return _stored_schema(self.engine, self.schema, self.primary_key, self.holds_deletes)
 
     @property
     def stored_columns(self) -> TableSchema:
@@ -96,11 +97,13 @@ class RunTarget:
 
 
 @lru_cache(maxsize=_MOST_SCHEMAS)
-def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool) -> pa.Schema:
+def _stored_schema(
+    engine: Engine | None, schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool
+) -> pa.Schema:
     keys = {column.id for column in primary_key}
     fields = [
         _stored_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
-        for column in schema.columns
+        for column in stored_schema(engine, schema).columns
     ]
     hidden = (COMMIT_COLUMN, OP_COLUMN) if holds_deletes else (COMMIT_COLUMN,)
     return pa.schema(fields + [hidden_field(name) for name in hidden])
@@ -131,16 +134,33 @@ class _BucketRows:
     batches: list[pa.RecordBatch]
 
 
-class RunWriter:
-    """One writer's work on one commit. Not for several callers at once; it uses threads of its own.
+def write_runs(
+    storage: Storage,
+    target: RunTarget,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    buffer_bytes: int,
+    threads: int,
+    single_run: bool = False,
+) -> tuple[NewFile, ...]:
+    """Writes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns. Gives
+    the files of all runs. An error leaves no file behind.
 
-    A context manager: left by an error, it deletes what it wrote.
+    With `single_run` the rows must fit into one buffer: columns that are not stored decide their order.
     """
+    with _RunWriter(storage, target, buffer_bytes=buffer_bytes, threads=threads, single_run=single_run) as writer:
+        for batch in batches:
+            writer.write(batch)
+        return writer.finish()
+
+
+class _RunWriter:
+    """One writer's work on one commit, with threads of its own. A context manager: left by an error, it deletes what it
+    wrote."""
 
     def __init__(
-        self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool = False
+        self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool
     ) -> None:
-        """With `single_run` the rows must fit into one buffer: columns that are not stored decide their order."""
         self._root = storage.at(target.location)
         self._target = target
         self._stored_schema = target.stored_schema
@@ -160,7 +180,7 @@ class RunWriter:
         self._run = 0
         self._files: list[NewFile] = []
 
-    def __enter__(self) -> "RunWriter":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -171,7 +191,6 @@ class RunWriter:
                 self._root.delete_files(self._paths)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
         if batch.num_rows == 0:
             return
         for part in cut_batch(batch, _ARRANGED_BYTES):
