@@ -54,6 +54,7 @@ from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
+from lakelib.result import Result
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
 from lakelib.storage.filesystem import Storage, open_storage
@@ -444,6 +445,20 @@ class Lake:
         NotFoundError, and InvalidInputError naming the commits whose ids begin so if there are several."""
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
+
+    def sql(self, text: str, /, **parameters: Any) -> Result:
+        """A query over tables of the lake, in Spark's SQL: `SELECT … FROM shop.orders WHERE dt = $day`, with what `day`
+        is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP AS OF`,
+        `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed, and for
+        what is known of a table; docs/sql.md says what else. It is carried out in this process (the extra `sql`), when
+        its rows are asked for.
+
+        Raises InvalidInputError, with the place in the text, for what is no SQL, what is not known, and names that mean
+        no column, or two; NotFoundError for tables and snapshots that are not there.
+        """
+        from lakelib.ops import sql  # it takes long to load
+
+        return Result(self._runtime, sql.plan_query(self._runtime, text, parameters))
 
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""

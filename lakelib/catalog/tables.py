@@ -1,6 +1,6 @@
 """Namespaces, tables and their schema versions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -99,6 +99,13 @@ def create_table(catalog: Catalog, table: NewTable) -> None:
 def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:
     row = catalog.one("load_table_by_name", {"namespace": namespace, "name": name})
     return None if row is None else table_from_row(row)
+
+
+def find_tables(catalog: Catalog, names: Sequence[tuple[str, str]]) -> dict[str, TableInfo]:
+    """Those that are there, by namespace and name, at the heads of one moment."""
+    asked = {"namespaces": [namespace for namespace, _ in names], "names": [name for _, name in names]}
+    found = (table_from_row(row) for row in catalog.all("load_tables_by_name", asked))
+    return {table.full_name: table for table in found}
 
 
 def load_table(catalog: Catalog, ref: TableRef) -> TableInfo:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,6 +94,16 @@ def find_table(runtime: Runtime, full_name: str) -> TableInfo:
     found = tables.find_table(runtime.catalog, namespace, name)
     if found is None:
         raise tables.table_missing(full_name, _names_near(runtime, namespace, name))
+    return found
+
+
+def find_tables(runtime: Runtime, full_names: Iterable[str]) -> dict[str, TableInfo]:
+    """The tables by name, all at the heads of one moment. Raises NotFoundError for one that is not there."""
+    asked = {full_name: split_name(full_name) for full_name in full_names}
+    found = tables.find_tables(runtime.catalog, list(asked.values())) if asked else {}
+    for full_name, parts in asked.items():
+        if full_name not in found:
+            raise tables.table_missing(full_name, _names_near(runtime, *parts))
     return found
 
 

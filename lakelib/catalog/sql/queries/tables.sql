@@ -39,6 +39,14 @@ from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.s
 left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
 
+-- Tables at their heads, all of one moment, by name.
+-- name: load_tables_by_name
+select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
+from unnest(%(namespaces)s::text[], %(names)s::text[]) as asked (namespace, name)
+join lake."table" t on t.namespace = asked.namespace and t.name = asked.name and t.dropped_at is null
+join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null;
+
 -- A table at its head, by id.
 -- name: load_table_by_id
 select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, lake.definition_v1(t) as definition, r.suite_name, r.suite_version, r.suite_hash
