@@ -205,6 +205,7 @@ class Lake:
         merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
         if_not_exists: bool = False,
+        cross_partition: bool = False,
     ) -> Table:
         """A new table. `schema` is a pyarrow Schema, a Spark StructType or DDL text.
 
@@ -216,6 +217,9 @@ class Lake:
         `{"engine": "partial_update", "groups": [{"sequence": […], "columns": […]}], "on_delete": "row"}` (column by
         column), `{"engine": "aggregate", "functions": {"amount": "sum"}, "retract": False}`; `docs/merge-engines.md`
         says all of it.
+
+        With `cross_partition` the key is unique in the table: a row whose partition columns have changed leaves its
+        old partition in the commit that brings it.
         """
         info = create.create_table(
             self._runtime,
@@ -226,7 +230,7 @@ class Lake:
             buckets=buckets,
             sequence_by=sequence_by,
             merge=merge,
-            options=options or {},
+            options=_with_flag(options, cross_partition),
             if_not_exists=if_not_exists,
         )
         return Table(self._runtime, info)
@@ -242,6 +246,7 @@ class Lake:
         sequence_by: Sequence[str] = (),
         merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
+        cross_partition: bool = False,
     ) -> Table:
         """A new table as by `create_table`; one that is there is replaced, in one snapshot (kind "overwrite"), by one
         without rows that has these columns. It stays the same table: older snapshots, tags, consumers, its gate and
@@ -256,7 +261,7 @@ class Lake:
             buckets=buckets,
             sequence_by=sequence_by,
             merge=merge,
-            options=options or {},
+            options=_with_flag(options, cross_partition),
         )
         return Table(self._runtime, info)
 
@@ -580,3 +585,11 @@ def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:
     if settings.embedded_catalog is None:
         return find_own_catalog(storage)
     return given_catalog(storage, settings.embedded_catalog)
+
+
+def _with_flag(options: Mapping[str, Any] | None, cross_partition: bool) -> Mapping[str, Any]:
+    """The argument and the option say the same."""
+    return {
+        **(options or {}),
+        **({"cross_partition": True} if checked_flag("cross_partition", cross_partition) else {}),
+    }

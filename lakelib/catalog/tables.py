@@ -139,13 +139,14 @@ def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tup
     return row["schema_id"], row["first_column_id"]
 
 
-def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -> bool:
+def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions, looked_at: int | None = None) -> bool:
     """Whether the table has the options afterwards, but for the required gate, which stays as it is; not so if somebody
-    else has changed them since it was loaded."""
+    else has changed them since it was loaded, or committed since the snapshot at which rows were looked at for them."""
     parameters = {
         "table_id": table.id,
         "read": Jsonb(table.options.as_mapping()),
         "options": Jsonb(options.as_mapping()),
+        "looked_at": looked_at,
     }
     return catalog.one("replace_options", parameters) is not None
 

@@ -29,10 +29,10 @@ from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
+from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
-from lakelib.ops.write import order_names, run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes

@@ -13,8 +13,9 @@ from lakelib.model.schema import Column, Op
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held
 from lakelib.ops.read import ScanPlan
+from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, order_names, run_target
+from lakelib.ops.write import WrittenRows
 from lakelib.rows.filter import matching_rows
 from lakelib.work.read import read_split
 from lakelib.work.run_writer import RunTarget, write_runs

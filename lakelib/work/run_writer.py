@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Self
@@ -24,9 +24,10 @@ from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
 from lakelib.rows.arrange import RowPart, arrange_rows, deepen_parts
-from lakelib.rows.buffers import cut_batch, whole_array
-from lakelib.rows.merge import merge_tables
+from lakelib.rows.buffers import array_of_mask, cut_batch, whole_array
+from lakelib.rows.merge import keep_newest, merge_tables
 from lakelib.rows.merge_engine import Engine, stored_schema
+from lakelib.rows.repeated import have_repeated
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -81,6 +82,8 @@ class RunTarget:
     """The batches bring their own `_commit`; else it is null, which means the commit that adds the file."""
     engine: Engine | None = None
     """What makes one row of the versions of a key; None: the newest is the row."""
+    one_partition: bool = False
+    """Whether a run has a key in one partition at most: where its newest row is."""
 
     @property
     def stored_schema(self) -> pa.Schema:
@@ -224,6 +227,8 @@ class _RunWriter:
     def _arrange(self, batches: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
         batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         target = self._target
+        if target.one_partition:
+            batch = _newest_rows(batch, target)
         parts = arrange_rows(
             batch,
             target.partition_by,
@@ -258,6 +263,8 @@ class _RunWriter:
 
     def _take_buckets(self) -> list[_BucketRows]:
         """What is held, by file: each partition is split as deep as its size warrants."""
+        if self._target.one_partition and len({part.partition_key for part in self._parts}) > 1:
+            self._parts = _newest_parts(self._parts, self._target)
         by_partition: dict[PartitionKey, list[RowPart]] = defaultdict(list)
         for part in self._parts:
             by_partition[part.partition_key].append(part)
@@ -365,6 +372,34 @@ class _RunWriter:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="lakelib-write")
         return self._pool
+
+
+def _newest_rows(batch: pa.RecordBatch, target: RunTarget) -> pa.RecordBatch:
+    """Of each key the newest row, in the order in which they came."""
+    keys, order_by = _ranked_by(batch, target)
+    if not have_repeated([[key] for key in keys]):
+        return batch
+    return batch.take(pa.array(np.sort(newest_order(keys, order_by))))
+
+
+def _newest_parts(parts: list[RowPart], target: RunTarget) -> list[RowPart]:
+    """The parts without the rows that later ones have the keys of. No part has a key twice."""
+    batches = [part.rows for part in parts]
+    ranked = [_ranked_by(batch, target) for batch in batches]
+    if not have_repeated(list(zip(*(keys for keys, _ in ranked), strict=True))):
+        return parts
+    masks = keep_newest([keys for keys, _ in ranked], [order_by for _, order_by in ranked])
+    kept = [
+        part if mask is None else replace(part, batch=batch.filter(array_of_mask(mask)), start=0, row_count=mask.sum())
+        for part, batch, mask in zip(parts, batches, masks, strict=True)
+    ]
+    return [part for part in kept if part.row_count]
+
+
+def _ranked_by(batch: pa.RecordBatch, target: RunTarget) -> tuple[list[pa.Array], list[pa.Array]]:
+    """The columns by which rows are of one key, and by which the newest is known."""
+    keys = [whole_array(batch.column(column.name)) for column in target.primary_key]
+    return keys, [whole_array(batch.column(name)) for name in target.order_names]
 
 
 def _together(parts: Sequence[RowPart], depth: int, most_rows: int) -> Iterator[list[RowPart]]:

@@ -62,13 +62,15 @@ select id, columns::text as columns from lake.table_schema where table_id = %(ta
 -- name: drop_table
 update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;
 
--- Other options, unless somebody else has changed them since they were read. The gate that is required stays as it is.
+-- Other options, unless somebody else has changed them since they were read, or has committed since a snapshot at which
+-- the rows were looked at for them. The gate that is required stays as it is.
 -- name: replace_options
 update lake."table"
 set options = %(options)s::jsonb - 'required_gate'
     || jsonb_strip_nulls(jsonb_build_object('required_gate', options -> 'required_gate'))
 where id = %(table_id)s and dropped_at is null
   and options - 'required_gate' = %(read)s::jsonb - 'required_gate'
+  and head_id = coalesce(%(looked_at)s::bigint, head_id)
 returning id;
 
 -- Other buckets for whoever writes from now on, unless somebody else has changed them since they were read.
