@@ -13,6 +13,9 @@ from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Sentence
 
 
+_STANDARD_INPUT = "-"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """How rows are shown."""
@@ -43,7 +46,7 @@ def ask(
 
         converse(session, lambda typed: _carry_out(session, typed, asked))
         return None
-    return _carry_out(session, sys.stdin.read() if text is None else text, asked)
+    return _carry_out(session, sys.stdin.read() if text in (None, _STANDARD_INPUT) else text, asked)
 
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
