@@ -12,7 +12,6 @@ from lakelib.cli.formats import write_rows
 from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Sentence
 
-
 _STANDARD_INPUT = "-"
 
 
@@ -46,7 +45,9 @@ def ask(
 
         converse(session, lambda typed: _carry_out(session, typed, asked))
         return None
-    return _carry_out(session, sys.stdin.read() if text in (None, _STANDARD_INPUT) else text, asked)
+    if text is None or text == _STANDARD_INPUT:
+        text = sys.stdin.read()
+    return _carry_out(session, text, asked)
 
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:

@@ -50,8 +50,10 @@ def _parts(told: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]
             yield ("merge", name), known
     if "functions" in told:
         yield ("merge", "functions"), {**known, "functions": {}}
-    for name, function in told.get("functions", {}).items():
-        yield ("merge", "functions", name), {**known, "functions": {name: function}}
+    functions: Mapping[str, Any] = told.get("functions", {})
+    for name in functions:
+        same = {other: functions[other] for other in functions if other.casefold() == name.casefold()}
+        yield ("merge", "functions", name), {**known, "functions": same}
 
 
 def _roles(spec: TableSpec, schema: TableSchema) -> Roles:
