@@ -117,7 +117,7 @@ def plan_version(
     is_partitioned = can_be_partitioned(partitions) if before is None else before.is_partitioned
     files = list(content.added)
     restates = before is None or _is_renamed(before, content, naming)
-    if is_partitioned and not _all_plain(partitions, files):
+    if is_partitioned and (naming.differs(content.schema) or not _all_plain(partitions, files)):
         is_partitioned, restates = False, True
     if restates:
         files = list(content.all_files())
