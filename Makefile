@@ -67,7 +67,8 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 		tests/property tests/unit tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
 	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(THINNED)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
-	LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
+	$(PYTHON) -m pip install --quiet --no-deps --upgrade --target build/clickhouse --requirement tests/soak/clickhouse.txt
+	PYTHONPATH=build/clickhouse LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
 		tests/integration/faults/test_killed_exports.py tests/integration/faults/test_s3_exports.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
 	LAKE_STREAM_COMMITS=200 $(PYTHON) -m pytest tests/spark/test_stream_write.py -k ends_equal

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from tests.integration.faults.jobs import Say
 from tests.integration.faults.processes import Outcome, Worker, results, run_process
 from tests.integration.faults.test_lost_replies import losing
 
-_MOST_STEPS = 200
+_MOST_STEPS = 400
 _LEAST_STEPS = 12
-_STRIDE = int(os.environ.get("LAKE_EXPORT_STRIDE", "4"))
+_STRIDE = int(os.environ.get("LAKE_EXPORT_STRIDE", "17"))
 """A soak dies at each step."""
-_LOOKED_AT = 4
+_LOOKED_AT = 3
 _NOW = timedelta(0)
+_NUMBERS = count()
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Table:
     monkeypatch.setattr("lakelib.ops.masks._MOST_INLINE_BYTES", 0)
     schema = "id bigint NOT NULL, part string NOT NULL, n bigint"
     keyed = {"primary_key": ["part", "id"], "partition_by": ["part"]}
-    table = lake.create_table("shop.shown", schema, options={"ducklake": "head"}, **keyed)
+    table = lake.create_table(f"shop.shown{next(_NUMBERS)}", schema, options={"ducklake": "head"}, **keyed)
     table.upsert([{"id": number, "part": part, "n": 0} for number in range(9) for part in "ab"])
     table.show_in_ducklake()
     return table
@@ -53,26 +55,26 @@ def change(table: Table, number: int) -> None:
     table.upsert([{"id": (number + each) % 12, "part": "ab"[each % 2], "n": number} for each in range(4)])
 
 
-def show(_: Say, warehouse: str, url: str) -> int:
+def show(_: Say, warehouse: str, url: str, name: str) -> int:
     lakelib.ops.masks._MOST_INLINE_BYTES = 0  # type: ignore[attr-defined]
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
-        return lake.table("shop.shown").show_in_ducklake().shown
+        return lake.table(name).show_in_ducklake().shown
 
 
-def show_and_die(say: Say, warehouse: str, url: str, kill_at: int) -> int:
+def show_and_die(say: Say, warehouse: str, url: str, name: str, kill_at: int) -> int:
     """Survives, and tells the number of steps, if there are fewer."""
     lakelib.ops.masks._MOST_INLINE_BYTES = 0  # type: ignore[attr-defined]
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
-        table = lake.table("shop.shown")
+        table = lake.table(name)
         steps = crash.arm(kill_at, say)
         crash._surround(filesystem.Storage, "write_bytes", "write bytes", steps)
         table.show_in_ducklake()
         return steps.count
 
 
-def expire(_: Say, warehouse: str, url: str, keep_last: int) -> int:
+def expire(_: Say, warehouse: str, url: str, name: str, keep_last: int) -> int:
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
-        lake.table("shop.shown").expire(keep_last=keep_last, older_than=_NOW, grace=_NOW)
+        lake.table(name).expire(keep_last=keep_last, older_than=_NOW, grace=_NOW)
         lake.vacuum(grace=_NOW, orphans=False)
         return 0
 
@@ -95,7 +97,11 @@ def assert_no_file_is_missing_or_too_many(lake: Lake, table: Table) -> None:
     lake.vacuum(grace=_NOW)
     with psycopg.connect(lake.runtime.catalog.url) as connection:
         named = connection.execute(
-            "select path from lake.shown_mask union select path from lake.mask where path is not null"
+            """select m.path from lake."table" t cross join lateral (
+                   select n.path from lake.shown_mask n where n.table_id = t.id
+                   union select n.path from lake.mask n where n.table_id = t.id and n.path is not null) m
+               where t.namespace || '.' || t.name = %s""",
+            [table.name],
         ).fetchall()
     stored = {f"_masks/{path.name}" for path in (Path(folder_of(table)) / "_masks").iterdir()}
     assert stored == {path for (path,) in named} != set()
@@ -110,7 +116,7 @@ def test_a_show_that_was_killed_at_any_step_is_finished_by_the_next(
         change(table, kill_at)
         change(table, kill_at + 1)
         before = table.head.id - 2  # type: ignore[union-attr]
-        ended = run_process(show_and_die, warehouse, module_catalog_url, kill_at)
+        ended = run_process(show_and_die, warehouse, module_catalog_url, table.name, kill_at)
 
         assert ended.error == ""
         assert assert_whole(db, table)[-1] in (before, before + 1, before + 2)
@@ -144,14 +150,14 @@ def test_shows_beside_each_other_and_beside_an_expiry_show_each_snapshot_whole(
     lake: Lake, table: Table, db: Any, module_catalog_url: str
 ) -> None:
     warehouse = folder_of(table).partition("/shop/")[0]
-    for round_ in range(3):
+    for round_ in range(2):
         for number in range(6):
             change(table, round_ * 10 + number)
-        workers = [Worker(show, (warehouse, module_catalog_url)) for _ in range(3)]
-        workers.append(Worker(expire, (warehouse, module_catalog_url, 3)))
+        workers = [Worker(show, (warehouse, module_catalog_url, table.name)) for _ in range(3)]
+        workers.append(Worker(expire, (warehouse, module_catalog_url, table.name, 3)))
         ended: list[Outcome] = [each.outcome(60) for each in workers]
 
         assert sum(results(ended)) <= 6
-        assert lake.table("shop.shown").show_in_ducklake().is_complete
+        assert lake.table(table.name).show_in_ducklake().is_complete
         assert assert_whole(db, table)[-1] == table.head.id  # type: ignore[union-attr]
     assert_no_file_is_missing_or_too_many(lake, table)
