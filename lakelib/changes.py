@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakelib import handoff
 from lakelib.model.html import html_table
 from lakelib.ops import changes, explain_changes
 from lakelib.ops.runtime import Runtime
@@ -53,16 +54,28 @@ class Changes:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The same stream as an Arrow reader; see `Scan.to_reader`."""
-        rows = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-        return pa.RecordBatchReader.from_stream(rows)
+        return handoff.to_reader(self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """What takes Arrow takes the changes, too."""
-        return self.to_reader().__arrow_c_stream__(requested_schema)
+        return handoff.to_capsule(self, requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
 
     def to_pandas(self) -> Any:
         """All changes as a pandas DataFrame (pandas must be installed)."""
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All changes as a Polars DataFrame (Polars must be installed)."""
+        return handoff.to_polars(self)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The changes as a relation of a DuckDB connection; see `Scan.to_duckdb`."""
+        return handoff.to_duckdb(
+            self.schema, lambda names: (batch.select(names) for batch in self.to_batches()), connection
+        )
 
     def to_spark(self, session: Any) -> Any:
         """The changes as a DataFrame of a Spark session, in no order. The snapshots are held for a day from now on."""

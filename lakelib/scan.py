@@ -1,13 +1,16 @@
 """The public API: Scan. What was asked for is decided when the scan is made; rows are read when they are asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from lakelib import handoff
 from lakelib.model.changes import ScanView
 from lakelib.model.consumer import Lag
+from lakelib.model.flags import checked_flag
 from lakelib.model.html import html_table
+from lakelib.model.predicate import Predicate
 from lakelib.ops import explain, frame, read
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate, one_line
@@ -59,13 +62,34 @@ class Scan:
         The snapshot is held from the first batch until the reader is at its end, is closed, or is dropped. An error
         while reading reaches the consumer as Arrow's own, with lakelib's text in it: `to_batches` raises lakelib's.
         """
-        rows = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-        # A reader made of Python batches ignores close(). One that is imported frees what it was imported from.
-        return pa.RecordBatchReader.from_stream(rows)
+        return handoff.to_reader(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """What takes Arrow takes a scan, too."""
+        return handoff.to_capsule(self, requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame (pandas must be installed)."""
         return self.to_arrow().to_pandas()
+
+    def to_polars(self, *, lazy: bool = False) -> Any:
+        """All rows as a Polars DataFrame. With `lazy` a LazyFrame, which reads when it is collected: the columns that
+        its query needs, and of the rows those that may match what it asks of them. It reads the same snapshot then."""
+        if not checked_flag("lazy", lazy):
+            return handoff.to_polars(self)
+        return handoff.to_lazy_polars(self, self._plan.schema if self._plan.view is ScanView.MERGED else None)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a relation of a DuckDB connection, its default one unless told. They are read each time that the
+        relation is asked for, as a stream, in the columns that are."""
+        return handoff.to_duckdb(self.schema, lambda names: self.narrowed(names, None).to_batches(), connection)
+
+    def narrowed(self, columns: Sequence[str], where: Predicate | None) -> "Scan":
+        """The same rows in fewer columns, as far as a predicate holds: for lakelib's own parts."""
+        return Scan(self._runtime, read.narrow_scan(self._runtime, self._plan, columns, where))
 
     def to_spark(self, session: Any) -> Any:
         """The rows as a DataFrame of a Spark session, which may be a remote one (Spark Connect).

@@ -28,6 +28,7 @@ from lakelib.ops.hold import Held
 from lakelib.ops.merging import merge_engine
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
+from lakelib.plan.literals import all_of
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, base_splits, gather_splits, needs_merge
 from lakelib.plan.where import COMMIT, asked_columns, bind_where
@@ -81,6 +82,8 @@ class ScanPlan:
     """What will be read. Pinned: running it twice gives the same rows."""
 
     table: TableInfo
+    request: ScanRequest
+    """What was asked for."""
     snapshot_id: int
     """0 for a table without a snapshot."""
     schema: TableSchema
@@ -126,6 +129,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
     return ScanPlan(
         table=table,
+        request=request,
         snapshot_id=snapshot_id,
         schema=schema,
         predicate=predicate,
@@ -137,6 +141,23 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         left_out=left_out,
         unmerged=change_target(target, schema, view=ChangeView.ALL, after_id=0) if view is ScanView.UNMERGED else None,
     )
+
+
+def narrow_scan(runtime: Runtime, plan: ScanPlan, columns: Sequence[str], where: Predicate | None) -> ScanPlan:
+    """The scan in fewer columns, and of the rows for which a predicate holds as well."""
+    if plan.unmerged is not None:
+        return plan
+    own = plan.request.at
+    both = [each for each in (plan.predicate, where) if each is not None]
+    request = replace(
+        plan.request,
+        columns=tuple(columns),
+        where=all_of(both) if both else None,
+        at=None if own is None else plan.snapshot_id,
+        with_commits=False,
+        schema_id=plan.schema.id,
+    )
+    return plan_scan(runtime, plan.table, request)
 
 
 def target_of(
