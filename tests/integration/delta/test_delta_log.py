@@ -529,7 +529,19 @@ def test_a_log_of_somebody_else_is_refused_before_anything(new_table: NewTable) 
     assert (table.options, versions_of(table)) == ({}, [0])
 
 
-@pytest.mark.parametrize("damage", ["gap", "begin", "torn"])
+def test_a_checkpoint_of_a_version_that_is_yet_to_come_is_somebody_elses(new_table: NewTable) -> None:
+    table = new_table("id bigint, part string", options={"delta": "head", "delta_checkpoint_versions": 1})
+    for number in range(3):
+        table.append(rows([number]))
+    shutil.copy(log_of(table) / f"{2:020d}.checkpoint.parquet", log_of(table) / f"{3:020d}.checkpoint.parquet")
+
+    with pytest.raises(ConflictError) as caught:
+        table.export_delta()
+
+    assert caught.value.kind == "foreign_delta_log"
+
+
+@pytest.mark.parametrize("damage", ["gap", "begin", "torn", "cut between lines", "nested"])
 def test_a_log_that_is_not_whole_is_refused(new_table: NewTable, damage: str) -> None:
     table = new_table("id bigint, part string", options={"delta": "head"})
     for number in range(4):
@@ -537,13 +549,17 @@ def test_a_log_that_is_not_whole_is_refused(new_table: NewTable, damage: str) ->
     paths = sorted(log_of(table).glob("*.json"))
     if damage == "torn":
         paths[-1].write_bytes(paths[-1].read_bytes()[:100])
+    elif damage == "cut between lines":
+        paths[-1].write_bytes(paths[-1].read_bytes().splitlines(keepends=True)[0])
+    elif damage == "nested":
+        paths[-1].write_text('{"commitInfo": ' + "[" * 100_000)
     else:
         paths[0 if damage == "begin" else 1].unlink()
 
     with pytest.raises(CorruptionError) as caught:
         table.export_delta()
 
-    assert caught.value.kind == ("unreadable_delta_log" if damage == "torn" else "broken_delta_log")
+    assert caught.value.kind == ("broken_delta_log" if damage in ("gap", "begin") else "unreadable_delta_log")
     assert str(log_of(table)) in str(caught.value)
 
 
