@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lakelib.model.table import Snapshot
     from lakelib.model.upgrade import Upgrade
     from lakelib.model.verdict import Verdict
+    from lakelib.result import Result
     from lakelib.scan import Scan
     from lakelib.table import StagedCommit, Table
 
@@ -40,6 +41,7 @@ __all__ = [
     "NotFoundError",
     "OutcomeUnknownError",
     "RejectedError",
+    "Result",
     "RetryableError",
     "Scan",
     "Snapshot",
@@ -58,6 +60,7 @@ _HOMES = {
     "Changes": "lakelib.changes",
     "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
+    "Result": "lakelib.result",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",
     "StagedCommit": "lakelib.table",

@@ -44,6 +44,9 @@ class OnlySparkError(InvalidInputError):
     """What is asked for takes Spark: nothing else computes the same, or can do it at all."""
 
     default_kind = "only_spark"
+    line: int | None = None
+    """Where in the query's text, counted from 1, if that is known."""
+    column: int | None = None
 
 
 class UnknownOptionError(InvalidInputError):

@@ -23,7 +23,7 @@ from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
 from lakelib.model.ducklake import DuckLake, ViewsFile
-from lakelib.model.flags import checked_flag
+from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
@@ -54,6 +54,7 @@ from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
+from lakelib.result import Result
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
 from lakelib.storage.filesystem import Storage, open_storage
@@ -134,7 +135,7 @@ def migrate(
 
     Raises RetryableError if the catalog's tables are in use for too long.
     """
-    post, dry_run = checked_flag("post", post), checked_flag("dry_run", dry_run)
+    post, dry_run = checked_flags(post=post, dry_run=dry_run)
     found = load_settings(warehouse=warehouse, catalog=catalog, environ=os.environ, **settings)
     location = complete_uri(found.warehouse, found.storage.default_fs)
     opened, _ = _reach_catalog(found, open_storage(location, found.storage))
@@ -204,6 +205,7 @@ class Lake:
         merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
         if_not_exists: bool = False,
+        cross_partition: bool = False,
     ) -> Table:
         """A new table. `schema` is a pyarrow Schema, a Spark StructType or DDL text.
 
@@ -215,6 +217,9 @@ class Lake:
         `{"engine": "partial_update", "groups": [{"sequence": […], "columns": […]}], "on_delete": "row"}` (column by
         column), `{"engine": "aggregate", "functions": {"amount": "sum"}, "retract": False}`; `docs/merge-engines.md`
         says all of it.
+
+        With `cross_partition` the key is unique in the table: a row whose partition columns have changed leaves its
+        old partition in the commit that brings it.
         """
         info = create.create_table(
             self._runtime,
@@ -225,7 +230,7 @@ class Lake:
             buckets=buckets,
             sequence_by=sequence_by,
             merge=merge,
-            options=options or {},
+            options=_with_flag(options, cross_partition),
             if_not_exists=if_not_exists,
         )
         return Table(self._runtime, info)
@@ -241,6 +246,7 @@ class Lake:
         sequence_by: Sequence[str] = (),
         merge: str | Mapping[str, Any] = "deduplicate",
         options: Mapping[str, Any] | None = None,
+        cross_partition: bool = False,
     ) -> Table:
         """A new table as by `create_table`; one that is there is replaced, in one snapshot (kind "overwrite"), by one
         without rows that has these columns. It stays the same table: older snapshots, tags, consumers, its gate and
@@ -255,7 +261,7 @@ class Lake:
             buckets=buckets,
             sequence_by=sequence_by,
             merge=merge,
-            options=options or {},
+            options=_with_flag(options, cross_partition),
         )
         return Table(self._runtime, info)
 
@@ -440,6 +446,20 @@ class Lake:
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
 
+    def sql(self, text: str, /, **parameters: Any) -> Result:
+        """A query over tables of the lake, in Spark's SQL: `SELECT … FROM shop.orders WHERE dt = $day`, with what `day`
+        is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP AS OF`,
+        `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed, and for
+        what is known of a table; docs/sql.md says what else. It is carried out in this process (the extra `sql`), when
+        its rows are asked for.
+
+        Raises InvalidInputError, with the place in the text, for what is no SQL, what is not known, and names that mean
+        no column, or two; NotFoundError for tables and snapshots that are not there.
+        """
+        from lakelib.ops import sql  # it takes long to load
+
+        return Result(self._runtime, sql.plan_query(self._runtime, text, parameters))
+
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""
         return Transaction(self._runtime)
@@ -565,3 +585,11 @@ def _own_catalog(settings: Settings, storage: Storage) -> OwnCatalog:
     if settings.embedded_catalog is None:
         return find_own_catalog(storage)
     return given_catalog(storage, settings.embedded_catalog)
+
+
+def _with_flag(options: Mapping[str, Any] | None, cross_partition: bool) -> Mapping[str, Any]:
+    """The argument and the option say the same."""
+    return {
+        **(options or {}),
+        **({"cross_partition": True} if checked_flag("cross_partition", cross_partition) else {}),
+    }

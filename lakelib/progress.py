@@ -65,6 +65,10 @@ def shown_elsewhere() -> Iterator[None]:
 
 def counted(items: Iterable[Item], shown: Bar, size_of: Callable[[Item], int]) -> Iterator[Item]:
     """The items; each counts as done once the next one is asked for."""
+    return iter(items) if shown is SILENT else _counted(items, shown, size_of)
+
+
+def _counted(items: Iterable[Item], shown: Bar, size_of: Callable[[Item], int]) -> Iterator[Item]:
     for item in items:
         yield item
         shown.advance(size_of(item))

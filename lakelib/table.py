@@ -34,6 +34,7 @@ from lakelib.ops import (
     changes,
     compact,
     consumers,
+    cross_partition,
     decide,
     delete,
     delta,
@@ -443,6 +444,11 @@ class Table:
         """Changes table options: `set_options({"target_file_bytes": 64 * 2**20})`. Those that are not named stay. A
         gate that is required stays so: `release_gate` takes it away."""
         evolve.set_options(self._runtime, self._ref, options)
+
+    def settle_keys(self) -> Snapshot | None:
+        """Takes away, of each key that stands in several partitions, all rows but the newest, in one commit; None where
+        there are none. What `set_options({"cross_partition": True})` asks for where it finds some."""
+        return cross_partition.settle_keys(self._runtime, self._ref)
 
     @property
     def required_gate(self) -> GateRequirement | None:

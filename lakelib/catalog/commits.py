@@ -59,7 +59,17 @@ from lakelib.model.consumer import Advance
 from lakelib.model.reading import CHANGES, ranges_of
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
-from lakelib.model.table import Approval, Attempt, CommitState, IdempotencyKey, Proposal, ReadScope, Snapshot, TableInfo
+from lakelib.model.table import (
+    Approval,
+    Attempt,
+    CommitState,
+    IdempotencyKey,
+    KeysLooked,
+    Proposal,
+    ReadScope,
+    Snapshot,
+    TableInfo,
+)
 from lakelib.plan.prune import partition_may_match
 
 _LOCK_PATIENCE_MS = 1000
@@ -209,6 +219,8 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
         "withdrawn_paths": list(amendment.withdrawn_paths),
         "withdrawn_file_ids": list(amendment.withdrawn_file_ids),
         "removed_file_ids": list(amendment.removed_file_ids),
+        **_keys_json(amendment.keys),
+        "keys_beneath": [str(each) for each in amendment.keys_beneath],
         **_reads_json(amendment.read_scope),
         **files_to_json(amendment.files),
     }
@@ -297,6 +309,7 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             "reads_where": None if where is None else reads_where_to_json(where, proposal.partition_column_ids),
             "rows_from_base": proposal.read_scope.rows_from_base,
             "restores": proposal.restores,
+            **_keys_json(proposal.keys),
             "application": key.application if key else None,
             "version": key.version if key else None,
             "patience_ms": str(_LOCK_PATIENCE_MS),
@@ -309,6 +322,10 @@ def _proposal_json(proposal: Proposal) -> Jsonb:
             **files_to_json(proposal.files),
         }
     )
+
+
+def _keys_json(keys: KeysLooked | None) -> dict[str, Any]:
+    return {} if keys is None else {"keys_until": keys.until, "marks_run": keys.marks_run}
 
 
 def _reads_json(scope: ReadScope) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from lakelib.catalog.failures import (
     never_reached,
     outcome_unknown,
     refused,
-    telling_misuse,
+    tell_misuse,
 )
 from lakelib.catalog.queries import changes_nothing, name_of, query
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
@@ -165,10 +165,12 @@ class Catalog:
             cursor = session.cursor("lakelib_stream", binary=True)
             cursor.itersize = rows_at_once
             try:
-                with telling_misuse(self.url, session):
-                    cursor.execute(statement, parameters)
-                    self._reached = True
-                    yield iter(cursor)
+                cursor.execute(statement, parameters)
+                self._reached = True
+                yield iter(cursor)
+            except psycopg.Error as error:
+                tell_misuse(self.url, session, error)
+                raise
             finally:
                 session.close()
                 with suppress(psycopg.Error):  # which the driver asks for; nothing is sent any more
@@ -250,14 +252,15 @@ class Catalog:
             # In a forked child one thread is left: what others of the parent's held is nobody's.
             self._begin()
         stack = self._stack
-        session = stack.take(deadline - time.monotonic(), self._connect_seconds(deadline))
+        session = stack.take(deadline, self._connect_seconds(deadline))
         self._reached = True
         try:
-            session.listen_for(deadline - time.monotonic())
-            with telling_misuse(self.url, session):
-                yield session
+            yield session
         except BaseException as error:
-            _roll_back(session)
+            try:
+                tell_misuse(self.url, session, error)
+            finally:
+                _roll_back(session)
             if isinstance(error, BUSY) and (name := name_of(session.asked)):
                 error.add_note(name)
             if isinstance(error, psycopg.Error) and is_lost(error):

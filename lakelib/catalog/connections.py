@@ -212,12 +212,14 @@ class Stack:
         self._closer: threading.Thread | None = None
         self._closed = threading.Event()
 
-    def take(self, wait_seconds: float, connect_seconds: float) -> Session:
-        """A connection that nobody else uses until it is given back. Raises psycopg.OperationalError if there is none
-        in time."""
-        self._await_turn(wait_seconds)
+    def take(self, deadline: float, connect_seconds: float) -> Session:
+        """A connection that nobody else uses until it is given back, for work that ends by then. Raises
+        psycopg.OperationalError if there is none in time."""
+        self._await_turn(deadline - time.monotonic())
         try:
-            return self._take_idle() or self._address.open(connect_seconds)
+            session = self._take_idle() or self._address.open(connect_seconds)
+            session.listen_for(deadline - time.monotonic())
+            return session
         except BaseException:
             self._pass_turn()
             raise

@@ -1,7 +1,5 @@
 """What the driver's errors mean to the caller: whether the connection is lost, what will pass, and what to say."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -44,17 +42,14 @@ class CatalogBusyError(RetryableError):
     default_kind = "catalog_busy"
 
 
-@contextmanager
-def telling_misuse(url: str, connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Raises LakeError for what the driver or the server cannot do, however often it is asked: the driver gives no
-    code to its own refusals, as it gives none to a lost connection, but then the server still answers."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        is_own = error.sqlstate is None and _is_answered(connection)
-        if is_own or (error.sqlstate or "").startswith(_TOO_MUCH):
-            raise _misused(url, error) from error
-        raise
+def tell_misuse(url: str, connection: psycopg.Connection[Any], error: BaseException) -> None:
+    """Raises LakeError if the error is of what driver or server cannot do, however often it is asked: the driver gives
+    no code to its own refusals, as it gives none to a lost connection, but then the server still answers."""
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return
+    is_own = error.sqlstate is None and _is_answered(connection)
+    if is_own or (error.sqlstate or "").startswith(_TOO_MUCH):
+        raise _misused(url, error) from error
 
 
 def _is_answered(connection: psycopg.Connection[Any]) -> bool:

@@ -13,7 +13,7 @@ from lakelib.model.gate import RequiredSuite
 from lakelib.model.merge import merge_from_text
 from lakelib.model.options import stored_options
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, Snapshot, TableInfo, TableRef
+from lakelib.model.table import Attempt, Buckets, CommitKind, CommitState, KeysLooked, Snapshot, TableInfo, TableRef
 
 Row = Mapping[str, Any]
 
@@ -185,6 +185,12 @@ def summary_from_row(row: Row) -> CommitSummary:
     )
 
 
+def _keys_looked(row: Row) -> KeysLooked | None:
+    if row["keys_until"] is None:
+        return None
+    return KeysLooked(until=row["keys_until"], marks_run=row["marks_run"])
+
+
 def commit_from_row(row: Row) -> CommitInfo:
     return CommitInfo(
         id=row["id"],
@@ -196,7 +202,9 @@ def commit_from_row(row: Row) -> CommitInfo:
         application=row["application"],
         version=row["version"],
         amendment=row["amendment"],
+        schema_id=row["schema_id"],
         new_schema_id=None if row["schema_id"] == row["base_schema_id"] else row["schema_id"],
+        keys=_keys_looked(row),
         summary=row["summary"],
         properties=row["properties"],
     )

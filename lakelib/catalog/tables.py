@@ -1,6 +1,6 @@
 """Namespaces, tables and their schema versions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -101,6 +101,13 @@ def find_table(catalog: Catalog, namespace: str, name: str) -> TableInfo | None:
     return None if row is None else table_from_row(row)
 
 
+def find_tables(catalog: Catalog, names: Sequence[tuple[str, str]]) -> dict[str, TableInfo]:
+    """Those that are there, by namespace and name, at the heads of one moment."""
+    asked = {"namespaces": [namespace for namespace, _ in names], "names": [name for _, name in names]}
+    found = (table_from_row(row) for row in catalog.all("load_tables_by_name", asked))
+    return {table.full_name: table for table in found}
+
+
 def load_table(catalog: Catalog, ref: TableRef) -> TableInfo:
     """The table at its head. Raises NotFoundError once it was dropped."""
     row = catalog.one("load_table_by_id", {"table_id": ref.id})
@@ -138,13 +145,14 @@ def reserve_schema(catalog: Catalog, table: TableInfo, column_count: int) -> tup
     return row["schema_id"], row["first_column_id"]
 
 
-def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions) -> bool:
+def replace_options(catalog: Catalog, table: TableInfo, options: TableOptions, looked_at: int | None = None) -> bool:
     """Whether the table has the options afterwards, but for the required gate, which stays as it is; not so if somebody
-    else has changed them since it was loaded."""
+    else has changed them since it was loaded, or committed since the snapshot at which rows were looked at for them."""
     parameters = {
         "table_id": table.id,
         "read": Jsonb(table.options.as_mapping()),
         "options": Jsonb(options.as_mapping()),
+        "looked_at": looked_at,
     }
     return catalog.one("replace_options", parameters) is not None
 

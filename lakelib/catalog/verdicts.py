@@ -45,6 +45,11 @@ def find_verdict(catalog: Catalog, commit_id: UUID) -> Verdict | None:
     return None if row is None else verdict_from_row(row)
 
 
+def list_verdicts(catalog: Catalog, table_id: int) -> list[Verdict]:
+    """All on commits of a table, the oldest first."""
+    return [verdict_from_row(row) for row in catalog.all("list_verdicts", {"table_id": table_id})]
+
+
 def check_judgeable(commit: CommitInfo) -> None:
     """Raises ConflictError for a commit that is published or expired."""
     if commit.state not in _JUDGEABLE:

@@ -105,6 +105,9 @@ def create(
     sequence_by: Names = None,
     buckets: Buckets = None,
     merge: Merge = None,
+    cross_partition: Annotated[
+        bool, typer.Option("--cross-partition", help="A key is in one partition at most: rows that move leave theirs.")
+    ] = False,
     option: TableOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there will do.")] = False,
     or_replace: Annotated[
@@ -127,6 +130,7 @@ def create(
         "merge": read_merge(merge),
         "options": read_pairs(option or (), "--option"),
         "if_not_exists": if_not_exists,
+        "cross_partition": cross_partition,
     }
     if or_replace and if_not_exists:
         wrong_usage("One that is there cannot both stay (--if-not-exists) and be replaced (--or-replace).")

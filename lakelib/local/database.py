@@ -110,6 +110,10 @@ class QueryRows:
         return True
 
     @property
+    def session(self) -> None:
+        return None
+
+    @property
     def size_bytes(self) -> int:
         """Nothing but what the database holds is in memory."""
         return 0
@@ -124,7 +128,7 @@ class QueryRows:
         work.align(self.schema)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
-        return write_batches(work, self.schema, self.batches(), threads)
+        return write_batches(work, work.align(self.schema), self.batches(), threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "QueryRows":
         """The source with columns of one value each added: those that it has not already."""

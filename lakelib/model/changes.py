@@ -66,11 +66,14 @@ class ChangeSplit:
     """Those at the last snapshot, where they are looked at."""
     snapshot_id: int | None = None
     """The commit whose changes these are; where there are several, the last that took files away."""
+    beside: tuple["ChangeSplit", ...] = ()
+    """Those of other partitions, where a key may have come from one to another: told together."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
         """Each once."""
-        return tuple({file.id: file for file in (*self.fresh, *self.before, *self.after)}.values())
+        own = (*self.fresh, *self.before, *self.after, *(file for each in self.beside for file in each.files))
+        return tuple({file.id: file for file in own}.values())
 
     @property
     def whole(self) -> Split:

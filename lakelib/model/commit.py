@@ -12,7 +12,7 @@ from uuid import UUID
 
 from lakelib.model.files import NewFile
 from lakelib.model.reading import ReadRange
-from lakelib.model.table import CommitKind, CommitState, ReadScope, Snapshot, TableRef
+from lakelib.model.table import CommitKind, CommitState, KeysLooked, ReadScope, Snapshot, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,12 @@ class CommitInfo:
     version: int | None
     amendment: int
     """So many times it was amended."""
+    schema_id: int
+    """That its files are written in."""
     new_schema_id: int | None
     """The schema that it gives the table, if it gives it another one."""
+    keys: KeysLooked | None = None
+    """How far its keys were looked for in other partitions."""
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -88,6 +92,10 @@ class Amendment:
     withdrawn_file_ids: tuple[int, ...] = ()
     """Files that it takes out no more."""
     read_scope: ReadScope
+    keys: KeysLooked | None = None
+    """How far its keys were looked for in other partitions; alone it spoils no verdict."""
+    keys_beneath: tuple[UUID, ...] = ()
+    """Other staged commits among whose rows they were, too: published before it."""
 
 
 class Reason(Enum):
@@ -99,6 +107,10 @@ class Reason(Enum):
     ROWS_ADDED = "rows_added"
     ROWS_REMOVED = "rows_removed"
     ROLLED_BACK = "rolled_back"
+    KEYS_ADDED = "keys_added"
+    """Of a table in which a key is in one partition: rows have come in which its keys were not looked for."""
+    KEYS_LOST = "keys_lost"
+    """And rows are gone, or back, in which they were."""
     VERSION_ORDER = "version_order"
 
 

@@ -18,9 +18,10 @@ class Harm(Enum):
     """Worth knowing; nothing has to be done."""
 
 
-REPAIRS = ("queue", "leases", "files")
+REPAIRS = ("queue", "leases", "files", "keys")
 """What a doctor puts right when it is told to: live files leave the deletion queue; holds that have run out go; files
-that are damaged come back from a backup. None of them takes a row away."""
+that are damaged come back from a backup; of a key that stands in several partitions, where it should be in one, the
+newest row stays. But for that one none of them takes a row away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

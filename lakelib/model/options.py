@@ -57,6 +57,10 @@ class TableOptions:
     delta_keep_hours: int = 0
     """So long files stay that no snapshot needs any more, for readers of older versions of the log."""
 
+    cross_partition: bool = False
+    """Whether a key is in one partition at most: a row that comes to another one leaves its own. To change it, ask
+    the table: what it has is looked at before."""
+
     ducklake: str = ""
     """"head" has the masks of each snapshot of a table with a key written for DuckDB, which attaches the lake as a
     DuckLake; '' for no. A table without a key needs nothing for it."""
@@ -136,6 +140,8 @@ def stored_options(given: Mapping[str, Any]) -> TableOptions:
 def _convert(name: str, value: Any, wanted: type) -> Any:
     if wanted is str:
         return _checked_text(name, value)
+    if wanted is bool:
+        return _checked_flag(name, value)
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -145,6 +151,14 @@ def _convert(name: str, value: Any, wanted: type) -> Any:
     if number < _LEAST[name]:
         raise _wrong(name, value, f"at least {_LEAST[name]}")
     return number
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if isinstance(value, str) and value.casefold() in ("true", "false"):
+        return value.casefold() == "true"
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "true or false")
+    return value
 
 
 def _checked_text(name: str, value: Any) -> str:

@@ -39,6 +39,14 @@ def encode(type_text: str, raw: Raw) -> bytes:
     raise ValueError(f"type {type_text} has no sortable encoding")
 
 
+def encode_both(type_text: str, lower: Raw | None, upper: Raw | None) -> tuple[bytes | None, bytes | None]:
+    """The encodings of two bounds, of which either may be missing."""
+    return (
+        None if lower is None else encode(type_text, lower),
+        None if upper is None else encode(type_text, upper),
+    )
+
+
 def decode(type_text: str, encoded: bytes) -> Raw:
     """The raw value that was encoded (not for cut bounds)."""
     if type_text in _INTEGERS:

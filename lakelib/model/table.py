@@ -90,6 +90,11 @@ class TableInfo:
     def ref(self) -> TableRef:
         return TableRef(id=self.id, full_name=self.full_name)
 
+    @property
+    def moves_keys(self) -> bool:
+        """Whether a key is in one partition at most."""
+        return self.options.cross_partition
+
     @cached_property
     def primary_key(self) -> tuple[Column, ...]:
         return self.schema.select(self.primary_key_ids)
@@ -201,11 +206,23 @@ class Proposal:
     removed_file_ids: tuple[int, ...] = ()
     read_scope: "ReadScope"
     partition_column_ids: tuple[int, ...] = ()
+    keys: "KeysLooked | None" = None
+    """How far its keys were looked for in other partitions, where each is to be in one."""
     restores: int | None = None
     """The snapshot whose files a rollback brings back: the catalog finds them."""
     idempotency_key: IdempotencyKey | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysLooked:
+    """How far the keys of a commit's rows were looked for in other partitions."""
+
+    until: int
+    """The snapshot at which they were."""
+    marks_run: int
+    """From this run on its files hold nothing but the marks of rows that leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

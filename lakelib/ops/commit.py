@@ -8,13 +8,14 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError, RejectedError
 from lakelib.model.commit import (
+    About,
     Busy,
     CommitOutcome,
     Conflict,
@@ -34,11 +35,13 @@ from lakelib.model.commit import (
     TableChanged,
 )
 from lakelib.model.roles import Right
-from lakelib.model.table import CommitState, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.model.table import CommitKind, CommitState, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.catch_up import catch_up
+from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
+from lakelib.ops.moves import Replaced
 from lakelib.ops.patience import Patience
 from lakelib.ops.publish import settle_done
 from lakelib.ops.refusals import error_of
@@ -53,6 +56,7 @@ _FREE_TRIES = 3
 """So often work is done again beside other writers; then they wait for it, each time for a bounded while."""
 _MOST_TRIES = 30
 _STAGE_TRIES = 5
+_MADE_AGAIN = {Reason.SCHEMA_CHANGED, Reason.KEYS_ADDED, Reason.KEYS_LOST}
 
 
 class Redo(Enum):
@@ -84,16 +88,18 @@ class Work:
     replaces: bool = False
     """An overwrite that is to replace whatever is in its target by the time that it is published."""
     right: Right = Right.WRITE
+    session: Any = None
+    """Spark's, if its tasks have the rows."""
     brings_rows: bool = True
     """Whether there is something for a gate to judge."""
 
 
 def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
-    """For work that depends on nothing but the schema: it is done anew from the changed one, if its rows can be read
+    """For work that depends on nothing but the schema, and where its keys are: it is done anew, if its rows can be read
     again."""
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        return Redo.ANEW if is_repeatable and conflict.reasons == (Reason.SCHEMA_CHANGED,) else Redo.NOT
+        return Redo.ANEW if is_repeatable and set(conflict.reasons) <= _MADE_AGAIN else Redo.NOT
 
     return redo
 
@@ -226,7 +232,7 @@ class _Course:
     def _carry(self, proposal: Proposal, step: Callable[[], CommitOutcome]) -> Snapshot | Overtaken:
         """The snapshot that the proposal becomes by the step; if others were first, what is in their way no more."""
         self._proposal = None
-        with ending_if_given_up(self._runtime, proposal.commit_id):
+        try:
             match step():
                 case Done() as done:
                     return settle_done(self._runtime, done)[0]
@@ -234,6 +240,9 @@ class _Course:
                     return Overtaken()
                 case outcome:
                     return self._resolve(outcome, proposal)
+        except GIVEN_UP as error:
+            end_given_up(self._runtime, proposal.commit_id, error)
+            raise
 
     def _resolve(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Snapshot | Overtaken:
         if isinstance(outcome, Conflict | Stale | InputGone | PastExpired):
@@ -317,6 +326,8 @@ class _Course:
 
     def _redo(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> Redo:
         match outcome:
+            case Conflict(about=about, reasons=(Reason.KEYS_ADDED,)) if self._catches_up(about, proposal):
+                return Redo.SAME
             case Conflict():
                 return self._work.redo(outcome, proposal)
             case Stale() if self._judging is not None:
@@ -327,6 +338,13 @@ class _Course:
             case InputGone() | PastExpired() if self._work.looks_again:
                 return Redo.ANEW
         return Redo.NOT
+
+    def _catches_up(self, about: About, proposal: Proposal) -> bool:
+        replaced = None
+        if proposal.kind is CommitKind.OVERWRITE:
+            where = proposal.read_scope.where
+            replaced = Replaced(where=where, own=where is None)
+        return catch_up(self._runtime, about, replaced=replaced, session=self._work.session)
 
     def _is_free(self, outcome: NotPublished | NotStaged, proposal: Proposal) -> bool:
         """Whether the work may be done again: not if others have decided about its commit meanwhile."""

@@ -26,13 +26,13 @@ from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult
 from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.decide import end_staged, ending_if_given_up
+from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
+from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
-from lakelib.ops.write import order_names, run_target
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes
@@ -291,9 +291,12 @@ def _commit(
     proposal = _proposal(table, uuid4(), rewritten, began_at)
     patience = Patience(f"Compacting {table.full_name}")
     try:
-        with ending_if_given_up(runtime, proposal.commit_id), Turn(runtime, patience, table.id) as turn:
+        with Turn(runtime, patience, table.id) as turn:
             course = _Course(runtime, table, proposal, rewritten, call.tally, turn)
             done = do_again(course.attempt)
+    except GIVEN_UP as error:
+        end_given_up(runtime, proposal.commit_id, error)
+        raise
     finally:
         call.waited_seconds += patience.waited_seconds
     if course.snapshot is not None:

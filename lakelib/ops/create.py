@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.declare_merge import Roles, declare_merge
+from lakelib.plan.declare_unique import check_definition
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 
@@ -96,6 +97,16 @@ def find_table(runtime: Runtime, full_name: str) -> TableInfo:
     return found
 
 
+def find_tables(runtime: Runtime, full_names: Iterable[str]) -> dict[str, TableInfo]:
+    """The tables by name, all at the heads of one moment. Raises NotFoundError for one that is not there."""
+    asked = {full_name: split_name(full_name) for full_name in full_names}
+    found = tables.find_tables(runtime.catalog, list(asked.values())) if asked else {}
+    for full_name, parts in asked.items():
+        if full_name not in found:
+            raise tables.table_missing(full_name, _names_near(runtime, *parts))
+    return found
+
+
 def drop_table(runtime: Runtime, full_name: str) -> None:
     """The name is free afterwards; the files stay until they are reclaimed. Raises NotFoundError."""
     namespace, name = split_name(full_name)
@@ -165,6 +176,8 @@ def define_table(
     )
     engine, declared = declare_merge(merge, declared, roles)
     _check_delta_mode(engine, options)
+    if options.cross_partition:
+        check_definition(declared, key_ids, roles.partition_ids, roles.sequence_ids, engine)
     return tables.NewTable(
         namespace=namespace,
         name=name,

@@ -3,8 +3,7 @@
 Files of a commit are never deleted here: while a commit's outcome is unknown they may be live.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
@@ -20,6 +19,9 @@ from lakelib.ops.runtime import Runtime
 from lakelib.plan.commit_id import ids_beginning, parse_commit_id
 
 _MOST_NAMED = 10
+
+GIVEN_UP = (GaveUpError, CatalogBusyError)
+"""By its own writer: it waited for too long."""
 
 
 def find_staged(runtime: Runtime, commit_id: UUID | str) -> tuple[TableInfo, UUID]:
@@ -95,15 +97,10 @@ def end_staged(runtime: Runtime, commit_id: UUID, reason: str) -> bool:
     return commits.end(runtime.catalog, commit_id, CommitState.EXPIRED, reason) is CommitState.EXPIRED
 
 
-@contextmanager
-def ending_if_given_up(runtime: Runtime, commit_id: UUID) -> Iterator[None]:
+def end_given_up(runtime: Runtime, commit_id: UUID, error: LakeError) -> None:
     """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
-    try:
-        yield
-    except (GaveUpError, CatalogBusyError) as error:
-        with suppress(LakeError):
-            end_staged(runtime, commit_id, error.kind)
-        raise
+    with suppress(LakeError):
+        end_staged(runtime, commit_id, error.kind)
 
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:

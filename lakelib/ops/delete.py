@@ -38,7 +38,7 @@ from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_with
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, mark_of, propose
+from lakelib.ops.write import WrittenRows, mark_of, propose, with_moves
 from lakelib.plan.partitions import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.scan import count_known_rows
@@ -53,7 +53,14 @@ from lakelib.work.write import WriteWork, deletes_refused
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
-OVERTAKEN = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
+OVERTAKEN = {
+    Reason.ROWS_ADDED,
+    Reason.ROWS_REMOVED,
+    Reason.INPUT_GONE,
+    Reason.ROLLED_BACK,
+    Reason.KEYS_ADDED,
+    Reason.KEYS_LOST,
+}
 """What makes whoever has looked for rows look again."""
 
 
@@ -210,16 +217,23 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
         buffer_bytes=table.options.write_buffer_bytes,
     )
     source.check(work)
-    _check_partition_columns(table, places)
-    if knows_sequence:
+    knows_partition = _knows_partition(table, places)
+    if knows_sequence and knows_partition:
         done = source.write(work, threads=runtime.threads, distribution=request.distribution)
         written = WrittenRows(files=done.files, rows_in=done.rows_in)
+        if table.moves_keys:
+            written = with_moves(runtime, table, written, source.session)
         return propose(table, CommitKind.DELETE, request, written)
     alignment = work.align(source.schema)
     keys = (alignment.apply(batch) for batch in source.batches())
-    looked_at: set[PartitionKey] = set()
-    written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
-    scope = _scope_of_partitions(runtime, table, looked_at)
+    if table.moves_keys:
+        told = table.sequence_by if knows_sequence else ()
+        written = write_deletes(runtime, table, _rows_anywhere(runtime, table, keys, told))
+        scope = WHOLE_TABLE
+    else:
+        looked_at: set[PartitionKey] = set()
+        written = write_deletes(runtime, table, _rows_of_keys(runtime, table, keys, looked_at))
+        scope = _scope_of_partitions(runtime, table, looked_at)
     return propose(
         table,
         CommitKind.DELETE,
@@ -247,19 +261,23 @@ def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Co
         asked = set(table.sequence_ids) | table.merge.group_ids
         given = [all(map(is_given, table.schema.select(group.sequence))) for group in table.merge.groups]
         knows = table.merge.on_delete is not OnDelete.GROUPS or any(given)
+    if table.moves_keys and not any(map(is_given, table.partition_by)):
+        asked |= set(table.partition_ids)
     told = tuple(column for column in columns if column.id not in asked or (knows and is_given(column)))
     return told, knows
 
 
-def _check_partition_columns(table: TableInfo, places: dict[str, int]) -> None:
-    """A key is unique within its partition only: without the partition it names nothing."""
-    for column in table.partition_by:
-        if column.name.casefold() not in places:
-            raise InvalidInputError(
-                f"The keys to delete from {table.full_name} lack the partition column {column.name!r}.",
-                kind="missing_column",
-                remedy="Add it, or delete by a predicate.",
-            )
+def _knows_partition(table: TableInfo, places: dict[str, int]) -> bool:
+    """Whether the keys come with their partition. Where a key is unique within its partition only it names nothing
+    without: raises InvalidInputError."""
+    lacking = [column for column in table.partition_by if column.name.casefold() not in places]
+    if lacking and not (table.moves_keys and len(lacking) == len(table.partition_by)):
+        raise InvalidInputError(
+            f"The keys to delete from {table.full_name} lack the partition column {lacking[0].name!r}.",
+            kind="missing_column",
+            remedy="Add it, or delete by a predicate.",
+        )
+    return not lacking
 
 
 def _scope_of_partitions(runtime: Runtime, table: TableInfo, keys: Collection[PartitionKey]) -> ReadScope:
@@ -283,6 +301,22 @@ def _rows_of_keys(
     for batch in _gather_keys(keys):
         looked_at.update(partition_keys(batch, table.partition_by))
         yield from _find_rows(runtime, table, batch, names)
+
+
+def _rows_anywhere(
+    runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], told: Sequence[Column]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that the table has of these keys, in whichever partition, with their sequence or what is told."""
+    names = [column.name for column in delete_columns(table)]
+    key_names = [column.name for column in table.primary_key]
+    told_names = [column.name for column in told if column not in table.primary_key]
+    found_names = [name for name in names if name not in told_names]
+    for batch in _gather_keys(keys):
+        wanted = pa.Table.from_batches([batch]).select([*key_names, *told_names])
+        request = _request_keys(table, batch, found_names, None)
+        for rows in stream_batches(runtime, plan_scan(runtime, table, request)):
+            found = pa.Table.from_batches([rows]).join(wanted, keys=key_names, join_type="inner")
+            yield from found.select(names).to_batches()
 
 
 def _scope(runtime: Runtime, table: TableInfo, predicate: Predicate, partition_ids: Collection[int]) -> ReadScope:
@@ -320,12 +354,7 @@ def _find_rows(
     `keys` have the columns of the primary key and of the partition, and these are among the columns named.
     """
     asked = dict(_by_partition(table, keys))
-    hashes = key_hashes([keys.column(column.name) for column in table.primary_key])
-    request = ScanRequest(
-        columns=tuple(names),
-        where=_superset(table, keys, list(asked)),
-        hash_prefixes=tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist()))),
-    )
+    request = _request_keys(table, keys, names, list(asked))
     key_names = [column.name for column in table.primary_key]
     for batch in stream_batches(runtime, plan_scan(runtime, table, request)):
         for partition_key, found in _by_partition(table, batch):
@@ -335,17 +364,30 @@ def _find_rows(
                 yield from rows.select(list(names)).to_batches()
 
 
+def _request_keys(
+    table: TableInfo, keys: pa.RecordBatch, names: Sequence[str], partition_keys: Sequence[PartitionKey] | None
+) -> ScanRequest:
+    hashes = key_hashes([keys.column(column.name) for column in table.primary_key])
+    return ScanRequest(
+        columns=tuple(names),
+        where=_superset(table, keys, partition_keys),
+        hash_prefixes=tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist()))),
+    )
+
+
 def _by_partition(table: TableInfo, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Table]]:
     for part in arrange_rows(rows, table.partition_by, table.primary_key, 0):
         yield part.partition_key, pa.Table.from_batches([part.rows])
 
 
-def _superset(table: TableInfo, keys: pa.RecordBatch, partition_keys: Sequence[PartitionKey]) -> Predicate:
-    """Rows that have in each key column one of the values that occur there, in the partitions of the keys."""
+def _superset(table: TableInfo, keys: pa.RecordBatch, partition_keys: Sequence[PartitionKey] | None) -> Predicate:
+    """Rows that have in each key column one of the values that occur there, in the partitions of the keys; in all for
+    None."""
     columns = (keys.column(column.name) for column in table.primary_key)
     parts: list[Predicate] = [
         In(column=column, values=tuple(raw for raw in raw_values(pc.unique(values)) if raw is not None))
         for column, values in zip(table.primary_key, columns, strict=True)
     ]
-    here = in_any_partition(table.partition_by, partition_keys) if table.partition_by else None
+    is_asked = table.partition_by and partition_keys is not None
+    here = in_any_partition(table.partition_by, partition_keys or ()) if is_asked else None
     return And(parts=(*parts, here) if here is not None else tuple(parts))

@@ -1,7 +1,7 @@
 """Part of deletes: the files that take rows away. Delete marks, the rows of `_op` 1, supersede what they name; where
 rows are not merged by key, files take the place of files with the rows that match."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,11 +13,12 @@ from lakelib.model.schema import Column, Op
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held
 from lakelib.ops.read import ScanPlan
+from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, order_names, run_target
+from lakelib.ops.write import WrittenRows
 from lakelib.rows.filter import matching_rows
 from lakelib.work.read import read_split
-from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.run_writer import RunTarget, write_runs
 from lakelib.work.write import as_deletes
 
 _FILE_KIND = "delete"
@@ -25,15 +26,27 @@ _FILE_KIND = "delete"
 
 def write_deletes(runtime: Runtime, table: TableInfo, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
     """A delete mark for each of the rows; where deletes empty groups, that they are empty."""
-    rows_in = 0
     mark = Op.VALUES if table.merge.on_delete is OnDelete.GROUPS else Op.DELETE
-    with RunWriter(
-        runtime.storage, delete_target(table), buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
-    ) as writer:
+    return _write(runtime, delete_target(table), (as_deletes(batch, table.schema, mark) for batch in rows))
+
+
+def _write(runtime: Runtime, target: RunTarget, rows: Iterable[pa.RecordBatch]) -> WrittenRows:
+    rows_in = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows_in
         for batch in rows:
             rows_in += batch.num_rows
-            writer.write(as_deletes(batch, table.schema, mark))
-        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+            yield batch
+
+    files = write_runs(
+        runtime.storage,
+        target,
+        counted(),
+        buffer_bytes=target.options.write_buffer_bytes,
+        threads=runtime.threads,
+    )
+    return WrittenRows(files=files, rows_in=rows_in)
 
 
 def delete_target(table: TableInfo) -> RunTarget:
@@ -68,14 +81,6 @@ def _write_kept(runtime: Runtime, plan: ScanPlan, predicate: Predicate) -> Writt
     table = plan.table
     everything = replace(plan.target, predicate=None, asked_columns=())
     target = run_target(table, table.schema, file_kind=_FILE_KIND, order_names=(), holds_commits=True)
-    rows_in = 0
-    with RunWriter(
-        runtime.storage, target, buffer_bytes=table.options.write_buffer_bytes, threads=runtime.threads
-    ) as writer:
-        for split in plan.splits:
-            for rows in read_split(runtime.storage, everything, split):
-                kept = rows.filter(pc.invert(matching_rows(predicate, rows)))
-                rows_in += kept.num_rows
-                for batch in kept.to_batches():
-                    writer.write(batch)
-        return WrittenRows(files=writer.finish(), rows_in=rows_in)
+    read = (rows for split in plan.splits for rows in read_split(runtime.storage, everything, split))
+    kept = (rows.filter(pc.invert(matching_rows(predicate, rows))) for rows in read)
+    return _write(runtime, target, (batch for rows in kept for batch in rows.to_batches()))

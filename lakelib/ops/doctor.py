@@ -20,8 +20,10 @@ from lakelib.catalog import tables
 from lakelib.catalog.doctor import ExaminedTable
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.doctor import REPAIRS, DoctorReport, Finding, Harm, Repair
+from lakelib.model.table import TableRef
 from lakelib.ops.backup import bring_back
 from lakelib.ops.create import split_name
+from lakelib.ops.cross_partition import find_strays, settle_keys
 from lakelib.ops.doctor_files import DANGEROUS_LAG, Account, Tell, examine_table, open_visit
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
@@ -67,6 +69,8 @@ def examine(
         for table in chosen:
             with suppress(NotFoundError):  # it was dropped meanwhile
                 examine_table(open_visit(runtime, table, account, pool, deep=deep, grace=grace))
+                if deep or "keys" in repair:
+                    _check_keys(runtime, table, account)
     return DoctorReport(
         deep=deep,
         dry_run=dry_run,
@@ -155,6 +159,24 @@ def _lag(one: str, other: str, ahead: timedelta, blur: timedelta) -> Iterator[Fi
     )
 
 
+def _check_keys(runtime: Runtime, examined: ExaminedTable, account: Account) -> None:
+    """That a key is in one partition at most, where the table says so."""
+    table = tables.load_table(runtime.catalog, TableRef(id=examined.id, full_name=examined.name))
+    strays = find_strays(runtime, table, table.head_id) if table.moves_keys else None
+    if strays is not None and strays.count:
+        account.unsettled.append(table.ref)
+        account.add(
+            Finding(
+                severity=Harm.DAMAGED,
+                kind="key_in_several_partitions",
+                table=table.full_name,
+                place=f"snapshot {table.head_id}",
+                detail=strays.said,
+                remedy="`lake doctor --repair keys --yes` takes all rows of such a key away but the newest.",
+            )
+        )
+
+
 def _repair(
     runtime: Runtime,
     table_ids: Sequence[int],
@@ -168,6 +190,10 @@ def _repair(
         yield from catalog_doctor.unqueue(runtime.catalog, table_ids, dry_run=dry_run)
     if "leases" in repair:
         yield from catalog_doctor.drop_leases(runtime.catalog, table_ids, dry_run=dry_run)
+    if "keys" in repair:
+        for ref in account.unsettled:
+            if dry_run or settle_keys(runtime, ref) is not None:
+                yield Repair(kind="keys", table=ref.full_name, place="rows that are not the newest of their key")
     if "files" in repair and backup is not None:
         damaged = [(table.name, table.location, path, size_bytes) for table, path, size_bytes in account.damaged]
         for name, uri in bring_back(runtime.storage, runtime.storage.at(backup), damaged, dry_run=dry_run):

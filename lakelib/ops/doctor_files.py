@@ -56,6 +56,8 @@ class Account:
     findings: list[Finding] = field(default_factory=list)
     damaged: list[tuple[ExaminedTable, str, int]] = field(default_factory=list)
     """Files that a backup may bring back: table, path, size."""
+    unsettled: list[TableRef] = field(default_factory=list)
+    """Tables of which a key stands in several partitions, and should not."""
 
     def add(self, finding: Finding) -> None:
         self.counts[finding.kind] += 1

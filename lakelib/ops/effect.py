@@ -60,7 +60,13 @@ def measure_effect(
 
     after = look(ScanRequest(staged=staged_view(commit.id, "merged", beneath, commit)))
     before = look(ScanRequest(staged=view_after(beneath)))
-    told = arrange_effect(before.files, after.files, {**before.partitions, **after.partitions}, has_key=has_key)
+    told = arrange_effect(
+        before.files,
+        after.files,
+        {**before.partitions, **after.partitions},
+        has_key=has_key,
+        moves_keys=table.moves_keys,
+    )
     columns = schema.columns if with_updates or not has_key else schema.select(table.primary_key_ids)
     base = target_of(runtime, table, schema, columns, None, [file for split in told.splits for file in split.files])
     target = change_target(base, schema, view=ChangeView.NET, after_id=table.head_id)

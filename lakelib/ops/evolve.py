@@ -7,12 +7,13 @@ from typing import Any
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError, RetryableError
 from lakelib.model.effect import NOTHING
-from lakelib.model.options import parse_options, sensitive_names
+from lakelib.model.options import TableOptions, parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
+from lakelib.ops.cross_partition import check_each_once
 from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.merging import require_newest
@@ -20,6 +21,7 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, named_earlier, propose
 from lakelib.plan.declare_merge import Roles, check_added, with_functions
+from lakelib.plan.declare_unique import check_definition
 from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 
@@ -94,12 +96,24 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
             require_newest(table, "DuckLake")
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
-        elif wanted == table.options or tables.replace_options(runtime.catalog, table, wanted):
+        elif wanted == table.options or tables.replace_options(
+            runtime.catalog, table, wanted, _looked_at(runtime, table, wanted)
+        ):
             runtime.known.forget(table.id)
             return replace(table, options=wanted)
         return Overtaken(_options_changed(ref))
 
     return do_again(attempt, most_tries=MOST_CHANGES)
+
+
+def _looked_at(runtime: Runtime, table: TableInfo, wanted: TableOptions) -> int | None:
+    """The snapshot at which the table was found to be what the options say of it; None where nothing was looked at.
+    Raises InvalidInputError if it is not."""
+    if not wanted.cross_partition or table.moves_keys:
+        return None
+    check_definition(table.schema, table.primary_key_ids, table.partition_ids, table.sequence_ids, table.merge)
+    check_each_once(runtime, table, table.head_id)
+    return table.head_id
 
 
 def _options_changed(ref: TableRef) -> RetryableError:

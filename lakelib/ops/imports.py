@@ -81,7 +81,9 @@ class _Import:
         shape = table or self._define(source)
         required = frozenset(column.id for column in shape.schema.columns if not column.nullable)
         plan_alignment(source.columns, shape.schema, required_ids=required)
-        self._check_keys(source, shape.schema, shape.primary_key_ids, shape.partition_ids)
+        # In which partition a key is unique.
+        within = () if shape.options.cross_partition else shape.partition_ids
+        self._check_keys(source, shape.schema, shape.primary_key_ids, within)
         pinned = tuple(
             PinnedFile(uri=file.uri, size_bytes=file.size_bytes, version=file.version, folder_values=file.folder_values)
             for file in source.files

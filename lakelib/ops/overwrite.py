@@ -18,11 +18,12 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.flags import checked_flag
-from lakelib.model.predicate import Predicate, Raw
+from lakelib.model.predicate import Constant, Predicate, Raw
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
+from lakelib.ops.moves import Replaced
 from lakelib.ops.replace import replace_work
 from lakelib.ops.request import WriteRequest, parse_write
 from lakelib.ops.runtime import Runtime
@@ -35,6 +36,7 @@ from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.values import raw_value
 from lakelib.work.sources import RowSource
 
+_KEYS = {Reason.KEYS_ADDED, Reason.KEYS_LOST}
 _IN_ITS_TARGET = {Reason.ROWS_ADDED, Reason.ROWS_REMOVED, Reason.INPUT_GONE, Reason.ROLLED_BACK}
 
 
@@ -137,6 +139,8 @@ def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
         if set(conflict.reasons) <= _IN_ITS_TARGET:
             return Redo.SAME
+        if is_repeatable and set(conflict.reasons) <= _IN_ITS_TARGET | _KEYS:
+            return Redo.ANEW
         return after_schema(conflict, proposal)
 
     return redo
@@ -240,6 +244,7 @@ def _prepare_static(
         request,
         file_kind=CommitKind.OVERWRITE.value,
         inside=InsideCheck(partition_by=table.partition_by, values=target.allowed),
+        replaced=Replaced(where=target.predicate or Constant(value=True)),
     )
     found = _find_files(runtime, table, target.predicate)
     scope = ReadScope(
@@ -252,8 +257,10 @@ def _prepare_static(
 
 
 def _prepare_dynamic(runtime: Runtime, table: TableInfo, source: RowSource, request: WriteRequest) -> Proposal:
-    written = write_rows(runtime, table, source, request, file_kind=CommitKind.OVERWRITE.value)
-    keys = {file.partition_key for file in written.files}
+    written = write_rows(
+        runtime, table, source, request, file_kind=CommitKind.OVERWRITE.value, replaced=Replaced(own=True)
+    )
+    keys = {file.partition_key for file in written.row_files}
     found = _find_files(runtime, table, in_any_partition(table.partition_by, keys))
     kept = {partition.id for partition in found.partitions.values() if partition.key in keys}
     found = files.FoundFiles(

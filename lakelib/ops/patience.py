@@ -5,7 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import NoReturn
 
 from lakelib.errors import RetryableError
@@ -106,7 +106,7 @@ class _Pace:
 
 class Publishers:
     """Of one process at most one thread publishes to a table at a time, and a few in all. Those who wait keep no
-    connection meanwhile. A forked child begins anew."""
+    connection meanwhile. Who publishes to several tables enters none. A forked child begins anew."""
 
     def __init__(self) -> None:
         self._begin()
@@ -117,11 +117,14 @@ class Publishers:
         self._slots = threading.BoundedSemaphore(_MOST_PUBLISHERS)
 
     @contextmanager
-    def enter(self, table_id: int, patience: Patience) -> Iterator[None]:
-        """Raises GaveUpError if this thread cannot in time."""
+    def enter(self, table_id: int | None, patience: Patience) -> Iterator[None]:
+        """Until its end it counts as waiting. Raises GaveUpError if this thread cannot in time."""
         if self._process_id != os.getpid():
             self._begin()
-        with _held(self._tables.setdefault(table_id, threading.RLock()), patience), _held(self._slots, patience):
+        with patience.waiting(), ExitStack() as entered:
+            if table_id is not None:
+                entered.enter_context(_held(self._tables.setdefault(table_id, threading.RLock()), patience))
+                entered.enter_context(_held(self._slots, patience))
             yield
 
 

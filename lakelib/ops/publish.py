@@ -20,6 +20,7 @@ from lakelib.model.commit import (
     NotAdvanced,
     Published,
     PublishOutcome,
+    Reason,
     Refusal,
     Rejected,
     Stale,
@@ -31,6 +32,7 @@ from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
 from lakelib.ops.again import Overtaken, do_again
+from lakelib.ops.catch_up import catch_up
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.judge import Judging, as_required, judge, may_be_stale, require_passed
 from lakelib.ops.patience import Patience
@@ -81,6 +83,10 @@ def publish(
                     return done
                 case MadeOfChanges(ranges=read):
                     moves.add(read)
+                    return Overtaken()
+                case Conflict(about=about, reasons=(Reason.KEYS_ADDED,)) if _catches_up(runtime, about, commit_ids):
+                    turn.take(commits.load_commit(runtime.catalog, about.commit_id).table.id)
+                    turn.patience.pause()
                     return Overtaken()
                 case Stale(about=about) | Rejected(about=about, refusal=Refusal.VERDICT_OF_ANOTHER_SUITE) if (
                     judgings_of(about.commit_id)
@@ -170,7 +176,8 @@ def parse_approval(by: str | None, reason: str | None) -> Approval | None:
 def settle_done(runtime: Runtime, done: Done) -> list[Snapshot]:
     """The snapshots, once what follows from them is done."""
     reset = {each.table_id for each in done.commits if isinstance(each, Published) and each.leaves_files}
-    after_reset(runtime, reset)
+    if reset:
+        after_reset(runtime, reset)
     return [each.snapshot for each in done.commits]
 
 
@@ -191,6 +198,14 @@ def _try(
     if isinstance(outcome, Conflict | Stale) and len(commit_ids) > 1:
         return replace(outcome, about=_as_all_see_it(runtime, outcome.about))
     return outcome
+
+
+def _catches_up(runtime: Runtime, about: About, commit_ids: Sequence[UUID]) -> bool:
+    """Whether the commit has looked for its keys in what others, and those before it, have brought."""
+    own = commits.load_commit(runtime.catalog, about.commit_id)
+    before = [commits.load_commit(runtime.catalog, each) for each in commit_ids[: commit_ids.index(own.id)]]
+    beneath = [each.id for each in before if each.table == own.table and each.state is CommitState.STAGED]
+    return catch_up(runtime, about, beneath=beneath)
 
 
 def _as_all_see_it(runtime: Runtime, about: About) -> About:

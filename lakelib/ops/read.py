@@ -114,7 +114,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     """Decides what to read; the head is that of `table`. Raises InvalidInputError for wrong columns or a wrong
     predicate, NotFoundError for a snapshot that is not there."""
     view = view_of(ScanView, request.view)
-    snapshot_id, schema = _resolve(runtime, table, request)
+    snapshot_id, schema = resolve_request(runtime, table, request)
     columns = choose_columns(schema, (*schema.names, COMMIT_COLUMN) if request.with_commits else request.columns)
     predicate = bind_where(request.where, schema)
     query = file_query(table, schema, snapshot_id, predicate, request)
@@ -222,8 +222,13 @@ def read_some(runtime: Runtime, plan: ScanPlan, most: int) -> pa.Table:
 def stream_batches(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of the scan in batches, a few ahead of the consumer. Closing the iterator ends the read."""
     with Held(runtime, plan):
-        for part in stream_as_ready(*_reading(runtime, plan), runtime.read_threads):
-            yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
+        yield from stream_held(runtime, plan)
+
+
+def stream_held(runtime: Runtime, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """As `stream_batches`, of a snapshot that the caller holds."""
+    for part in stream_as_ready(*_reading(runtime, plan), runtime.read_threads):
+        yield from part.to_batches(max_chunksize=plan.table.options.read_batch_rows)
 
 
 def count_rows(runtime: Runtime, plan: ScanPlan, session: Any = None) -> int:
@@ -356,7 +361,7 @@ def _at_moment(runtime: Runtime, table: TableInfo, moment: datetime) -> Snapshot
     return found
 
 
-def _resolve(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:
+def resolve_request(runtime: Runtime, table: TableInfo, request: ScanRequest) -> tuple[int, TableSchema]:
     """The snapshot to read and the schema to read it in: that of its own time."""
     if request.staged is not None:
         commit = request.staged.commit or commits.load_commit(runtime.catalog, request.staged.commit_id)

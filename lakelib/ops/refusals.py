@@ -97,6 +97,8 @@ _WHY = {
     Reason.ROWS_ADDED: "rows were added where it read since snapshot {base}",
     Reason.ROWS_REMOVED: "rows were removed where it read since snapshot {base}",
     Reason.ROLLED_BACK: "a rollback has put other rows where it read since snapshot {base}",
+    Reason.KEYS_ADDED: "rows have come since it looked for its keys in other partitions",
+    Reason.KEYS_LOST: "rows are gone in which it looked for its keys, or a rollback has brought others back",
     Reason.VERSION_ORDER: "version {version} of {application!r} comes after version {other_version} in one"
     " transaction; add the commits of an application in rising order",
 }

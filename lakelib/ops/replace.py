@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.commit import Conflict
-from lakelib.model.files import NewFile
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import CommitKind, Proposal, TableInfo
 from lakelib.ops.commit import Redo, Work, schema_again
 from lakelib.ops.delete import OVERTAKEN, find_doomed
+from lakelib.ops.moves import NOTHING_REPLACED, Replaced
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose, write_rows
@@ -85,25 +85,24 @@ def _propose(
     runtime: Runtime, table: TableInfo, source: RowSource, predicate: Predicate, request: WriteRequest
 ) -> Proposal:
     inside = WhereCheck(predicate=predicate, text=describe_predicate(predicate))
-    written = write_rows(runtime, table, source, request, file_kind=_FILE_KIND, inside=inside)
+    is_of_partitions = columns_of(predicate) <= set(table.partition_ids)
+    replaced = Replaced(where=predicate) if is_of_partitions else NOTHING_REPLACED
+    written = write_rows(runtime, table, source, request, file_kind=_FILE_KIND, inside=inside, replaced=replaced)
     try:
         doomed = find_doomed(runtime, table, predicate)
     except BaseException:
         with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
             runtime.storage.at(table.location).delete_files(file.path for file in written.files)
         raise
-    both = (*doomed.written.files, *_behind(written.files, doomed.written.files))
+    first = 1 + max((file.run for file in doomed.written.files), default=-1)
+    # The rows are in runs that are newer than all of the delete's: no mark of the commit hides them.
+    both = (*doomed.written.files, *(replace(file, run=first + file.run) for file in written.files))
+    keys = written.keys and replace(written.keys, marks_run=first + written.keys.marks_run)
     return propose(
         table,
         CommitKind.REPLACE,
         request,
-        WrittenRows(files=both, rows_in=written.rows_in, new_schema=written.new_schema),
+        WrittenRows(files=both, rows_in=written.rows_in, new_schema=written.new_schema, keys=keys),
         removed_file_ids=doomed.removed_file_ids,
         read_scope=doomed.scope,
     )
-
-
-def _behind(rows: tuple[NewFile, ...], earlier: tuple[NewFile, ...]) -> tuple[NewFile, ...]:
-    """The rows in runs that are newer than all of the earlier ones: no delete mark of the commit hides them."""
-    first = 1 + max((file.run for file in earlier), default=-1)
-    return tuple(replace(file, run=first + file.run) for file in rows)

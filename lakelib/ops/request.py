@@ -6,14 +6,14 @@ from os import PathLike
 from typing import Any, TypedDict
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
-from lakelib.model.flags import checked_flag
+from lakelib.model.flags import checked_flags
 from lakelib.model.table import IdempotencyKey, TableInfo
 from lakelib.model.text import LONGEST_INDEXED_BYTES, choose_from, is_indexable, is_storable
 from lakelib.ops.judge import Judging, open_gate
 from lakelib.plan.declare import Declared
 from lakelib.rows.unite import TargetColumns
 from lakelib.specs.suite import Suite
-from lakelib.work.engines import open_source, session_of
+from lakelib.work.engines import open_source
 from lakelib.work.sources import RowSource
 
 DISTRIBUTIONS = ("auto", "none", "hash")
@@ -78,11 +78,12 @@ def parse_request(
             kind="invalid_distribution",
             remedy=f"Give one of {', '.join(DISTRIBUTIONS)}.",
         )
+    merges, casts = checked_flags(merge_schema=merge_schema, explicit_cast=explicit_cast)
     return WriteRequest(
         idempotency_key=_parse_key(idempotency_key),
         properties=_parse_properties(properties or {}),
-        merge_schema=checked_flag("merge_schema", merge_schema),
-        explicit_cast=checked_flag("explicit_cast", explicit_cast),
+        merge_schema=merges,
+        explicit_cast=casts,
         aux_order=(aux_order,) if isinstance(aux_order, str) else tuple(aux_order or ()),
         distribution=distribution,
         judging=None if gate is None else Judging(suite=open_gate(gate)),
@@ -107,11 +108,10 @@ def parse_write(data: Any, *also_known: str, **options: Any) -> tuple[RowSource,
     `parse_request` does, and InvalidInputError for what holds no rows."""
     request = parse_request(*also_known, **options)
     source = open_source(data)
-    session = session_of(source)
-    if session is None:
+    if source.session is None:
         return source, request
-    judging = None if request.judging is None else replace(request.judging, session=session)
-    return source, replace(request, judging=judging, session=session)
+    judging = None if request.judging is None else replace(request.judging, session=source.session)
+    return source, replace(request, judging=judging, session=source.session)
 
 
 def _unknown_option(name: str, known: Sequence[str]) -> InvalidInputError:

@@ -16,6 +16,7 @@ from lakelib.model.effect import UNKNOWN
 from lakelib.model.rollback import MovedFile, RollbackPlan
 from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
+from lakelib.ops.cross_partition import check_each_once
 from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -71,6 +72,8 @@ def _work(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> Wor
         try:
             target = _resolve(runtime, table, to if target is None else target)
             _check_stored(runtime, table, target, rollbacks.find_moved(runtime.catalog, table.id, target))
+            if table.moves_keys:
+                check_each_once(runtime, table, target)
         except ExpiredError as error:  # not the head, for which one may look again
             raise NotFoundError(error.message, kind=error.kind, remedy=error.remedy) from None
         return _propose(table, target, request)

@@ -32,9 +32,15 @@ class KnownTables:
         self._tables[table.id] = (time.monotonic(), table)
 
     def recall(self, table_id: int) -> TableInfo | None:
-        """The table as it was at most a minute ago, unless what is written to it has to pass a gate."""
+        """The table as it was at most a minute ago, unless what is written to it has to pass a gate, or goes by what
+        its head has."""
         since, table = self._tables.get(table_id, (0.0, None))
-        if table is None or table.options.required_gate or time.monotonic() - since > _KNOWN_SECONDS:
+        if (
+            table is None
+            or table.options.required_gate
+            or table.moves_keys
+            or time.monotonic() - since > _KNOWN_SECONDS
+        ):
             return None
         return table
 

@@ -6,7 +6,7 @@ keeps; who stops asking has soon left it.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Self, TypeVar
 from uuid import uuid4
 
@@ -40,12 +40,11 @@ class Turn:
 
     def attempt(self, act: Callable[[int], Outcome]) -> Outcome:
         """What comes of it at the lake's epoch, once the tables are not busy. Raises GaveUpError if that lasts."""
-        with self.patience.waiting():
-            while isinstance(outcome := self._attempt_once(act), Busy):
-                self._is_in_line = self._is_in_line or outcome.ahead > 0
-                self.patience.pause()
-                if outcome.needs_turn and self._table_id is not None:
-                    self.take(self._table_id)
+        while isinstance(outcome := self._attempt_once(act), Busy):
+            self._is_in_line = self._is_in_line or outcome.ahead > 0
+            self.patience.pause()
+            if outcome.needs_turn and self._table_id is not None:
+                self.take(self._table_id)
         if isinstance(outcome, Done):
             self._is_in_line = False
         return outcome
@@ -58,9 +57,7 @@ class Turn:
                 self.patience.poll(ahead)
 
     def _attempt_once(self, act: Callable[[int], Outcome]) -> Outcome:
-        with ExitStack() as entered:
-            if self._table_id is not None:
-                entered.enter_context(self._runtime.publishers.enter(self._table_id, self.patience))
+        with self._runtime.publishers.enter(self._table_id, self.patience):
             ownership = self._runtime.ownership
             outcome = act(ownership.confirm())
             if isinstance(outcome, IdentityDiffers):  # there is a newer epoch

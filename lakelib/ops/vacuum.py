@@ -23,7 +23,7 @@ from lakelib.catalog.reclaiming import DueFile, Place
 from lakelib.catalog.roles import require_right
 from lakelib.interop.delta.log import is_of_log
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
-from lakelib.model.flags import checked_flag
+from lakelib.model.flags import checked_flags
 from lakelib.model.roles import Right
 from lakelib.model.upkeep import FailedFile, VacuumResult
 from lakelib.ops import done_files
@@ -89,7 +89,7 @@ def vacuum(
     """Beside readers and writers; safe to repeat, and to kill at any moment. `grace` is for dropped tables and for
     orphans: the queue has times of its own. `tell` hears the URI of each file that is (or would be) deleted."""
     check_length("grace", grace)
-    dry_run, orphans = checked_flag("dry_run", dry_run), checked_flag("orphans", orphans)
+    dry_run, orphans = checked_flags(dry_run=dry_run, orphans=orphans)
     if not dry_run:
         require_right(runtime.catalog, Right.MAINTAIN)
     account = _Account(dry_run=dry_run, tell=tell)

@@ -6,6 +6,7 @@ snapshot is that of every commit (`ops.commit`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
@@ -17,11 +18,12 @@ from lakelib.model.effect import NOTHING, UNKNOWN, Effect
 from lakelib.model.files import NewFile
 from lakelib.model.merge import OnDelete
 from lakelib.model.schema import Column, Op, TableSchema
-from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
+from lakelib.model.table import NO_READ, CommitKind, KeysLooked, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
-from lakelib.ops.merging import merge_engine
+from lakelib.ops.moves import NOTHING_REPLACED, NewRows, Replaced, as_own_files, delete_written, write_moves
 from lakelib.ops.request import WriteRequest
+from lakelib.ops.run_target import moves_target, order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import Declared
 from lakelib.plan.evolve import under_id
@@ -29,7 +31,7 @@ from lakelib.plan.replaced import replaced_schema
 from lakelib.rows.align import merge_source_columns
 from lakelib.rows.inside import Inside
 from lakelib.rows.types import type_text
-from lakelib.work.run_writer import LARGEST_BUFFER_BYTES, RunTarget
+from lakelib.work.run_writer import LARGEST_BUFFER_BYTES
 from lakelib.work.sources import RowSource
 from lakelib.work.write import WriteWork
 
@@ -53,7 +55,13 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
         return propose(table, kind, request, written, effect=_effect(table, written))
 
-    return Work(prepare=prepare, redo=schema_again(source.rereadable), is_small=_is_small(source, request))
+    return Work(
+        prepare=prepare,
+        redo=schema_again(source.rereadable),
+        looks_again=source.rereadable,
+        is_small=_is_small(source, request),
+        session=source.session,
+    )
 
 
 def _effect(table: TableInfo, written: "WrittenRows") -> Effect:
@@ -88,6 +96,14 @@ class WrittenRows:
     files: tuple[NewFile, ...]
     rows_in: int
     new_schema: TableSchema | None = None
+    keys: KeysLooked | None = None
+    """How far keys were looked for in other partitions."""
+
+    @property
+    def row_files(self) -> tuple[NewFile, ...]:
+        """The files without those of marks alone by which rows leave."""
+        keys = self.keys
+        return self.files if keys is None else tuple(file for file in self.files if file.run < keys.marks_run)
 
 
 def write_rows(
@@ -98,8 +114,10 @@ def write_rows(
     *,
     file_kind: str,
     inside: Inside | None = None,
+    replaced: Replaced = NOTHING_REPLACED,
 ) -> WrittenRows:
-    """Aligns the rows and writes them as runs. An error leaves no file behind."""
+    """Aligns the rows and writes them as runs; rows that are in other partitions than these leave, unless they are
+    `replaced` anyway. An error leaves no file behind."""
     _check_named_columns(table, source.schema)
     draft = _drafted_schema(table, source, request)
     wanted = draft or table.schema
@@ -114,10 +132,11 @@ def write_rows(
                 file_kind=file_kind,
                 order_names=_order_names(table, schema, request.aux_order),
                 holds_deletes=bool(request.deletes_in),
+                one_partition=table.moves_keys,
             ),
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
-            mark=mark_of(table),
+            mark=mark_of(table) if request.deletes_in else Op.DELETE,
             takes_deletes=table.merge.on_delete is not OnDelete.REFUSE,
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
@@ -126,14 +145,38 @@ def write_rows(
             single_run=bool(request.aux_order),
         )
 
-    checked = work(wanted)
-    source.check(checked)
+    if draft is not None:
+        source.check(work(draft))  # before ids are spent
     new_schema = draft and under_own_ids(runtime, table, draft)
-    final = work(new_schema) if new_schema else checked
-    written = source.write(final, threads=runtime.threads, distribution=request.distribution)
+    written = source.write(work(new_schema or table.schema), threads=runtime.threads, distribution=request.distribution)
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
-    return WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
+    rows = WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
+    return with_moves(runtime, table, rows, source.session, replaced) if table.moves_keys else rows
+
+
+def with_moves(
+    runtime: Runtime,
+    table: TableInfo,
+    written: WrittenRows,
+    session: Any,
+    replaced: Replaced = NOTHING_REPLACED,
+) -> WrittenRows:
+    """The rows, and marks for those that leave other partitions for them. An error leaves no file behind."""
+    schema = written.new_schema or table.schema
+    new = NewRows(
+        schema=schema,
+        own=as_own_files(written.files, schema.id),
+        writes=moves_target(table, schema),
+        replaced=replaced,
+    )
+    try:
+        marks = write_moves(runtime, table, new, session)
+    except BaseException:
+        delete_written(runtime, table, written.files)
+        raise
+    keys = KeysLooked(until=table.head_id, marks_run=new.marks_run)
+    return replace(written, files=(*written.files, *marks), keys=keys)
 
 
 def _taken(schema: TableSchema, request: WriteRequest) -> tuple[Column, ...]:
@@ -156,30 +199,6 @@ def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:
                     remedy="Add it to the data; NULL may be its value, but has to be said. "
                     + choose_from("The data has", column.name, source.names),
                 )
-
-
-def run_target(
-    table: TableInfo,
-    schema: TableSchema,
-    *,
-    file_kind: str,
-    order_names: tuple[str, ...],
-    holds_deletes: bool = False,
-    holds_commits: bool = False,
-) -> RunTarget:
-    return RunTarget(
-        location=table.location,
-        schema=schema,
-        primary_key=schema.select(table.primary_key_ids),
-        partition_by=schema.select(table.partition_ids),
-        order_names=order_names,
-        buckets=table.buckets,
-        options=table.options,
-        file_kind=file_kind,
-        holds_deletes=holds_deletes,
-        holds_commits=holds_commits,
-        engine=merge_engine(table, schema),
-    )
 
 
 def propose(
@@ -205,6 +224,7 @@ def propose(
         removed_file_ids=removed_file_ids,
         read_scope=replace(read_scope, rows_from_base=request.made_from is not None),
         partition_column_ids=table.partition_ids,
+        keys=written.keys,
         idempotency_key=request.idempotency_key,
         summary={**summarise(written.files, written.rows_in, len(removed_file_ids)), **effect.as_summary()},
         properties=request.properties,
@@ -324,11 +344,6 @@ def _order_names(table: TableInfo, schema: TableSchema, aux_order: tuple[str, ..
 def mark_of(table: TableInfo) -> Op:
     """What a delete by key leaves: a delete mark, or values that are taken back, or groups that are empty."""
     return Op.VALUES if table.merge.keeps_marks else Op.DELETE
-
-
-def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
-    """By which the newest version is known. Other merge engines know by themselves, and take rows as they come."""
-    return tuple(column.name for column in schema.select(table.sequence_ids)) if table.merge.is_newest else ()
 
 
 def _buffer_bytes(table: TableInfo, source: RowSource) -> int:

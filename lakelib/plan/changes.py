@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from lakelib.model.changes import CHANGE_COLUMN, ChangeSplit, ChangeView, Way
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import OP_COLUMN, Column
-from lakelib.model.table import Step
+from lakelib.model.table import MAX_DEPTH, Step
 from lakelib.plan.scan import arrange_splits
 from lakelib.plan.where import COMMIT
+
+_ROWS_TOGETHER = 4_000_000
+"""Of so many rows what has changed is in memory at a time, where keys may come from one partition to another."""
 
 
 def told_columns(view: str | None) -> tuple[Column, ...]:
@@ -31,10 +34,17 @@ class Range:
     has_key: bool
     asks_after: bool
     """Whether a row that came later need not be what its key has."""
+    moves_keys: bool = False
+    """Whether a row may have come from another partition."""
 
     @property
     def own_steps(self) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.id > self.after_id)
+
+    @property
+    def asks_before(self) -> bool:
+        """Whether what is deleted may not have been there: a version that came too late leaves where it came to."""
+        return self.moves_keys and self.asks_after and self.view is ChangeView.LATEST
 
     @property
     def is_known(self) -> bool:
@@ -87,7 +97,8 @@ def can_be_told(range_: Range, touched: Touched) -> bool:
         return range_.is_known
     if range_.has_state(range_.after_id):
         return True
-    return range_.view is ChangeView.LATEST and range_.is_known and not touched.replaced
+    is_told_by_files = range_.is_known and not touched.replaced and not range_.asks_before
+    return range_.view is ChangeView.LATEST and is_told_by_files
 
 
 def first_told(range_: Range, touched: Touched) -> int | None:
@@ -123,7 +134,28 @@ def arrange_changes(
     for part in _parts(range_, touched, of_partition):
         partition = partitions[part.partition_id]
         splits += _splits(range_, part, partition, of_partition[part.partition_id])
-    return splits
+    return put_beside(splits, by_commit=range_.view is ChangeView.ALL) if range_.moves_keys else splits
+
+
+def put_beside(splits: Sequence[ChangeSplit], *, by_commit: bool = False) -> list[ChangeSplit]:
+    """The splits of all partitions that keys may have come from one to another of, told together: those of one prefix,
+    and where each commit is told by itself of one commit."""
+    rows = sum(file.row_count for split in splits for file in split.files)
+    depth = min(MAX_DEPTH, (-(-rows // _ROWS_TOGETHER) - 1).bit_length()) if rows else 0
+    together: dict[tuple[int | None, int], list[ChangeSplit]] = {}
+    for split in splits:
+        commit = split.snapshot_id if by_commit else None
+        for prefix, own in _at_depth(split, depth):
+            together.setdefault((commit, prefix), []).append(own)
+    return [replace(first, beside=tuple(others)) for first, *others in together.values()]
+
+
+def _at_depth(split: ChangeSplit, depth: int) -> list[tuple[int, ChangeSplit]]:
+    """The split by the prefixes of a depth: one that covers several is read for each."""
+    if split.depth >= depth:
+        return [(split.prefix >> (split.depth - depth), split)]
+    first, count = split.prefix << (depth - split.depth), 1 << (depth - split.depth)
+    return [(prefix, replace(split, depth=depth, prefix=prefix)) for prefix in range(first, first + count)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +197,7 @@ def _splits(range_: Range, part: _Part, partition: Partition, files: Sequence[Da
     def is_new(file: DataFile) -> bool:
         return is_fresh(file) and part.after_id < (file.added_snapshot or 0) <= part.until_id
 
-    asks_before = part.way is Way.COMPARE or (range_.view is ChangeView.NET and range_.has_key)
+    asks_before = part.way is Way.COMPARE or (range_.view is ChangeView.NET and range_.has_key) or range_.asks_before
     asks_after = part.way is Way.COMPARE or (range_.view is not ChangeView.ALL and range_.asks_after)
     fresh = _ids(part.way is Way.FRESH, files, is_new)
     before = _ids(asks_before, files, lambda file: _is_live(file, part.after_id))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from lakelib.model.changes import ChangeSplit, Way
 from lakelib.model.effect import NOTHING, Effect
 from lakelib.model.files import DataFile, Partition
+from lakelib.plan.changes import put_beside
 from lakelib.plan.scan import arrange_splits, count_known_rows
 
 _STAGED = 2**63
@@ -26,17 +27,20 @@ def arrange_effect(
     partitions: Mapping[int, Partition],
     *,
     has_key: bool,
+    moves_keys: bool = False,
 ) -> ToldEffect:
-    """Of the files that the touched partitions have, and would have, each in the order of their versions."""
+    """Of the files that the touched partitions have, and would have, each in the order of their versions. Where keys
+    move a row that comes to a partition may be one that leaves another."""
     known, splits = NOTHING, list[ChangeSplit]()
     for partition_id, states in _by_partition(before, after).items():
         partition = partitions[partition_id]
-        told = _told_by_files(states, partition, has_key=has_key)
+        is_asked = moves_keys and (states.gone or states.come)
+        told = None if is_asked else _told_by_files(states, partition, has_key=has_key)
         if told is None:
             splits += _splits(states, partition, has_key=has_key)
         else:
             known += told
-    return ToldEffect(known=known, splits=tuple(splits))
+    return ToldEffect(known=known, splits=tuple(put_beside(splits) if moves_keys else splits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,6 @@ from lakelib.plan.local_translator import (
     Translate,
     Translator,
     check_arguments,
-    check_comparable,
-    kept_type,
     parts_of,
     text_of,
     whole_number,
@@ -143,14 +141,14 @@ def _part_of_time(function: str) -> Translate:
 
 
 def _aggregate(self: Translator, node: exp.Expr) -> Value:
-    return _aggregated(self, node, "")
+    return aggregated(self, node, "")
 
 
 def _filtered(self: Translator, node: exp.Expr) -> Value:
-    return _aggregated(self, node.this, f" FILTER (WHERE {self.condition(node.expression.this)})")
+    return aggregated(self, node.this, f" FILTER (WHERE {self.condition(node.expression.this)})")
 
 
-def _aggregated(self: Translator, node: exp.Expr, suffix: str) -> Value:
+def aggregated(self: Translator, node: exp.Expr, suffix: str) -> Value:
     """`suffix` is what follows the call."""
     if isinstance(node, exp.Count):
         return Value(sql=f"{_counted(self, node)}{suffix}", type="bigint")
@@ -158,8 +156,8 @@ def _aggregated(self: Translator, node: exp.Expr, suffix: str) -> Value:
     value = self.value(node.this)
     match node:
         case exp.Min() | exp.Max():
-            check_comparable(value, node.key)
-            return Value(sql=f"{node.key}({typed(value, kept_type([value], node.key)).sql}){suffix}", type=value.type)
+            self.comparable(value, node.key)
+            return Value(sql=f"{node.key}({typed(value, self.kept([value], node.key)).sql}){suffix}", type=value.type)
         case exp.Sum() if value.type in INTEGERS:
             return Value(sql=f"CAST(sum({value.sql}){suffix} AS BIGINT)", type="bigint")
         case exp.Sum() if is_decimal(value.type):
@@ -179,13 +177,13 @@ def _counted(self: Translator, node: exp.Expr) -> str:
         check_arguments(what, "expressions")
         if len(what.expressions) != 1:
             raise OnlySparkError(quoted(node))
-        return f"count(DISTINCT {check_comparable(self.value(what.expressions[0]), 'count(DISTINCT …)').sql})"
+        return f"count(DISTINCT {self.comparable(self.value(what.expressions[0]), 'count(DISTINCT …)').sql})"
     return f"count({self.value(what).sql})"
 
 
 def _window(self: Translator, node: exp.Expr) -> Value:
     """Over all rows of a part, or up to the row and its equals: frames of other kinds are for Spark."""
-    parts = [check_comparable(value, "PARTITION BY").sql for value in self.values(node.args.get("partition_by") or [])]
+    parts = [self.comparable(value, "PARTITION BY").sql for value in self.values(node.args.get("partition_by") or [])]
     order = node.args.get("order")
     over = [f"PARTITION BY {', '.join(parts)}"] if parts else []
     over += [f"ORDER BY {', '.join(ordered(self, each) for each in order.expressions)}"] if order is not None else []
@@ -195,14 +193,14 @@ def _window(self: Translator, node: exp.Expr) -> Value:
         if order is None:
             raise OnlySparkError(quoted(node))
         return Value(sql=f"CAST({_RANKS[type(node.this)]}(){suffix} AS INTEGER)", type="int")
-    return _aggregated(self, node.this, suffix)
+    return aggregated(self, node.this, suffix)
 
 
 def ordered(self: Translator, node: exp.Expr, value: Value | None = None) -> str:
     """A term of ORDER BY, with the place of NULLs that Spark gives them."""
     check_arguments(node, "this", "desc", "nulls_first")
     value = self.value(node.this) if value is None else value
-    if check_comparable(value, "ORDER BY").type == VOID:
+    if self.comparable(value, "ORDER BY").type == VOID:
         raise OnlySparkError(quoted(node))
     way = "DESC" if node.args.get("desc") else "ASC"
     return f"{value.sql} {way} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"

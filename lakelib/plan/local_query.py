@@ -5,7 +5,8 @@ DuckDB is given has no name, literal or function that it could understand in its
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,9 +18,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lakelib.errors import OnlySparkError
 from lakelib.plan.local_functions import FUNCTIONS
 from lakelib.plan.local_scalars import SCALARS
-from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type
-from lakelib.plan.local_translator import Known, Translator, check_arguments, check_comparable
-from lakelib.plan.local_types import VOID, Value, all_typed, common_type
+from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type, limit_of, nulls_of
+from lakelib.plan.local_translator import Known, Translator, check_arguments
+from lakelib.plan.local_types import VOID, Value, all_typed
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
 Columns = Sequence[tuple[str, str]]
@@ -58,7 +59,7 @@ def check_query(text: str) -> None:
 def translate_query(text: str, views: Mapping[str, Columns], partition: str) -> LocalQuery:
     """The query over views of these columns. Raises OnlySparkError, which says for what it takes Spark."""
     known = {
-        name.casefold(): _Known(sql=in_quotes(name), columns=tuple(columns), view=name)
+        name.casefold(): Source(sql=in_quotes(name), columns=tuple(columns), view=name)
         for name, columns in views.items()
     }
     query = Query(known, partition)
@@ -82,7 +83,7 @@ def _parsed(text: str) -> exp.Expr:
     dialect = Dialect.get_or_raise("spark")
     try:
         tokens = dialect.tokenize(text)
-        _check_texts(tokens)
+        check_texts(tokens)
         found = dialect.parser().parse(tokens, text)
     except (SqlglotError, RecursionError) as error:
         raise OnlySparkError(f"a query that is not understood without it{_place_of(error)}") from error
@@ -97,7 +98,7 @@ def _place_of(error: Exception) -> str:
     return f" (line {first['line']}, near {first['highlight']!r})" if first.get("line") else ""
 
 
-def _check_texts(tokens: Sequence[Token]) -> None:
+def check_texts(tokens: Sequence[Token]) -> None:
     """Texts that follow each other are one, and how depends on Spark's settings."""
     for one, other in pairwise(tokens):
         if one.token_type is other.token_type is TokenType.STRING:
@@ -105,20 +106,43 @@ def _check_texts(tokens: Sequence[Token]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class Source:
     """A view, or a query of the WITH clause."""
 
     sql: str
     columns: tuple[tuple[str, str], ...]
     view: str | None = None
+    hidden: tuple[tuple[str, str], ...] = ()
+    """Columns that are there if they are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far a query may go. That of a transform has to give Spark's rows to the last bit, in the source's order, and
+    is one of views; what people ask may also be of tables, have parameters, and compute with doubles."""
+
+    translated: Known
+    is_asked: bool = False
+    """Whether people ask it."""
+    find_table: Callable[[exp.Table], Source] | None = None
+    arguments: Mapping[type[exp.Expr], tuple[str, ...]] | None = None
+    narrow: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Types, by name."""
+    note_condition: Callable[[str, exp.Expr], None] | None = None
+    """Hears what holds of all rows of a view that can make a difference, in its own columns."""
+
+
+TRANSFORM = Reach(translated=TRANSLATED)
 
 
 class Query:
     """A query and those within it. Aliases are its own: none of the query's names can be mistaken for another."""
 
-    def __init__(self, known: Mapping[str, _Known], partition: str) -> None:
+    def __init__(self, known: Mapping[str, Source], partition: str, reach: Reach = TRANSFORM) -> None:
         self._known = dict(known)
         self.partition = partition
+        self.reach = reach
         self._count = 0
         self._uses: dict[str, dict[str, None]] = {}
         self._where: dict[str, list[str]] = {}
@@ -139,15 +163,17 @@ class Query:
         if relation.view is not None:
             self._where.setdefault(relation.view, []).append(condition)
 
-    def made(self, node: exp.Expr, *, is_outermost: bool = False) -> Made:
+    def made(self, node: exp.Expr, *, is_outermost: bool = False, outer: Select | None = None) -> Made:
+        """`outer` is the query around it, whose names it may use."""
         match node:
             case exp.Subquery():
-                check_arguments(node, "this")
-                return self.made(node.this, is_outermost=is_outermost)
+                check_arguments(node, "this", *self._cutting())
+                made = self.made(node.this, is_outermost=is_outermost, outer=outer)
+                return self._cut(node, made)
             case exp.Select():
-                return self._with_before(node, lambda: Select(self, node).made(is_outermost=is_outermost))
+                return self._with_before(node, lambda: Select(self, node, outer).made(is_outermost=is_outermost))
             case exp.Union() | exp.Except() | exp.Intersect():
-                return self._with_before(node, lambda: self._combined(node))
+                return self._with_before(node, lambda: self._cut(node, self._combined(node)))
             case _:
                 raise OnlySparkError(quoted(node))
 
@@ -157,17 +183,58 @@ class Query:
             return make()
         check_arguments(clause, "expressions")
         before = dict(self._known)
+        named: list[str] = []
         for each in clause.expressions:
             check_arguments(each, "this", "alias")
-            check_arguments(each.args["alias"], "this")
             inner = self.made(each.this)
-            self._known[each.alias.casefold()] = _Known(sql=f"({inner.sql})", columns=inner.named())
+            columns = self.renamed(each.args["alias"], inner)
+            if self.reach.is_asked:
+                alias = self.alias()
+                places = ", ".join(in_quotes(name) for name, _ in columns)
+                named.append(f"{alias}({places}) AS ({inner.sql})")
+                self._known[each.alias.casefold()] = Source(sql=alias, columns=columns)
+            else:
+                self._known[each.alias.casefold()] = Source(sql=f"({inner.sql})", columns=columns)
         made = make()
         self._known = before
-        return made
+        return replace(made, sql=f"WITH {', '.join(named)} {made.sql}") if named else made
+
+    def renamed(self, alias: exp.Expr | None, made: Made) -> tuple[tuple[str, str], ...]:
+        """The columns of an inner query, by their names outside it."""
+        if alias is None or not alias.args.get("columns"):
+            if alias is not None:
+                check_arguments(alias, "this")
+            return made.known(self.reach.is_asked)
+        check_arguments(alias, "this", "columns")
+        names = [each.name for each in alias.args["columns"]]
+        if not self.reach.is_asked or len(names) != len(made.columns):
+            raise OnlySparkError(quoted(alias))
+        return tuple((name, kind) for name, (_, kind) in zip(names, made.columns, strict=True))
+
+    def _cutting(self) -> tuple[str, ...]:
+        return ("order", "limit", "offset") if self.reach.is_asked else ()
+
+    def _cut(self, node: exp.Expr, made: Made) -> Made:
+        """The rows in an order, and the first of them, where that is said of a query in parentheses, or of several."""
+        if not any(node.args.get(each) for each in ("order", "limit", "offset")):
+            return made
+        alias, names = self.alias(), [name for name, _ in made.known(True)]
+        places = {name.casefold(): f"{alias}.c{place}" for place, name in enumerate(names)}
+        terms = []
+        for each in node.args["order"].expressions if node.args.get("order") else ():
+            check_arguments(each, "this", "desc", "nulls_first")
+            number = int(each.this.name) - 1 if isinstance(each.this, exp.Literal) and each.this.is_number else -1
+            sql = f"{alias}.c{number}" if 0 <= number < len(names) else places.get(each.this.name.casefold())
+            if sql is None or not isinstance(each.this, exp.Literal | exp.Column):
+                raise OnlySparkError(f"an order by {quoted(each.this)}, which is no column of what is put together")
+            terms.append(f"{sql} {'DESC' if each.args.get('desc') else 'ASC'} NULLS {nulls_of(each)}")
+        chosen = ", ".join(f"{alias}.c{place} AS {in_quotes(name)}" for place, name in enumerate(names))
+        listed = ", ".join(f"c{place}" for place in range(len(names)))
+        order = f" ORDER BY {', '.join(terms)}" if terms else ""
+        return replace(made, sql=f"SELECT {chosen} FROM ({made.sql}) AS {alias}({listed}){order}{limit_of(node)}")
 
     def _combined(self, node: exp.Expr) -> Made:
-        check_arguments(node, "this", "expression", "distinct", "with_")
+        check_arguments(node, "this", "expression", "distinct", "with_", *self._cutting())
         one, other = self.made(node.this), self.made(node.expression)
         if len(one.columns) != len(other.columns):
             raise OnlySparkError("queries of unlike width, put together")
@@ -175,13 +242,13 @@ class Query:
         if not is_distinct and not isinstance(node, exp.Union):
             raise OnlySparkError(f"{node.key.upper()} ALL")
         kinds = [
-            kept_type(common_type((Value(sql="", type=first), Value(sql="", type=second)), node.key.upper()))
+            kept_type(self._common((Value(sql="", type=first), Value(sql="", type=second)), node.key.upper()))
             for (_, first), (_, second) in zip(one.columns, other.columns, strict=True)
         ]
         if is_distinct:
             for kind in kinds:
-                check_comparable(Value(sql="", type=kind), node.key.upper())
-        columns = tuple((name, kind) for (name, _), kind in zip(one.named(), kinds, strict=True))
+                self._bare.comparable(Value(sql="", type=kind), node.key.upper())
+        columns = tuple((name, kind) for (name, _), kind in zip(one.known(self.reach.is_asked), kinds, strict=True))
         word = node.key.upper() if is_distinct else "UNION ALL"
         sql = f"{self._retyped(one, columns)} {word} {self._retyped(other, columns)}"
         return Made(sql=f"SELECT * FROM ({sql})", columns=columns)
@@ -198,6 +265,9 @@ class Query:
         )
         return f"(SELECT {', '.join(chosen)} FROM ({made.sql}) AS {alias}({', '.join(places)}))"
 
+    def _common(self, values: Sequence[Value], what: str) -> str:
+        return self._bare.common(values, what)
+
     def alias(self) -> str:
         self._count += 1
         return f"r{self._count}"
@@ -207,26 +277,53 @@ class Query:
         alias = self.alias()
         named = node.args.get("alias")
         if named is not None:
-            check_arguments(named, "this")
+            check_arguments(named, "this", *(("columns",) if isinstance(node, exp.Subquery) else ()))
         name = named.name if named is not None else None
         match node:
             case exp.Table():
-                check_arguments(node, "this", "alias")
-                found = self._known.get(node.name.casefold())
-                if found is None:
-                    raise OnlySparkError(f"the table {quoted(node)}")
+                found = self._table(node)
                 relation = Relation(
-                    alias=alias, name=(name or node.name).casefold(), columns=found.columns, view=found.view
+                    alias=alias,
+                    name=(name or node.name).casefold(),
+                    columns=found.columns,
+                    beside=found.hidden,
+                    view=found.view,
                 )
                 self._views += [] if found.view is None else [found.view]
                 return f"{found.sql} AS {alias}", relation
             case exp.Subquery():
                 check_arguments(node, "this", "alias")
                 made = self.made(node.this)
-                relation = Relation(alias=alias, name=name.casefold() if name else None, columns=made.named())
-                return f"({made.sql}) AS {alias}", relation
+                columns = self.renamed(named, made)
+                relation = Relation(alias=alias, name=name.casefold() if name else None, columns=columns)
+                if not self.reach.is_asked:
+                    return f"({made.sql}) AS {alias}", relation
+                return f"({made.sql}) AS {alias}({', '.join(in_quotes(each) for each, _ in columns)})", relation
             case _:
                 raise OnlySparkError(quoted(node))
 
-    def translator(self, scope: Select) -> Translator:
-        return Translator(scope=scope, partition=self.partition, known=TRANSLATED)
+    def _table(self, node: exp.Table) -> Source:
+        find = self.reach.find_table
+        found = None if node.args.get("db") else self._known.get(node.name.casefold())
+        if found is None and find is not None:
+            return find(node)
+        check_arguments(node, "this", "alias")
+        if found is None:
+            raise OnlySparkError(f"the table {quoted(node)}")
+        return found
+
+    @cached_property
+    def _bare(self) -> Translator:
+        """Where there are no names."""
+        return self.translator(None)
+
+    def translator(self, scope: Select | None) -> Translator:
+        return Translator(
+            scope=scope,  # type: ignore[arg-type]
+            partition=self.partition,
+            known=self.reach.translated,
+            nearly=self.reach.is_asked,
+            narrow=self.reach.narrow,
+            parameters=self.reach.parameters,
+            arguments=self.reach.arguments,
+        )

@@ -13,8 +13,6 @@ from lakelib.plan.local_translator import (
     Known,
     Translate,
     Translator,
-    check_comparable,
-    kept_type,
     parts_of,
     text_of,
     whole_number,
@@ -26,12 +24,12 @@ from lakelib.plan.local_types import (
     Value,
     all_typed,
     cast,
-    common_type,
     decimal_parts,
     decimal_type,
     duck_type,
     failing,
     is_decimal,
+    is_number,
     literal,
     typed,
 )
@@ -103,10 +101,10 @@ def _paren(self: Translator, node: exp.Expr) -> Value:
 
 def _cast(self: Translator, node: exp.Expr) -> Value:
     """sqlglot has Spark's `cast` as TryCast, and `try_cast` as one that is safe."""
-    return cast(self.value(node.this), _type_of(node.args["to"]))
+    return cast(self.value(node.this), type_of(node.args["to"]))
 
 
-def _type_of(node: exp.Expr) -> str:
+def type_of(node: exp.Expr) -> str:
     kind = _TYPE_NAMES.get(node.this)
     if kind is not None and not node.expressions:
         return kind
@@ -187,7 +185,7 @@ def _divided(one: Value, sign: str, other: Value, kind: str) -> Value:
 def _numbers(self: Translator, node: exp.Expr) -> tuple[Value, Value, str]:
     """Both sides, and the type that they have together."""
     one, other = self.value(node.this), self.value(node.expression)
-    kind = common_type((one, other), "arithmetic", by_digits=True)
+    kind = self.common((one, other), "arithmetic", by_digits=True)
     if kind == "double" or kind in INTEGERS or is_decimal(kind):
         return _known(one, kind), _known(other, kind), kind
     raise OnlySparkError(f"arithmetic with {one.type} and {other.type}")
@@ -220,12 +218,12 @@ def _rounded(self: Translator, node: exp.Expr) -> Value:
 def _compared(self: Translator, node: exp.Expr) -> Value:
     values = self.value(node.this), self.value(node.expression)
     is_bound = isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE) and not _are_columns(node.this, node.expression)
-    one, other = _alike(*values, with_doubles=is_bound)
+    one, other = _alike(self, *values, with_doubles=is_bound)
     return Value(sql=f"({one.sql} {COMPARISONS[type(node)]} {other.sql})", type="boolean")
 
 
 def _same(self: Translator, node: exp.Expr) -> Value:
-    one, other = _alike(self.value(node.this), self.value(node.expression))
+    one, other = _alike(self, self.value(node.this), self.value(node.expression))
     return Value(sql=f"({one.sql} IS NOT DISTINCT FROM {other.sql})", type="boolean")
 
 
@@ -233,15 +231,17 @@ def _are_columns(*nodes: exp.Expr) -> bool:
     return all(node.find(exp.Column) is not None for node in nodes)
 
 
-def _alike(one: Value, other: Value, *, with_doubles: bool = False) -> tuple[Value, Value]:
+def _alike(self: Translator, one: Value, other: Value, *, with_doubles: bool = False) -> tuple[Value, Value]:
     """Both in one type. Texts that are compared with days and moments are cast; those beside numbers are for Spark.
     So are doubles that are compared with each other: DuckDB may take one zero for the other where it joins by them."""
     kinds = {one.type, other.type}
     if "string" in kinds and len(kinds) == 2 and kinds & {*MOMENTS}:
         kind = (kinds - {"string"}).pop()
     else:
-        kind = common_type((one, other), "a comparison", by_digits=True)
-    is_known = kind in (*SIMPLE, VOID) or is_decimal(kind) or (with_doubles and kind == "double")
+        kind = self.common((one, other), "a comparison", by_digits=True)
+    is_known = (
+        kind in (*SIMPLE, VOID) or is_decimal(kind) or ((with_doubles or self.nearly) and kind in ("float", "double"))
+    )
     if not is_known:
         raise OnlySparkError(f"a comparison of {kind}")
     if kind == VOID:
@@ -274,8 +274,8 @@ def _is(self: Translator, node: exp.Expr) -> Value:
 def _between(self: Translator, node: exp.Expr) -> Value:
     value = self.value(node.this)
     is_bound = not _are_columns(node.this, node.args["low"]) and not _are_columns(node.this, node.args["high"])
-    low, at_least = _alike(value, self.value(node.args["low"]), with_doubles=is_bound)
-    high, at_most = _alike(value, self.value(node.args["high"]), with_doubles=is_bound)
+    low, at_least = _alike(self, value, self.value(node.args["low"]), with_doubles=is_bound)
+    high, at_most = _alike(self, value, self.value(node.args["high"]), with_doubles=is_bound)
     return Value(sql=f"({low.sql} >= {at_least.sql} AND {high.sql} <= {at_most.sql})", type="boolean")
 
 
@@ -283,14 +283,14 @@ def _in(self: Translator, node: exp.Expr) -> Value:
     """Spark brings all values to one type."""
     value = self.value(node.this)
     if node.args.get("query") is not None:
-        if not self.scope.is_conjunct(node):
+        if not self.nearly and not self.scope.is_conjunct(node):
             raise OnlySparkError(f"{quoted(node)} other than in WHERE, for a NULL")
         return _in_query(self, value, node.args["query"])
     given = self.values(node.expressions)
     if value.type in MOMENTS and {each.type for each in given} <= {"string", VOID, value.type}:
         given = [typed(each, value.type) for each in given]
-    kind = common_type((value, *given), "a comparison")
-    if check_comparable(Value(sql="", type=kind), "IN with values").type == VOID:
+    kind = self.common((value, *given), "a comparison")
+    if self.comparable(Value(sql="", type=kind), "IN with values").type == VOID:
         raise OnlySparkError(quoted(node))
     listed = ", ".join(all_typed(given, kind))
     return Value(sql=f"({typed(value, kind).sql} IN ({listed}))", type="boolean")
@@ -298,9 +298,11 @@ def _in(self: Translator, node: exp.Expr) -> Value:
 
 def _in_query(self: Translator, value: Value, node: exp.Expr) -> Value:
     sql, kinds = self.scope.query(node)
-    if kinds != (value.type,):
+    if self.nearly and len(kinds) == 1 and is_number(value.type) and is_number(kinds[0]):
+        value = typed(value, self.common((value, Value(sql="", type=kinds[0])), "IN with a query,"))
+    elif kinds != (value.type,):
         raise OnlySparkError(f"IN with a query, of {value.type} and {', '.join(kinds)}")
-    check_comparable(value, "IN with a query,")
+    self.comparable(value, "IN with a query,")
     return Value(sql=f"({value.sql} IN ({sql}))", type="boolean")
 
 
@@ -340,24 +342,24 @@ def _case(self: Translator, node: exp.Expr) -> Value:
     compared = node.this and self.value(node.this)
     branches = [(_branch(self, compared, each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
     default = self.value(node.args["default"]) if node.args.get("default") is not None else None
-    return _chosen(branches, default)
+    return _chosen(self, branches, default)
 
 
 def _branch(self: Translator, compared: Value | None, node: exp.Expr) -> str:
     if compared is None:
         return self.condition(node)
-    one, other = _alike(compared, self.value(node))
+    one, other = _alike(self, compared, self.value(node))
     return f"({one.sql} = {other.sql})"
 
 
 def _if(self: Translator, node: exp.Expr) -> Value:
     default = self.value(node.args["false"]) if node.args.get("false") is not None else None
-    return _chosen([(self.condition(node.this), self.value(node.args["true"]))], default)
+    return _chosen(self, [(self.condition(node.this), self.value(node.args["true"]))], default)
 
 
-def _chosen(branches: Sequence[tuple[str, Value]], default: Value | None) -> Value:
+def _chosen(self: Translator, branches: Sequence[tuple[str, Value]], default: Value | None) -> Value:
     values = [value for _, value in branches] + ([] if default is None else [default])
-    kind = kept_type(values, "CASE")
+    kind = self.kept(values, "CASE")
     whens = " ".join(f"WHEN {condition} THEN {typed(value, kind).sql}" for condition, value in branches)
     rest = f" ELSE {typed(default, kind).sql}" if default is not None else ""
     return Value(sql=f"CASE {whens}{rest} END", type=kind)
@@ -365,20 +367,20 @@ def _chosen(branches: Sequence[tuple[str, Value]], default: Value | None) -> Val
 
 def _coalesce(self: Translator, node: exp.Expr) -> Value:
     values = self.values([node.this, *node.expressions])
-    kind = kept_type(values, "coalesce")
+    kind = self.kept(values, "coalesce")
     return Value(sql=f"coalesce({', '.join(all_typed(values, kind))})", type=kind)
 
 
 def _nullif(self: Translator, node: exp.Expr) -> Value:
     value = self.value(node.this)
-    one, other = _alike(value, self.value(node.expression))
+    one, other = _alike(self, value, self.value(node.expression))
     return Value(sql=f"CASE WHEN {one.sql} = {other.sql} THEN NULL ELSE {value.sql} END", type=value.type)
 
 
 def _extreme(function: str) -> Translate:
     def translate(self: Translator, node: exp.Expr) -> Value:
         values = self.values([node.this, *node.expressions])
-        kind = kept_type([check_comparable(each, function) for each in values], function)
+        kind = self.kept([self.comparable(each, function) for each in values], function)
         return Value(sql=f"{function}({', '.join(all_typed(values, kind))})", type=kind)
 
     return translate

@@ -1,8 +1,8 @@
 """Pure. One SELECT of Spark SQL in DuckDB's: what it reads from, what holds of its rows, what it makes of them."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from lakelib.errors import OnlySparkError
 from lakelib.model.text import meant
 from lakelib.plan.local_functions import ordered
 from lakelib.plan.local_scalars import COMPARISONS
-from lakelib.plan.local_translator import check_arguments, check_comparable
+from lakelib.plan.local_translator import check_arguments, field_of, placed
 from lakelib.plan.local_types import INTEGERS, VOID, Value, duck_type, literal
 from lakelib.plan.sqltext import quoted
 
@@ -37,6 +37,8 @@ class Relation:
     columns: tuple[tuple[str, str], ...]
     hidden: frozenset[str] = frozenset()
     """Columns, casefolded, that the other side of a join by USING has, too."""
+    beside: tuple[tuple[str, str], ...] = ()
+    """Columns that are there if they are named."""
     view: str | None = None
     """The view that it is."""
 
@@ -45,7 +47,7 @@ class Relation:
         folded = name.casefold()
         return [
             (each, Value(sql=f"{self.alias}.{in_quotes(each)}", type=kind))
-            for each, kind in self.columns
+            for each, kind in (*self.columns, *self.beside)
             if each.casefold() == folded
         ]
 
@@ -55,6 +57,12 @@ class Made:
     sql: str
     columns: tuple[tuple[str | None, str], ...]
     """Without a name where only Spark knows which it would be."""
+
+    def known(self, is_asked: bool) -> tuple[tuple[str, str], ...]:
+        """As `named`; where people ask, each is called something, and one name may be two columns'."""
+        if not is_asked:
+            return self.named()
+        return tuple((name or f"_c{place}", kind) for place, (name, kind) in enumerate(self.columns))
 
     def named(self) -> tuple[tuple[str, str], ...]:
         names = [name for name, _ in self.columns]
@@ -69,38 +77,75 @@ class Made:
 class Select:
     """One SELECT: the scope of its expressions."""
 
-    def __init__(self, query: "Query", node: exp.Select) -> None:
+    def __init__(self, query: "Query", node: exp.Select, outer: "Select | None" = None) -> None:
         self._query = query
+        self._is_asked = query.reach.is_asked
+        self._outer = outer
+        self._fillable: set[str] = set()
+        """The aliases of relations whose rows an outer join may fill with NULL."""
         self._node = node
         self._relations: list[Relation] = []
         self._conjuncts: list[exp.Expr] = []
         self._translate = query.translator(self)
 
     def column(self, node: exp.Column) -> Value:
+        fields: list[str] = []
+        if self._is_asked and node.args.get("table"):
+            node, fields = self._split_fields(node)
         check_arguments(node, "this", "table")
         if isinstance(node.this, exp.Star):
             raise OnlySparkError(quoted(node))
-        relation, name, value = self._found(node)
+        try:
+            relation, name, value = self._found(node)
+        except OnlySparkError as error:
+            raise placed(error, node) from None
         self._query.note_use(relation, name)
+        for each in fields:
+            value = field_of(value, each)
         return value
 
+    def _split_fields(self, node: exp.Column) -> tuple[exp.Column, list[str]]:
+        """`s.a.b` may be a field of a column, with its table before it or not."""
+        parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
+        for count in (2, 1):
+            table = parts[0] if count == 2 else None
+            column = exp.Column(this=parts[count - 1].copy(), table=table.copy() if table is not None else None)
+            if len(parts) >= count and self._is_there(column):
+                return column, [each.name for each in parts[count:]]
+        return node, []
+
+    def _is_there(self, node: exp.Column) -> bool:
+        return bool(self._meant(node)) or (self._outer is not None and self._outer._is_there(node))
+
     def _found(self, node: exp.Column) -> tuple[Relation, str, Value]:
+        found = self._meant(node)
+        if not found and self._is_asked and self._outer is not None:
+            return self._outer._found(node)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise OnlySparkError(f"the column {quoted(node)}, of which there is more than one", kind="ambiguous_column")
+        raise OnlySparkError(
+            f"the column {quoted(node)}, of which there is none",
+            kind="unknown_column",
+            remedy=meant(node.name, self._names()),
+        )
+
+    def _meant(self, node: exp.Column) -> list[tuple[Relation, str, Value]]:
         table = node.table.casefold()
-        found = [
+        return [
             (relation, name, value)
             for relation in self._relations
             if (relation.name == table if table else node.name.casefold() not in relation.hidden)
             for name, value in relation.find(node.name)
         ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise OnlySparkError(f"the column {quoted(node)}, of which there is more than one")
-        known = [name for relation in self._relations for name, _ in relation.columns]
-        raise OnlySparkError(f"the column {quoted(node)}, of which there is none", remedy=meant(node.name, known))
+
+    def _names(self) -> list[str]:
+        own = [name for relation in self._relations for name, _ in relation.columns]
+        return own if self._outer is None else own + self._outer._names()
 
     def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
-        made = self._query.made(node)
+        made = self._query.made(node, outer=self if self._is_asked else None)
         return made.sql, tuple(kind for _, kind in made.columns)
 
     def is_conjunct(self, node: exp.Expr) -> bool:
@@ -109,22 +154,45 @@ class Select:
     def made(self, *, is_outermost: bool) -> Made:
         node = self._node
         check_arguments(
-            node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "with_", "hint"
-        )
+            node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "with_", "hint",
+            *(("limit", "offset", "qualify") if self._is_asked else ()),
+        )  # fmt: skip
         source = self._source()
         where = self._filtered()
         chosen = self._chosen()
         group = self._grouped(chosen)
-        having = f" HAVING {self._translate.condition(node.args['having'].this)}" if node.args.get("having") else ""
+        having = f" HAVING {self._having(chosen)}" if node.args.get("having") else ""
+        qualify = f" QUALIFY {self._qualified(chosen)}" if node.args.get("qualify") else ""
         distinct = self._distinct(chosen)
         order = self._ordered(chosen, is_outermost=is_outermost)
         made = Made(sql="", columns=tuple((name, value.type) for name, value in chosen))
+        if self._is_asked:
+            made = replace(made, columns=_told_apart(made.columns) if is_outermost else made.known(True))
         names = [name for name, _ in made.named()] if is_outermost else [name for name, _ in made.columns]
         listed = ", ".join(
             value.sql if name is None else f"{value.sql} AS {in_quotes(name)}"
             for name, (_, value) in zip(names, chosen, strict=True)
         )
-        return Made(sql=f"SELECT {distinct}{listed}{source}{where}{group}{having}{order}", columns=made.columns)
+        cut = f"{order}{limit_of(node)}"
+        return Made(sql=f"SELECT {distinct}{listed}{source}{where}{group}{having}{qualify}{cut}", columns=made.columns)
+
+    def _having(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
+        return self._translate.condition(self._with_chosen(self._node.args["having"].this, chosen))
+
+    def _qualified(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
+        return self._translate.condition(self._with_chosen(self._node.args["qualify"].this, chosen))
+
+    def _with_chosen(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> exp.Expr:
+        """Where people ask, what is chosen may be meant by its name, unless a column has it."""
+        if not self._is_asked:
+            return node
+        by_name = {each.alias.casefold(): each.this for each in self._node.expressions if isinstance(each, exp.Alias)}
+
+        def put(part: exp.Expr) -> exp.Expr:
+            is_name = isinstance(part, exp.Column) and not part.table and not self._meant(part)
+            return by_name.get(part.name.casefold(), part).copy() if is_name else part
+
+        return node.copy().transform(put)
 
     def _source(self) -> str:
         clause = self._node.args.get("from_")
@@ -145,6 +213,8 @@ class Select:
             self._relations.append(relation)
             condition = self._translate.condition(node.args["on"]) if node.args.get("on") is not None else ""
         self._relations = [*left, relation]
+        if self._is_asked:
+            self._note_join(side, kind, node.args.get("on"), left, relation)
         if kind in _FILTERING and side in ("", "LEFT") and condition:
             self._relations = [*left]
             return f" {kind} JOIN {sql} ON {condition}"
@@ -162,7 +232,7 @@ class Select:
             others = right.find(each.name)
             if [other.type for _, other in others] != [one.type]:
                 raise OnlySparkError(f"USING of {each.name} in unlike types")
-            check_comparable(one, "USING")
+            self._translate.comparable(one, "USING")
             self._query.note_use(right, others[0][0])
             conditions.append(f"({one.sql} = {others[0][1].sql})")
         hidden = frozenset(each.name.casefold() for each in node.args["using"])
@@ -173,10 +243,47 @@ class Select:
         where = self._node.args.get("where")
         if where is None:
             return ""
-        for each in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            self._note_condition(each)
+        for each in conjuncts_of(where.this):
+            if self._is_asked:
+                self._note_asked(each, self._relations, self._fillable)
+            else:
+                self._note_condition(each)
             self._conjuncts.append(each.this if isinstance(each, exp.Not) else each)
         return f" WHERE {self._translate.condition(where.this)}"
+
+    def _note_join(self, side: str, kind: str, on: exp.Expr | None, left: Sequence[Relation], right: Relation) -> None:
+        """What a join asks of a side whose rows it drops where that is not so."""
+        if side in ("LEFT", "FULL") and kind not in _FILTERING:
+            self._fillable.add(right.alias)
+        if side in ("RIGHT", "FULL"):
+            self._fillable |= {each.alias for each in left}
+        keeps_left, keeps_right = side in ("LEFT", "FULL") or kind == "ANTI", side in ("RIGHT", "FULL")
+        asked = ([] if keeps_left and kind != "SEMI" else list(left)) + ([] if keeps_right else [right])
+        for each in conjuncts_of(on):
+            self._note_asked(each, asked, self._fillable - {right.alias})
+
+    def _note_asked(self, node: exp.Expr, relations: Sequence[Relation], fillable: Collection[str]) -> None:
+        """Tells of a condition over the columns of one view alone, if rows for which it does not hold can make no
+        difference. Of a row that a join fills with NULL only what is not true of NULL says anything."""
+        note = self._query.reach.note_condition
+        if note is None or node.find(exp.Query, exp.Window, exp.AggFunc) is not None:
+            return
+        own = node.copy()
+        found = [self._meant(each) for each in own.find_all(exp.Column)]
+        views = {(each[0][0].alias, each[0][0].view) if len(each) == 1 else None for each in found}
+        known = {(each.alias, each.view) for each in relations if each.view is not None}
+        if len(views) != 1 or not views <= known:
+            return
+        ((alias, view),) = (each for each in views if each is not None)
+        if alias in fillable and node.find(
+            exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Null, exp.Boolean, exp.Coalesce
+        ):
+            return
+        for each, (meant_one,) in zip(list(own.find_all(exp.Column)), found, strict=True):
+            each.set("table", None)
+            each.set("this", exp.to_identifier(meant_one[1], quoted=True))
+        assert view is not None
+        note(view, own)
 
     def _note_condition(self, node: exp.Expr) -> None:
         """A column that is compared with a constant need not be read where that is false: a row for which it is NULL,
@@ -208,8 +315,8 @@ class Select:
         for node in self._node.expressions:
             match node:
                 case exp.Star():
-                    check_arguments(node)
-                    chosen += self._all(self._relations, with_hidden=False)
+                    check_arguments(node, *(("except_",) if self._is_asked else ()))
+                    chosen += _without(node, self._all(self._relations, with_hidden=False))
                 case exp.Column(this=exp.Star()):
                     check_arguments(node, "this", "table")
                     check_arguments(node.this)
@@ -223,7 +330,8 @@ class Select:
                 case exp.Column():
                     chosen.append((node.name, self._translate.value(node)))
                 case _:
-                    chosen.append((None, self._translate.value(node)))
+                    name = node.sql(dialect="spark", normalize_functions="lower") if self._is_asked else None
+                    chosen.append((name, self._translate.value(node)))
         if not chosen:
             raise OnlySparkError("a query of no columns")
         return chosen
@@ -244,7 +352,7 @@ class Select:
         if group is None:
             return ""
         check_arguments(group, "expressions")
-        terms = [check_comparable(self._group_term(each, chosen), "GROUP BY").sql for each in group.expressions]
+        terms = [self._comparable(self._group_term(each, chosen), "GROUP BY").sql for each in group.expressions]
         return f" GROUP BY {', '.join(terms)}"
 
     def _group_term(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> Value:
@@ -262,14 +370,17 @@ class Select:
             return ""
         check_arguments(distinct)
         for _, value in chosen:
-            check_comparable(value, "DISTINCT")
+            self._comparable(value, "DISTINCT")
         return "DISTINCT "
+
+    def _comparable(self, value: Value, what: str) -> Value:
+        return self._translate.comparable(value, what)
 
     def _ordered(self, chosen: Sequence[tuple[str | None, Value]], *, is_outermost: bool) -> str:
         order = self._node.args.get("order")
         if order is None:
-            return self._source_order() if is_outermost else ""
-        if not is_outermost:
+            return self._source_order() if is_outermost and not self._is_asked else ""
+        if not is_outermost and not self._is_asked:
             raise OnlySparkError("ORDER BY in an inner query")
         check_arguments(order, "expressions")
         terms = [ordered(self._translate, each, self._order_term(each.this, chosen)) for each in order.expressions]
@@ -314,6 +425,67 @@ def _of_name(node: exp.Column, chosen: Sequence[tuple[str | None, Value]]) -> Va
     if len(found) != 1:
         raise OnlySparkError(f"the column {quoted(node)}")
     return found[0]
+
+
+def _told_apart(columns: Sequence[tuple[str | None, str]]) -> tuple[tuple[str | None, str], ...]:
+    """Of two columns of one name the later one gets a number."""
+    taken: set[str] = set()
+    found = []
+    for name, kind in columns:
+        free, number = name or "", 0
+        while free.casefold() in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken.add(free.casefold())
+        found.append((free, kind))
+    return tuple(found)
+
+
+def _without(node: exp.Star, chosen: list[tuple[str | None, Value]]) -> list[tuple[str | None, Value]]:
+    """All but the columns that EXCEPT names."""
+    left_out = {each.name.casefold(): each for each in node.args.get("except_") or ()}
+    names = [name or "" for name, _ in chosen]
+    for folded, each in left_out.items():
+        if folded not in [name.casefold() for name in names]:
+            raise OnlySparkError(
+                f"the column {quoted(each)}, of which there is none", kind="unknown_column", remedy=meant(folded, names)
+            )
+    return [each for each in chosen if (each[0] or "").casefold() not in left_out]
+
+
+def conjuncts_of(node: exp.Expr | None) -> list[exp.Expr]:
+    """What must all be true for a condition to be."""
+    found, waiting = [], [] if node is None else [node]
+    while waiting:
+        match each := waiting.pop():
+            case exp.And():
+                waiting += [each.expression, each.this]
+            case exp.Paren():
+                waiting.append(each.this)
+            case _:
+                found.append(each)
+    return found
+
+
+def limit_of(node: exp.Expr) -> str:
+    """How many rows, and after how many."""
+    parts = ""
+    for name in ("limit", "offset"):
+        clause = node.args.get(name)
+        if clause is not None:
+            check_arguments(clause, "expression")
+            parts += f" {name.upper()} {_count_of(clause.expression)}"
+    return parts
+
+
+def _count_of(node: exp.Expr) -> str:
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
+        return str(int(node.this))
+    raise OnlySparkError(f"{quoted(node)} where a number of rows has to stand")
+
+
+def nulls_of(node: exp.Expr) -> str:
+    return "FIRST" if node.args.get("nulls_first") else "LAST"
 
 
 def kept_type(kind: str) -> str:

@@ -93,6 +93,10 @@ def is_decimal(kind: str) -> bool:
     return _DECIMAL.fullmatch(kind) is not None
 
 
+def is_number(kind: str) -> bool:
+    return kind in ("float", "double", *INTEGERS) or is_decimal(kind)
+
+
 def literal(text: str) -> str:
     """A text in DuckDB's SQL."""
     return "'" + text.replace("'", "''") + "'"
@@ -102,8 +106,9 @@ def failing(prefix: str, what: str) -> str:
     return f"error({literal(prefix + what)})"
 
 
-def common_type(values: Sequence[Value], what: str, *, by_digits: bool = False) -> str:
-    """The type that Spark brings the values to. Raises OnlySparkError where it would cast texts, or lose digits."""
+def common_type(values: Sequence[Value], what: str, *, by_digits: bool = False, nearly: bool = False) -> str:
+    """The type that Spark brings the values to. Raises OnlySparkError where it would cast texts, or, unless `nearly` is
+    enough, lose digits."""
     kinds = {value.type for value in values} - {VOID}
     if len(kinds) < 2:
         return next(iter(kinds), VOID)
@@ -113,9 +118,12 @@ def common_type(values: Sequence[Value], what: str, *, by_digits: bool = False) 
     known = [each for each in parts if each is not None]
     if len(known) == len(parts):
         scale = max(each[1] for each in known)
-        return decimal_type(max(each[0] - each[1] for each in known) + scale, scale)
+        precision = max(each[0] - each[1] for each in known) + scale
+        return decimal_type(min(precision, _MOST_DIGITS) if nearly else precision, scale)
     if "double" in kinds and all(_becomes_double(kind) for kind in kinds):
         return "double"
+    if nearly and kinds & {"float", "double"} and all(is_number(kind) for kind in kinds):
+        return "float" if kinds <= {"float", *INTEGERS} else "double"
     if "date" in kinds and len(kinds) == 2 and kinds & {*_MOMENTS}:
         return (kinds - {"date"}).pop()
     raise OnlySparkError(f"{what} of {' and '.join(sorted(kinds))}")
@@ -128,7 +136,11 @@ def _becomes_double(kind: str) -> bool:
 
 def typed(value: Value, kind: str) -> Value:
     """The value in a type that holds it."""
-    return value if value.type == kind else cast(value, kind)
+    if value.type == kind:
+        return value
+    if kind in ("float", "double") and is_number(value.type):
+        return Value(sql=f"CAST({value.sql} AS {duck_type(kind)})", type=kind)
+    return cast(value, kind)
 
 
 def all_typed(values: Iterable[Value], kind: str) -> list[str]:

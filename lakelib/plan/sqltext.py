@@ -34,7 +34,7 @@ def parse_condition(text: str, column_names: Collection[str]) -> exp.Expr:
     try:
         tokens = dialect.tokenize(text)
         _check_double_quotes(text, tokens, column_names)
-        tokens = list(_joined_quotes(tokens))
+        tokens = list(joined_quotes(tokens))
         found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except SqlglotError as error:
         raise InvalidInputError(
@@ -74,7 +74,7 @@ def _not_columns(text: str, place: str) -> InvalidInputError:
     )
 
 
-def _joined_quotes(tokens: list[Token]) -> Iterator[Token]:
+def joined_quotes(tokens: list[Token]) -> Iterator[Token]:
     """The tokens, with `'it''s'` as the one string that SQL means and not as two."""
     held: Token | None = None
     for token in tokens:

@@ -100,6 +100,14 @@ def parse_where(text: str, schema: TableSchema) -> Predicate:
     return _Binder(text, schema).bind()
 
 
+def bind_condition(node: exp.Expr, schema: TableSchema) -> Predicate:
+    """The predicate that a parsed condition means, its columns under their own names. Raises as `parse_where` does."""
+    try:
+        return _Binder(node.sql(dialect="spark"), schema)._predicate(node, 0)
+    except RecursionError:
+        raise InvalidInputError("The condition is nested too deeply.", kind="invalid_predicate") from None
+
+
 class _Binder:
     def __init__(self, text: str, schema: TableSchema) -> None:
         self._text = text

@@ -1,6 +1,6 @@
-"""Pure. Arranges the rows of a batch by partition and bucket, and cuts batches that are too large."""
+"""Pure. Arranges the rows of a batch by partition and bucket."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import MAX_PARTITION_KEY_BYTES, PartitionKey
 from lakelib.model.schema import Column
-from lakelib.rows.buffers import takes_more
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.sort import group_order
 from lakelib.rows.values import raw_values
@@ -68,22 +67,6 @@ def deepen_parts(parts: Sequence[RowPart], primary_key: Sequence[Column], depth:
     """The rows of parts of one partition and prefix, in order, split to `depth`."""
     rows = pa.concat_batches([part.rows for part in parts])
     return [replace(part, partition_key=parts[0].partition_key) for part in arrange_rows(rows, (), primary_key, depth)]
-
-
-def cut_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that take at most so many bytes, unless one row takes more.
-
-    Batches that share their bytes (of a dictionary, for example) are cut as if each row had an equal part of them.
-    """
-    if batch.num_rows < 2 or not takes_more(batch, most_bytes):
-        yield batch
-        return
-    size_bytes = batch.nbytes
-    step = max(1, batch.num_rows * most_bytes // size_bytes)
-    parts = [batch.slice(start, step) for start in range(0, batch.num_rows, step)]
-    are_shared = sum(part.nbytes for part in parts) > 2 * size_bytes
-    for part in parts:
-        yield from (part,) if are_shared else cut_batch(part, most_bytes)
 
 
 def partition_keys(batch: pa.RecordBatch, partition_by: Sequence[Column]) -> list[PartitionKey]:

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 WORD_BYTES = 8
 
+_MOST_BATCH_BYTES = 64 * 1024 * 1024
+
 LARGEST_OFFSET = 2**31 - 1
 """The highest position in its buffer that an array of text or bytes can name with 32 bits."""
 
@@ -68,6 +70,26 @@ def takes_more(rows: pa.RecordBatch | pa.Table, most_bytes: int) -> bool:
     """Whether the rows take more than so many bytes. What their buffers have in all, whoever's it is, is known long
     before which parts of them are theirs."""
     return bool(rows.get_total_buffer_size() > most_bytes and rows.nbytes > most_bytes)
+
+
+def cut_batch(batch: pa.RecordBatch, most_bytes: int) -> list[pa.RecordBatch]:
+    """The rows in batches that take at most so many bytes, unless one row takes more.
+
+    Batches that share their bytes (of a dictionary, for example) are cut as if each row had an equal part of them.
+    """
+    if batch.num_rows < 2 or not takes_more(batch, most_bytes):
+        return [batch]
+    size_bytes = batch.nbytes
+    step = max(1, batch.num_rows * most_bytes // size_bytes)
+    parts = [batch.slice(start, step) for start in range(0, batch.num_rows, step)]
+    if sum(part.nbytes for part in parts) > 2 * size_bytes:
+        return parts
+    return [smaller for part in parts for smaller in cut_batch(part, most_bytes)]
+
+
+def near_batches(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """The rows in batches that can be converted to arrays with 32-bit positions, whatever they come as."""
+    return [with_near_buffers(part) for part in cut_batch(batch, _MOST_BATCH_BYTES)]
 
 
 def with_near_buffers(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -41,10 +41,15 @@ def _taken(tables: Sequence[pa.Table], mask: Mask, rows: Rows) -> pa.Table:
     masks = np.split(mask, np.cumsum([table.num_rows for table in tables])[:-1])
     own = [table.filter(array_of_mask(part)) for table, part in zip(tables, masks, strict=True) if part.any()]
     if any(OP_COLUMN in table.column_names for table in own):
-        own = [table if OP_COLUMN in table.column_names else with_zeros(table) for table in own]
+        own = [with_op(table) for table in own]
     ascending = np.flatnonzero(mask)
     together = pa.concat_tables(own, promote_options="default").combine_chunks()
     return together.take(array_of_numbers(np.searchsorted(ascending, rows)))
+
+
+def with_op(rows: pa.Table) -> pa.Table:
+    """With `_op`, whether the files had it or not."""
+    return rows if OP_COLUMN in rows.column_names else with_zeros(rows)
 
 
 def with_zeros(rows: pa.Table) -> pa.Table:

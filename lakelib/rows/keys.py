@@ -204,8 +204,10 @@ def _valid(part: pa.Array) -> npt.NDArray[np.bool_]:
 def _fixed_words(array: pa.Array) -> list[Words]:
     """The words of an array of a fixed width; 0 at a null."""
     words = _value_words(array)
-    valid = valid_rows(array)
-    return words if valid is None else [np.where(valid, word, np.uint64(0)) for word in words]
+    if array.null_count == 0:
+        return words
+    valid = _valid(array)
+    return [np.where(valid, word, np.uint64(0)) for word in words]
 
 
 def _value_words(array: pa.Array) -> list[Words]:

@@ -43,7 +43,6 @@ class Engine(Protocol):
         """One row of each key, with the columns of the versions."""
 
 
-@lru_cache(maxsize=256)
 def engine_of(
     merge: Merge,
     schema: TableSchema,
@@ -54,6 +53,17 @@ def engine_of(
     """The engine of a table whose columns are these; None keeps the newest version."""
     if merge.engine is MergeEngine.DEDUPLICATE or not key_ids:
         return None
+    return _engine_of(merge, schema, key_ids, partition_ids, sequence_ids)
+
+
+@lru_cache(maxsize=256)
+def _engine_of(
+    merge: Merge,
+    schema: TableSchema,
+    key_ids: tuple[int, ...],
+    partition_ids: tuple[int, ...],
+    sequence_ids: tuple[int, ...],
+) -> Engine:
     sequence = schema.select(sequence_ids)
     if merge.engine is MergeEngine.FIRST_ROW:
         return FirstRow(sequence=sequence)
@@ -66,8 +76,12 @@ def engine_of(
     return PartialUpdate(columns=schema.columns, fixed_ids=fixed_ids, sequence=sequence, groups=groups)
 
 
-@lru_cache(maxsize=256)
 def stored_schema(engine: Engine | None, schema: TableSchema) -> TableSchema:
     """The columns of files of this version of the schema, those that nobody sees included."""
-    hidden = () if engine is None else engine.hidden(schema)
+    return schema if engine is None else _stored_schema(engine, schema)
+
+
+@lru_cache(maxsize=256)
+def _stored_schema(engine: Engine, schema: TableSchema) -> TableSchema:
+    hidden = engine.hidden(schema)
     return TableSchema(id=schema.id, columns=(*schema.columns, *hidden)) if hidden else schema

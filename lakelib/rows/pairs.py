@@ -39,7 +39,7 @@ def pair_runs(
         sides = dict(window)
         left, right = (sides.get(side, schemas[side].empty_table()) for side in (0, 1))
         left_keys, right_keys = ([whole_array(side.column(name)) for name in key_names] for side in (left, right))
-        before_paired, after_paired = _paired(left_keys, right_keys)
+        before_paired, after_paired = paired(left_keys, right_keys)
         yield Pairing(before=left, after=right, before_paired=before_paired, after_paired=after_paired)
 
 
@@ -47,8 +47,8 @@ def chosen(rows: pa.Table, mask: Mask) -> pa.Table:
     return rows if mask.all() else rows.filter(array_of_mask(mask))
 
 
-def _paired(left: Keys, right: Keys) -> tuple[Mask, Mask]:
-    """Which rows of either side have a key that the other has, too."""
+def paired(left: Keys, right: Keys) -> tuple[Mask, Mask]:
+    """Which rows of either side have a key that the other has, too. Both are sorted by key, and have each once."""
     if not len(left[0]) or not len(right[0]):
         return np.zeros(len(left[0]), np.bool_), np.zeros(len(right[0]), np.bool_)
     if len(left) == 1 and is_one_word(left) and is_one_word(right):

@@ -22,18 +22,22 @@ _ROW_MASK = np.uint64(2**32 - 1)
 
 def newest_order(keys: Sequence[pa.Array], order_by: Sequence[pa.Array]) -> Rows:
     """The rows in key order, of each key only the newest: the highest in `order_by`, and of those the last."""
-    return newest_of(
-        open_columns([[key] for key in keys]), open_columns([[column] for column in order_by]), len(keys[0])
-    )
+    ranking = Ranking(len(keys[0]))
+    ranking.sort_by(open_columns([[key] for key in keys]))
+    if not len(ranking.tied):
+        return ranking.order
+    return _newest_of_tied(ranking, open_columns([[column] for column in order_by]))
 
 
 def newest_of(keys: Sequence[WordColumn], order_by: Sequence[WordColumn], row_count: int) -> Rows:
     """As `newest_order`, of columns that are opened already."""
     ranking = Ranking(row_count)
     ranking.sort_by(keys)
-    if not len(ranking.tied):
-        return ranking.order
-    keep = np.ones(row_count, np.bool_)
+    return _newest_of_tied(ranking, order_by) if len(ranking.tied) else ranking.order
+
+
+def _newest_of_tied(ranking: "Ranking", order_by: Sequence[WordColumn]) -> Rows:
+    keep = np.ones(len(ranking.order), np.bool_)
     keep[ranking.tied] = False
     keep[ranking.tied[_ends(ranking.group)]] = True
     # Sorting by more columns moves rows only within their key's positions, so the newest comes to stand last.

@@ -2,8 +2,6 @@
 
 import errno
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pyarrow as pa
 from botocore.exceptions import (
@@ -25,6 +23,11 @@ from lakelib.errors import (
     RetryableError,
 )
 from lakelib.storage.listing import DanglingLinkError
+
+STORE_FAILURES = (OSError, ClientError, BotoCoreError)
+"""What the drivers of stores raise."""
+WRITE_FAILURES = (*STORE_FAILURES, pa.ArrowException)
+"""And what pyarrow does while it writes to one."""
 
 _REFUSED = frozenset(
     (
@@ -73,9 +76,7 @@ class translated:  # noqa: N801
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, LakeError):
-            return
-        if isinstance(error, OSError | ClientError | BotoCoreError):
+        if isinstance(error, STORE_FAILURES):
             raise translate(error, self._uri, named_by_catalog=self._named_by_catalog) from error
 
 
@@ -97,20 +98,15 @@ class translated_reading(translated):  # noqa: N801
         super().__exit__(kind, error, trace)
 
 
-@contextmanager
-def translated_writing(uri: str) -> Iterator[None]:
-    """As `translated`; what pyarrow refuses to write is an InvalidInputError."""
-    with translated(uri):
-        try:
-            yield
-        except Exception as error:
-            if not _is_of_arrow(error):
-                raise
-            raise InvalidInputError(
-                f"Cannot write {uri}: {_said(error)}.",
-                kind="unwritable",
-                remedy="Correct the data or the table's options.",
-            ) from error
+def translate_writing(error: Exception, uri: str) -> LakeError:
+    """As `translate`; what pyarrow refuses to write is an InvalidInputError."""
+    if not _is_of_arrow(error):
+        return translate(error, uri)
+    return InvalidInputError(
+        f"Cannot write {uri}: {_said(error)}.",
+        kind="unwritable",
+        remedy="Correct the data or the table's options.",
+    )
 
 
 def translate(error: Exception, uri: str, *, named_by_catalog: bool = False) -> LakeError:

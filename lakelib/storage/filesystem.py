@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from lakelib.errors import InvalidInputError
 from lakelib.settings import StorageSettings
-from lakelib.storage.failures import missing_file, translate, translated
+from lakelib.storage.failures import STORE_FAILURES, missing_file, translate, translated
 from lakelib.storage.listing import (
     DELETE_BATCH,
     FailedDelete,
@@ -86,8 +86,10 @@ class Storage:
     def open_output(self, path: str) -> pa.NativeFile:
         """A stream that makes the file, or replaces it. Buffers are bounded: a slow store slows the writer down."""
         uri, store, name = self._find(path)
-        with translated(uri):
+        try:
             return store.open_output(name)
+        except STORE_FAILURES as error:
+            raise translate(error, uri) from error
 
     def open_input(self, path: str, *, named_by_catalog: bool = False) -> pa.NativeFile:
         """The file for random access. Raises NotFoundError, or CorruptionError if the catalog names the file."""
@@ -184,8 +186,10 @@ class Storage:
     def make_durable(self, path: str) -> None:
         """Returns when a closed file outlives a power cut. Object stores promise that at close."""
         uri, store, name = self._find(path)
-        with translated(uri):
+        try:
             store.make_durable(name)
+        except STORE_FAILURES as error:
+            raise translate(error, uri) from error
 
     def _store(self) -> "_Store":
         return _open_store(*_store_of(self.uri), self.settings, os.getpid())
@@ -193,8 +197,9 @@ class Storage:
     def _find(self, path: str) -> "tuple[str, _Store, str]":
         """A path's complete URI, its store, and its name there."""
         uri = self.uri_of(path)
-        scheme, authority, inside = split_uri(uri)
-        if (scheme, authority) != _store_of(self.uri) or "/../" in f"{inside}/":
+        scheme, authority = _store_of(self.uri)
+        inside = uri.removeprefix(f"{scheme}://{authority}")
+        if inside == uri or not f"{inside}/".startswith("/") or "/../" in f"{inside}/":
             raise InvalidInputError(
                 f"The file {uri} is not in the store of {self.uri}.",
                 kind="invalid_location",

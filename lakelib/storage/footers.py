@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lakelib.model.files import ColumnBounds
 from lakelib.model.predicate import Raw
 from lakelib.model.schema import Column
-from lakelib.model.sortable import encode, is_sortable
+from lakelib.model.sortable import encode, encode_both, is_sortable
 from lakelib.plan.prune import Bounds
 
 NAN_COLUMNS = b"lake.nan_columns"
@@ -185,9 +185,9 @@ def _raw_statistics(row_group: pq.RowGroupMetaData, leaf: int) -> _Raw:
 
 
 def _encoded(type_text: str, raw: _Raw, holds_nan: bool) -> Bounds:
-    upper = None if raw.upper is None else _encode(type_text, raw.upper)
+    lower, upper = _encode(type_text, raw.lower, raw.upper)
     return Bounds(
-        lower=None if raw.lower is None else _encode(type_text, raw.lower),
+        lower=lower,
         upper=encode(type_text, _NAN) if holds_nan else upper,
         null_count=raw.null_count,
         row_count=raw.row_count,
@@ -207,13 +207,15 @@ def _joined(parts: Sequence[Bounds], holds_nan: bool) -> Bounds:
     )
 
 
-def _encode(type_text: str, raw: Raw) -> bytes:
+def _encode(type_text: str, lower: Raw | None, upper: Raw | None) -> tuple[bytes | None, bytes | None]:
     """Parquet keeps strings as UTF-8 and decimals as big-endian two's complement."""
-    if isinstance(raw, bytes) and type_text.startswith("decimal("):
-        return encode(type_text, int.from_bytes(raw, "big", signed=True))
-    if isinstance(raw, bytes):
-        return raw
-    return encode(type_text, raw)
+    if not isinstance(lower, bytes) or not isinstance(upper, bytes):
+        return encode_both(type_text, lower, upper)
+    if type_text.startswith("decimal("):
+        return encode_both(
+            type_text, int.from_bytes(lower, "big", signed=True), int.from_bytes(upper, "big", signed=True)
+        )
+    return lower, upper
 
 
 class FooterCache:

@@ -18,7 +18,7 @@ from lakelib.model.schema import Column
 from lakelib.model.sortable import is_sortable
 from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
-from lakelib.storage.failures import translated_writing
+from lakelib.storage.failures import WRITE_FAILURES, translate_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
     NAN_COLUMNS,
@@ -88,10 +88,13 @@ def write_file(
 def write_plain_file(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
     """Writes a local file that is no table's, for other programs to read, and says how many rows it has."""
     row_count = 0
-    with translated_writing(path), pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            row_count += batch.num_rows
+    try:
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                row_count += batch.num_rows
+    except WRITE_FAILURES as error:
+        raise translate_writing(error, path) from error
     return row_count
 
 
@@ -131,20 +134,24 @@ class FileWriter:
 
     def write(self, table: pa.Table) -> None:
         """Each table ends a row group; one that is longer than the options allow becomes several."""
-        with translated_writing(self._uri):
+        try:
             named = table if self._plan.has_own_names else table.rename_columns(self._plan.schema.names)
             if self._writer is None:
                 self._writer = self._open_writer(named)
             self._find_nan(named)
             self._writer.write_table(named, self._options.row_group_rows)
+        except WRITE_FAILURES as error:
+            raise translate_writing(error, self._uri) from error
 
     def finish(self) -> WrittenParquet:
-        with translated_writing(self._uri):
+        try:
             writer = self._writer or self._open_writer(self._plan.schema.empty_table())
             writer.add_key_value_metadata({NAN_COLUMNS: json.dumps(sorted(self._nan_columns)).encode()})
             writer.close()
             size_bytes = self._stream.tell()
             self._stream.close()
+        except WRITE_FAILURES as error:
+            raise translate_writing(error, self._uri) from error
         self._storage.make_durable(self._uri)
         metadata = self._metadata[0]
         return WrittenParquet(

@@ -35,6 +35,7 @@ from lakelib.rows.digest import Digests, row_digests
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.fold import live_rows
 from lakelib.rows.key_set import KeySet
+from lakelib.rows.moved import unite_moves
 from lakelib.rows.pairs import Pairing, chosen, pair_runs
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -63,6 +64,8 @@ class ChangeTarget:
     compared_names: tuple[str, ...]
     """By which it is told, in the end, whether a row is another."""
     output_schema: pa.Schema
+    moves_keys: bool = False
+    """Whether a row may have come from another partition."""
     backwards: bool = False
     """In the view "net": from the later snapshot to the earlier one."""
 
@@ -118,6 +121,9 @@ def told_schema(columns: Sequence[Column], view: ChangeView) -> pa.Schema:
 
 def read_changes(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> Rows:
     """The changes, in parts. Of those that are of one key the delete comes before what takes its place."""
+    if split.beside:
+        yield from read_united(storage, target, split)
+        return
     source = _Source(storage, target, split)
     if not target.reading.primary_key:
         read = _fresh_rows if split.way is Way.FRESH else _rows_that_differ
@@ -130,6 +136,17 @@ def read_changes(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> 
     for rows in read(source):
         if rows.num_rows:
             yield rows
+
+
+def read_united(storage: Storage, target: ChangeTarget, split: ChangeSplit) -> Rows:
+    """The changes of several partitions: a row that has come from one to another is one row that has changed."""
+    wide = replace(target, output_schema=told_schema(target.reading.columns, target.view))
+    splits = (replace(split, beside=()), *split.beside)
+    parts = [rows for each in splits for rows in read_changes(storage, wide, each)]
+    if not parts:
+        return
+    told = unite_moves(pa.concat_tables(parts).combine_chunks(), target.view, target.key_names, target.compared_names)
+    yield as_schema(told.select(target.output_schema.names), target.output_schema)
 
 
 def _has_own_order(target: ChangeTarget) -> bool:
@@ -185,10 +202,20 @@ def _winning_keys(source: _Source) -> Rows:
     """Where versions have an order of their own, a row that came later may have lost."""
     among = source.keys()
     for pairing in source.pairs(source.run(source.split.fresh), source.live(source.split.after, among=among)):
-        gone = _deleted(pairing.before) & ~pairing.before_paired
-        yield _deletes(source, chosen(pairing.before, gone))
+        gone = chosen(pairing.before, _deleted(pairing.before) & ~pairing.before_paired)
+        yield _deletes(source, _that_were_there(source, gone) if source.target.moves_keys else gone)
         newer = fixed_values(whole_array(pairing.after.column(COMMIT_COLUMN)), "<i8") > source.target.after_id
         yield _rows(source, chosen(pairing.after, newer), UPSERT)
+
+
+def _that_were_there(source: _Source, gone: pa.Table) -> pa.Table:
+    """Without those that came too late, and left where they came to."""
+    if not gone.num_rows:
+        return gone
+    among = KeySet([[gone.column(name) for name in source.target.key_names]])
+    before = source.live(source.split.before, among=among)
+    found = [chosen(each.before, each.before_paired) for each in source.pairs(iter((gone,)), before)]
+    return pa.concat_tables(found) if found else gone.slice(0, 0)
 
 
 def _versions_that_differ(source: _Source) -> Rows:

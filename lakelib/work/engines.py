@@ -24,12 +24,15 @@ from lakelib.work.changes import ChangeTarget, read_changes
 from lakelib.work.key_check import Key
 from lakelib.work.masks import MaskWork
 from lakelib.work.masks import find_masked as find_masked_here
+from lakelib.work.moves import MoveWork
+from lakelib.work.moves import write_leaving as write_leaving_here
 from lakelib.work.parallel import stream_as_ready
 from lakelib.work.read import ReadTarget
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
 from lakelib.work.source_rows import FileRows, look_into_files
 from lakelib.work.sources import RowSource, open_arrow
+from lakelib.work.write import WrittenFiles
 
 if TYPE_CHECKING:
     from lakelib.work.spark.gathering import Combine, Gather
@@ -60,11 +63,6 @@ def _open(data: Any) -> RowSource:
     if not isinstance(data, pa.Table) and isinstance(data, RowSource):
         return data
     return open_arrow(data)
-
-
-def session_of(source: RowSource) -> Any:
-    """The Spark session whose tasks have the rows; None for rows that this process has."""
-    return getattr(source, "session", None)
 
 
 def _is_spark_frame(data: Any) -> bool:
@@ -125,7 +123,7 @@ def find_repeated(
 ) -> tuple[Key, ...]:
     """Some of the keys that come more than once in their partition; who has the rows looks. Raises InvalidInputError
     for one that is NULL."""
-    if session_of(source) is None:
+    if source.session is None:
         return key_check.find_repeated(source, key, partition_by, threads)
     from lakelib.work.spark import keys
 
@@ -217,3 +215,31 @@ def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, th
         return [find_masked_here(storage, work) for work in works]
     with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="lakelib-mask") as pool:
         return list(pool.map(lambda work: find_masked_here(storage, work), works))
+
+
+def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> list[NewFile]:
+    """The files of delete marks of all works, each in runs of its own. An error leaves no file behind that is known
+    of."""
+    if session is None:
+        written = _write_leaving_here(works, threads)
+    else:
+        from lakelib.work.spark.moves import write_on_spark
+
+        written = write_on_spark(session, works)
+    files: list[NewFile] = []
+    for each in written:
+        first_run = 1 + max((file.run for file in files), default=-1)
+        files += [replace(file, run=first_run + file.run) for file in each.files]
+    return files
+
+
+def _write_leaving_here(works: Sequence[MoveWork], threads: int) -> list[WrittenFiles]:
+    written: list[WrittenFiles] = []
+    try:
+        written.extend(write_leaving_here(work, threads) for work in works)
+    except BaseException:
+        with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
+            root = works[0].storage.at(works[0].writes.location)
+            root.delete_files([file.path for each in written for file in each.files])
+        raise
+    return written

@@ -132,12 +132,10 @@ def _sought_keys(storage: Storage, work: MaskWork) -> _Sought | None:
     values = whole_array(pc.unique(keys.column(0)))
     few = values if len(values) <= MOST_SOUGHT else None
     first = work.target.primary_key[0]
-    return _Sought(
-        keys=KeySet([keys.columns]), first_key=first, first_column=_like_first(first, values), few_values=few
-    )
+    return _Sought(keys=KeySet([keys.columns]), first_key=first, first_column=like_first(first, values), few_values=few)
 
 
-def _like_first(column: Column, values: pa.Array) -> Predicate:
+def like_first(column: Column, values: pa.Array) -> Predicate:
     if len(values) <= MOST_SOUGHT:
         return In(column=column, values=_raws(values))
     ends = pc.min_max(values)

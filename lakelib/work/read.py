@@ -24,7 +24,7 @@ from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import array_of_mask
 from lakelib.rows.filter import matching_rows
-from lakelib.rows.fold import live_rows, with_zeros
+from lakelib.rows.fold import live_rows, with_op
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.merge import Window, arrange_window, merge_tables, merge_windows
@@ -104,8 +104,10 @@ def read_splits(storage: Storage, target: ReadTarget, splits: Sequence[Split], t
 
 
 def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
-    """The newest row of each key, delete marks too, with `_op` where there may be any. No predicate is asked."""
-    plan = _ReadPlan(replace(target, predicate=None, asked_columns=()), (split,))
+    """The newest row of each key, delete marks too, with `_op` where there may be any. Of the predicate that part
+    counts which looks at the key and the partition alone."""
+    fixed_ids = {column.id for column in target.primary_key + target.partition_by}
+    plan = _ReadPlan(replace(target, predicate=key_part(target.predicate, fixed_ids)), (split,))
     with _open_runs(storage, plan) as runs:
         if plan.merges:
             for parts in _merge(target, runs):
@@ -113,6 +115,14 @@ def read_newest(storage: Storage, target: ReadTarget, split: Split) -> Iterator[
                     yield _with_deletes(target, rows if mask is None else rows.filter(pa.array(mask)))
         else:
             yield from (_with_deletes(target, rows) for run in runs for rows in run)
+
+
+def read_versions(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
+    """Rows as the files have them, none merged with another, delete marks too, with `_op` where there may be any.
+    The predicate is over key columns."""
+    plan = _ReadPlan(target, (split,), apart=True)
+    with _open_runs(storage, plan) as runs:
+        yield from (_with_deletes(target, rows) for run in runs for rows in run)
 
 
 def read_newest_in_order(storage: Storage, target: ReadTarget, split: Split) -> Iterator[pa.Table]:
@@ -124,16 +134,12 @@ def read_newest_in_order(storage: Storage, target: ReadTarget, split: Split) -> 
     with _open_runs(storage, plan) as runs:
         for parts in _merge(target, runs):
             kept = [rows if mask is None else rows.filter(array_of_mask(mask)) for rows, mask in parts]
-            yield arrange_window([(_with_op(_with_deletes(target, rows)), None) for rows in kept], names)
+            yield arrange_window([(with_op(_with_deletes(target, rows)), None) for rows in kept], names)
 
 
 def _merge(target: ReadTarget, runs: Sequence[Iterator[pa.Table]]) -> Iterator[Window]:
     names = [column.name for column in target.primary_key]
     return merge_windows(runs, names, target.order_names, engine=target.engine)
-
-
-def _with_op(rows: pa.Table) -> pa.Table:
-    return rows if OP_COLUMN in rows.column_names else with_zeros(rows)
 
 
 def _with_deletes(target: ReadTarget, rows: pa.Table) -> pa.Table:
@@ -179,13 +185,15 @@ def _between(column: Column, low: Raw | None, high: Raw | None) -> Predicate | N
 class _ReadPlan:
     """What is the same for all files that are read together. Only the rows of a single split are ever merged."""
 
-    def __init__(self, target: ReadTarget, splits: Sequence[Split], *, in_order: bool = False) -> None:
-        """`in_order`: the rows are merged, and sorted by that, in any case."""
+    def __init__(
+        self, target: ReadTarget, splits: Sequence[Split], *, in_order: bool = False, apart: bool = False
+    ) -> None:
+        """`in_order`: the rows are merged, and sorted by that, in any case; `apart`: in none."""
         self.target = target
         self.split = split = splits[0]
         self._is_alone = len(splits) == 1
         self.files = [file for one in splits for file in one.files]
-        self.merges = self._is_alone and bool(target.primary_key) and (in_order or needs_merge(split))
+        self.merges = self._is_alone and bool(target.primary_key) and not apart and (in_order or needs_merge(split))
         known = _known_columns(target)
         self.early_predicate = _early_predicate(target, self.merges, frozenset(known) - {COMMIT.id})
         self.late_predicate = target.predicate if target.predicate != self.early_predicate else None
@@ -349,7 +357,7 @@ def _of_one_schema(plan: _ReadPlan, tables: Sequence[pa.Table]) -> list[pa.Table
     names += [COMMIT_COLUMN] if plan.needs_commit else []
     if any(OP_COLUMN in rows.column_names for rows in tables):
         names.append(OP_COLUMN)
-        tables = [_with_op(rows) for rows in tables]
+        tables = [with_op(rows) for rows in tables]
     return [rows.select(names) for rows in tables]
 
 

@@ -6,12 +6,13 @@ every bucket's rows are sorted, reduced to one row a key, and written: a run.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +23,11 @@ from lakelib.model.options import MIB, TableOptions
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
-from lakelib.rows.arrange import RowPart, arrange_rows, cut_batch, deepen_parts
-from lakelib.rows.buffers import whole_array
-from lakelib.rows.merge import merge_tables
+from lakelib.rows.arrange import RowPart, arrange_rows, deepen_parts
+from lakelib.rows.buffers import array_of_mask, cut_batch, whole_array
+from lakelib.rows.merge import keep_newest, merge_tables
 from lakelib.rows.merge_engine import Engine, stored_schema
+from lakelib.rows.repeated import have_repeated
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage
@@ -80,11 +82,13 @@ class RunTarget:
     """The batches bring their own `_commit`; else it is null, which means the commit that adds the file."""
     engine: Engine | None = None
     """What makes one row of the versions of a key; None: the newest is the row."""
+    one_partition: bool = False
+    """Whether a run has a key in one partition at most: where its newest row is."""
 
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of a file."""
-        return _stored_schema(self.stored_columns, self.primary_key, self.holds_deletes)
+        return _stored_schema(self.engine, self.schema, self.primary_key, self.holds_deletes)
 
     @property
     def stored_columns(self) -> TableSchema:
@@ -93,11 +97,13 @@ class RunTarget:
 
 
 @lru_cache(maxsize=_MOST_SCHEMAS)
-def _stored_schema(schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool) -> pa.Schema:
+def _stored_schema(
+    engine: Engine | None, schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool
+) -> pa.Schema:
     keys = {column.id for column in primary_key}
     fields = [
         _stored_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
-        for column in schema.columns
+        for column in stored_schema(engine, schema).columns
     ]
     hidden = (COMMIT_COLUMN, OP_COLUMN) if holds_deletes else (COMMIT_COLUMN,)
     return pa.schema(fields + [hidden_field(name) for name in hidden])
@@ -128,16 +134,33 @@ class _BucketRows:
     batches: list[pa.RecordBatch]
 
 
-class RunWriter:
-    """One writer's work on one commit. Not for several callers at once; it uses threads of its own.
+def write_runs(
+    storage: Storage,
+    target: RunTarget,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    buffer_bytes: int,
+    threads: int,
+    single_run: bool = False,
+) -> tuple[NewFile, ...]:
+    """Writes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns. Gives
+    the files of all runs. An error leaves no file behind.
 
-    A context manager: left by an error, it deletes what it wrote.
+    With `single_run` the rows must fit into one buffer: columns that are not stored decide their order.
     """
+    with _RunWriter(storage, target, buffer_bytes=buffer_bytes, threads=threads, single_run=single_run) as writer:
+        for batch in batches:
+            writer.write(batch)
+        return writer.finish()
+
+
+class _RunWriter:
+    """One writer's work on one commit, with threads of its own. A context manager: left by an error, it deletes what it
+    wrote."""
 
     def __init__(
-        self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool = False
+        self, storage: Storage, target: RunTarget, *, buffer_bytes: int, threads: int, single_run: bool
     ) -> None:
-        """With `single_run` the rows must fit into one buffer: columns that are not stored decide their order."""
         self._root = storage.at(target.location)
         self._target = target
         self._stored_schema = target.stored_schema
@@ -157,7 +180,7 @@ class RunWriter:
         self._run = 0
         self._files: list[NewFile] = []
 
-    def __enter__(self) -> "RunWriter":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -168,7 +191,6 @@ class RunWriter:
                 self._root.delete_files(self._paths)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes aligned rows: the table's columns, hidden ones that the target holds, and auxiliary order columns."""
         if batch.num_rows == 0:
             return
         for part in cut_batch(batch, _ARRANGED_BYTES):
@@ -205,6 +227,8 @@ class RunWriter:
     def _arrange(self, batches: list[pa.RecordBatch], size_bytes: int) -> _Arranged:
         batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         target = self._target
+        if target.one_partition:
+            batch = _newest_rows(batch, target)
         parts = arrange_rows(
             batch,
             target.partition_by,
@@ -239,6 +263,8 @@ class RunWriter:
 
     def _take_buckets(self) -> list[_BucketRows]:
         """What is held, by file: each partition is split as deep as its size warrants."""
+        if self._target.one_partition and len({part.partition_key for part in self._parts}) > 1:
+            self._parts = _newest_parts(self._parts, self._target)
         by_partition: dict[PartitionKey, list[RowPart]] = defaultdict(list)
         for part in self._parts:
             by_partition[part.partition_key].append(part)
@@ -346,6 +372,34 @@ class RunWriter:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="lakelib-write")
         return self._pool
+
+
+def _newest_rows(batch: pa.RecordBatch, target: RunTarget) -> pa.RecordBatch:
+    """Of each key the newest row, in the order in which they came."""
+    keys, order_by = _ranked_by(batch, target)
+    if not have_repeated([[key] for key in keys]):
+        return batch
+    return batch.take(pa.array(np.sort(newest_order(keys, order_by))))
+
+
+def _newest_parts(parts: list[RowPart], target: RunTarget) -> list[RowPart]:
+    """The parts without the rows that later ones have the keys of. No part has a key twice."""
+    batches = [part.rows for part in parts]
+    ranked = [_ranked_by(batch, target) for batch in batches]
+    if not have_repeated(list(zip(*(keys for keys, _ in ranked), strict=True))):
+        return parts
+    masks = keep_newest([keys for keys, _ in ranked], [order_by for _, order_by in ranked])
+    kept = [
+        part if mask is None else replace(part, batch=batch.filter(array_of_mask(mask)), start=0, row_count=mask.sum())
+        for part, batch, mask in zip(parts, batches, masks, strict=True)
+    ]
+    return [part for part in kept if part.row_count]
+
+
+def _ranked_by(batch: pa.RecordBatch, target: RunTarget) -> tuple[list[pa.Array], list[pa.Array]]:
+    """The columns by which rows are of one key, and by which the newest is known."""
+    keys = [whole_array(batch.column(column.name)) for column in target.primary_key]
+    return keys, [whole_array(batch.column(name)) for name in target.order_names]
 
 
 def _together(parts: Sequence[RowPart], depth: int, most_rows: int) -> Iterator[list[RowPart]]:

@@ -7,19 +7,20 @@ The same in process and in Spark's tasks. In process such rows are a source that
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.align import Alignment, plan_alignment
+from lakelib.rows.buffers import near_batches
 from lakelib.rows.types import column_type_text
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
 from lakelib.work.source_files import SourceFile, find_source_files, naming
 from lakelib.work.source_reader import SourceReader
-from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batches
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 _LOOKING_THREADS = 16
 
@@ -44,6 +45,7 @@ class FileRows:
     schema: pa.Schema
     """The columns of all files together."""
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    session: ClassVar[Any] = None
 
     @property
     def rereadable(self) -> bool:
@@ -81,6 +83,7 @@ class FileRows:
                     raise _lacking(lacking[0])
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        self.check(work)
         return write_parts(self, work, self.whole_files, threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> Self:
@@ -141,7 +144,8 @@ def look_into_files(
 def write_parts(source: FileRows, work: WriteWork, parts: Sequence[FilePart], threads: int) -> WrittenFiles:
     """Writes the rows of the parts as runs. An error leaves no file behind."""
     aligned = _aligned_rows(source, work, parts)
-    return write_batches(replace(work, inside=None), work.align(source.schema).schema, aligned, threads)
+    alignment = work.align(work.align(source.schema).schema)
+    return write_batches(replace(work, inside=None), alignment, aligned, threads)
 
 
 def uniform_rows(source: FileRows, columns: Sequence[Column], parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -182,7 +186,7 @@ def _aligned_parts(
         alignment: Alignment | None = None
         for rows in source.reader.read(source.storage, part.file, part.row_groups):
             done = 0
-            for batch in near_batches([_with_constants(rows.batch, part.file, source.constants)]):
+            for batch in near_batches(_with_constants(rows.batch, part.file, source.constants)):
                 numbers = None if rows.numbers is None else rows.numbers[done : done + batch.num_rows]
                 with naming(uri, rows.first_row + done, find_lines, numbers):
                     alignment = alignment or plan(batch.schema)

@@ -3,6 +3,7 @@ batches."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +11,9 @@ import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
 from lakelib.progress import bar, counted
-from lakelib.work.write import WriteWork, WrittenFiles, near_batches, write_batches
+from lakelib.rows.align import Alignment
+from lakelib.rows.buffers import near_batches
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 _BATCH_ROWS = 131_072
 """Tables are handed on in parts that are worth a thread's while."""
@@ -28,6 +31,10 @@ class RowSource(Protocol):
     def rereadable(self) -> bool: ...
 
     @property
+    def session(self) -> Any:
+        """The Spark session whose tasks have the rows; None for rows that this process has."""
+
+    @property
     def size_bytes(self) -> int:
         """What the rows take in memory already, with all that is in the same buffers; 0 if they come as a stream."""
 
@@ -37,7 +44,7 @@ class RowSource(Protocol):
         """Raises the InvalidInputError that the work would end in, as far as it can be known without writing."""
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
-        """Does the work with rows that were checked. An error leaves no file behind."""
+        """Checks, and does the work. An error leaves no file behind."""
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> "RowSource":
         """The source with columns of one value each added: those that it has not already."""
@@ -52,23 +59,32 @@ class ArrowSource:
     rereadable: bool
     size_bytes: int
 
+    @property
+    def session(self) -> None:
+        return None
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         return iter(self.data.to_batches(max_chunksize=_BATCH_ROWS) if isinstance(self.data, pa.Table) else self.data)
 
     def check(self, work: WriteWork) -> None:
+        self._checked(work)
+
+    def _checked(self, work: WriteWork) -> Alignment:
         alignment = work.align(self.schema)
         if work.inside is not None and self.rereadable:
             rows = 0
-            for batch in near_batches(self.batches()):
+            for batch in chain.from_iterable(map(near_batches, self.batches())):
                 work.inside.check(alignment.apply(batch, rows))
                 rows += batch.num_rows
+        return alignment
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        alignment = self._checked(work)
         if self.rereadable:
             work = replace(work, inside=None)
         rows = self.data.num_rows if isinstance(self.data, pa.Table) else None
         with bar("Writing rows", rows) as shown:
-            return write_batches(work, self.schema, counted(self.batches(), shown, _ROW_COUNT), threads)
+            return write_batches(work, alignment, counted(self.batches(), shown, _ROW_COUNT), threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> RowSource:
         present = {name.casefold() for name in self.schema.names}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,17 +10,13 @@ import pyarrow.compute as pc
 from lakelib.errors import InvalidInputError, WrongValuesError
 from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.files import NewFile
-from lakelib.model.options import MIB
 from lakelib.model.schema import OP_COLUMN, Op, TableSchema
 from lakelib.rows.align import Alignment, plan_alignment
-from lakelib.rows.arrange import cut_batch
-from lakelib.rows.buffers import with_near_buffers
+from lakelib.rows.buffers import near_batches
 from lakelib.rows.inside import Inside
 from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
-from lakelib.work.run_writer import RunTarget, RunWriter
-
-_MOST_BATCH_BYTES = 64 * MIB
+from lakelib.work.run_writer import RunTarget, write_runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,31 +59,30 @@ class WrittenFiles:
     rows_in: int
 
 
-def write_batches(work: WriteWork, source: pa.Schema, batches: Iterable[pa.RecordBatch], threads: int) -> WrittenFiles:
-    """Writes rows of the source's schema as runs. An error leaves no file behind."""
-    alignment = work.align(source)
+def write_batches(
+    work: WriteWork, alignment: Alignment, batches: Iterable[pa.RecordBatch], threads: int
+) -> WrittenFiles:
+    """Writes rows that are aligned so as runs. An error leaves no file behind."""
     rows_in = 0
-    with RunWriter(
-        work.storage,
-        work.target,
-        buffer_bytes=work.buffer_bytes,
-        threads=threads,
-        single_run=work.single_run,
-    ) as writer:
-        for batch in near_batches(batches):
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal rows_in
+        for batch in chain.from_iterable(map(near_batches, batches)):
             aligned = alignment.apply(batch, rows_in)
             if work.inside is not None:
                 work.inside.check(aligned)
             rows_in += aligned.num_rows
-            writer.write(_marked(work, aligned))
-        return WrittenFiles(files=writer.finish(), rows_in=rows_in)
+            yield _marked(work, aligned)
 
-
-def near_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches that can be converted to arrays with 32-bit positions, whatever they come as."""
-    for batch in batches:
-        for part in cut_batch(batch, _MOST_BATCH_BYTES):
-            yield with_near_buffers(part)
+    files = write_runs(
+        work.storage,
+        work.target,
+        rows(),
+        buffer_bytes=work.buffer_bytes,
+        threads=threads,
+        single_run=work.single_run,
+    )
+    return WrittenFiles(files=files, rows_in=rows_in)
 
 
 def _marked(work: WriteWork, rows: pa.RecordBatch) -> pa.RecordBatch:

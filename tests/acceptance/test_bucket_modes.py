@@ -51,7 +51,18 @@ def test_hash_fixed_with_sparks_own_hash(new_table: NewTable, spark: SparkSessio
         assert [row[0] for row in frame.select(bucket).distinct().collect()] == [file.prefix]
 
 
-def test_key_dynamic_is_not_built_and_a_key_is_unique_in_its_partition(engine: Engine, new_table: NewTable) -> None:
+def test_key_dynamic(engine: Engine, new_table: NewTable) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], cross_partition=True, options=OPTIONS)
+    engine.write(table, "upsert", data(SCHEMA, *LARGE))
+    moved = [(number, "ba"[number % 2], "new") for number in range(0, 400, 3)]
+    engine.write(table, "upsert", data(SCHEMA, *moved))
+    expected = {row[0]: row for row in (*LARGE, *moved)}
+    assert rows_of(engine, table.scan()) == sorted(expected.values(), key=repr)
+    assert table.head is not None
+    assert table.head.summary["deletes_written"] == len(moved)
+
+
+def test_without_it_a_key_is_unique_in_its_partition(engine: Engine, new_table: NewTable) -> None:
     table = _make(new_table, "dynamic")
     engine.write(table, "upsert", data(SCHEMA, (1, "a", "old")))
     engine.write(table, "upsert", data(SCHEMA, (1, "b", "new")))

@@ -180,6 +180,7 @@ SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/importing.md": _with_sources,
     "docs/merge-engines.md": _with_namespace,
     "docs/notebook.md": _named(),
+    "docs/sql.md": _with_history,
 }
 SPARK = re.compile(r"^.*spark\)  #.*\n", re.MULTILINE)
 """Lines that take a Spark session beside others that do not."""

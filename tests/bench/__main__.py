@@ -12,6 +12,7 @@ from tests.bench.cold import measure_cold
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
 from tests.bench.consumers import measure_consumers
+from tests.bench.cross_partition import measure_cross_partition
 from tests.bench.data import KEY_TYPES
 from tests.bench.delta import measure_delta
 from tests.bench.ducklake import measure_ducklake
@@ -55,6 +56,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "demo": measure_demo,
     "compaction": measure_compaction,
     "merge-engines": measure_merge_engines,
+    "cross-partition": measure_cross_partition,
     "compaction-memory": measure_compaction_memory,
     "pages": measure_pages,
 }

@@ -17,7 +17,7 @@ from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet import open_file
 from lakelib.work import run_writer
-from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.run_writer import RunTarget, write_runs
 
 ID, PART, VALUE = (
     Column(id=1, name="id", type="bigint"),
@@ -87,10 +87,7 @@ def test_files_hold_the_newest_row_of_each_key_where_readers_look(
     with tempfile.TemporaryDirectory() as folder, patch.multiple(run_writer, **sizes):
         storage = open_storage(folder, StorageSettings())
         target = target_at(storage, buckets, file_bytes)
-        with RunWriter(storage, target, buffer_bytes=buffer_bytes, threads=2) as writer:
-            for batch in as_batches(drawn):
-                writer.write(batch)
-            files = writer.finish()
+        files = write_runs(storage, target, as_batches(drawn), buffer_bytes=buffer_bytes, threads=2)
         by_run: dict[int, set[tuple[int, int]]] = defaultdict(set)
         for file in sorted(files, key=lambda file: file.run):
             rows = open_file(storage, storage.uri, file.path).read_all()

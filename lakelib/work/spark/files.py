@@ -56,7 +56,7 @@ _OUTPUT_ROWS = 65_536
 class FileSource(FileRows):
     """Rows of files that Spark's tasks read."""
 
-    session: Any = field(repr=False)
+    session: Any = field(repr=False)  # type: ignore[misc]
     where: str | None = None
     """A condition of Spark SQL: only the rows for which it is true count."""
 
@@ -68,6 +68,7 @@ class FileSource(FileRows):
         yield from FileRows.batches(self)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        self.check(work)
         parts = _plan_parts(self)
         memory_bytes = sum(part.memory_bytes for part in parts)
         if is_shuffled(work, distribution, lambda: memory_bytes) or self.where is not None:

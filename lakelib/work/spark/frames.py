@@ -47,6 +47,7 @@ class FrameSource:
         work.align(self.schema)
 
     def write(self, work: WriteWork, *, threads: int, distribution: str) -> WrittenFiles:
+        self.check(work)
         written = write_frame(self.frame, self.schema, work, distribution)
         try:
             if self.settle is not None:

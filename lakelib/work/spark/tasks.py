@@ -110,7 +110,7 @@ def writing_task(work: WriteWork, names: Sequence[str]) -> Task:
         if first is None:
             return
         rows = _large_batches(chain([first], named), min(_BATCH_BYTES, work.buffer_bytes))
-        yield from tell(task, lambda: write_batches(work, first.schema, rows, _TASK_THREADS))
+        yield from tell(task, lambda: write_batches(work, work.align(first.schema), rows, _TASK_THREADS))
 
     return write
 

@@ -27,7 +27,8 @@ alter table lake.table_schema drop column number;
 drop table lake.mask, lake.masked;
 drop table lake.consumer, lake.listener;
 drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
-alter table lake.commit drop column amendment, drop column rows_from_base;
+alter table lake.commit drop column amendment, drop column rows_from_base, drop column keys_until,
+    drop column marks_run, drop column keys_beneath;
 alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
 alter table lake.lease drop column taken_by, drop column last_snapshot_id;
 alter table lake.done_partition drop column reset_snapshot;

@@ -123,6 +123,7 @@ OPERATIONS: dict[str, Prepare] = {
     "table.overwrite": lambda p: lambda: p.table.overwrite(rows(9)),
     "table.delete": lambda p: lambda: p.table.delete("value = 1"),
     "table.delete_keys": lambda p: lambda: p.table.delete_keys(rows(1).select(["id", "day"])),
+    "table.settle_keys": lambda p: strayed(p).table.settle_keys,
     "table.stage_append": lambda p: lambda: p.table.stage_append(rows(9)),
     "table.stage_upsert": lambda p: lambda: p.table.stage_upsert(rows(9)),
     "table.stage_overwrite": lambda p: lambda: p.table.stage_overwrite(rows(9)),
@@ -185,6 +186,12 @@ def delta_table() -> str:
     folder = tempfile.mkdtemp(prefix="lakelib-import-")
     deltalake.write_deltalake(folder, rows(1))
     return folder
+
+
+def strayed(p: Place) -> Place:
+    """A key stands in two partitions."""
+    p.made.upsert(rows(1, day="sun"))
+    return p
 
 
 def in_ducklake(p: Place) -> Place:

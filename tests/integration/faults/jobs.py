@@ -1,5 +1,6 @@
 """What the writers of these tests do, each in a process of its own. The first argument sends messages to the test."""
 
+import json
 import os
 import random
 import signal
@@ -322,3 +323,27 @@ def take_turn_and_wait(say: Say, warehouse: str, url: str, name: str) -> None:
 
 def migrate_shared(say: Say, url: str) -> None:
     lakelib.migrate(catalog=url, post=True)
+
+
+# Keys that move
+
+
+def move_keys(say: Say, warehouse: str, url: str, writer: int, count: int) -> None:
+    """Moves keys to partitions by chance. What each commit has done stands in its properties."""
+    chance = random.Random(writer * 7919 + os.getpid())
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        table = lake.table("shop.moving")
+        for number in range(count):
+            keys = chance.sample(range(40), chance.randrange(1, 15))
+            content = {key: (chance.choice(["mon", "tue", "wed", "thu"]), writer * 1000 + number) for key in keys}
+            match chance.randrange(6):
+                case 0:
+                    gone = pa.table({"id": pa.array(keys[:3], pa.int64())})
+                    table.delete_keys(gone, properties={"gone": json.dumps(keys[:3])})
+                case 1:
+                    staged = table.stage_upsert(rows(content), properties={"came": json.dumps(content)})
+                    time.sleep(chance.random() / 50)
+                    staged.publish()
+                case _:
+                    table.upsert(rows(content), properties={"came": json.dumps(content)})
+            say(number)

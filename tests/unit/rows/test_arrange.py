@@ -6,7 +6,8 @@ import pytest
 
 from lakelib.model import sortable
 from lakelib.model.schema import Column
-from lakelib.rows.arrange import arrange_rows, cut_batch, deepen_parts
+from lakelib.rows.arrange import arrange_rows, deepen_parts
+from lakelib.rows.buffers import cut_batch
 from lakelib.rows.hash import hash_prefixes, key_hashes
 
 ID = Column(id=1, name="id", type="bigint")

@@ -17,7 +17,7 @@ from lakelib.storage import parquet_writer
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.parquet_writer import WrittenParquet
 from lakelib.work import run_writer
-from lakelib.work.run_writer import RunTarget, RunWriter
+from lakelib.work.run_writer import RunTarget, write_runs
 
 COLUMNS = (
     Column(id=1, name="id", type="bigint"),
@@ -50,10 +50,7 @@ def batch_of(row_count: int, partitions: int, text: str = "x", first: int = 0) -
 def write_all(
     storage: Storage, target: RunTarget, *batches: pa.RecordBatch, buffer_bytes: int = 2**40, **how: Any
 ) -> tuple[NewFile, ...]:
-    with RunWriter(storage, target, buffer_bytes=buffer_bytes, threads=2, **how) as writer:
-        for batch in batches:
-            writer.write(batch)
-        return writer.finish()
+    return write_runs(storage, target, batches, buffer_bytes=buffer_bytes, threads=2, **how)
 
 
 @pytest.fixture
@@ -102,7 +99,7 @@ def test_no_run_outgrows_what_one_array_can_hold(local_storage: Storage, monkeyp
     monkeypatch.setattr(run_writer, "LARGEST_BUFFER_BYTES", 100_000)
     monkeypatch.setattr(run_writer, "_ARRANGED_BYTES", 20_000)
     joined: list[int] = []
-    monkeypatch.setattr(RunWriter, "_sorted", lambda self, rows: joined.append(rows.nbytes) or rows)
+    monkeypatch.setattr(run_writer._RunWriter, "_sorted", lambda self, rows: joined.append(rows.nbytes) or rows)
     files = write_all(local_storage, target_at(local_storage), batch_of(1000, 1, "x" * 1000), batch_of(5, 1))
     assert max(joined) <= 100_000
     assert [file.run for file in files] == list(range(len(joined)))

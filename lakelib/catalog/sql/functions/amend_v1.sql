@@ -46,6 +46,17 @@ begin
         end if;
         perform lake.check_past_v1(change || jsonb_build_object('table_id', own.table_id));
         perform lake.enter_dependencies_v1(change || jsonb_build_object('kind', own.kind), true);
+        if change ->> 'keys_until' is not null then
+            update lake.commit c
+            set keys_until = greatest(c.keys_until, (change ->> 'keys_until')::bigint),
+                marks_run = least(c.marks_run, (change ->> 'marks_run')::integer),
+                keys_beneath = array(select value::uuid from jsonb_array_elements_text(change -> 'keys_beneath'))
+            where c.id = own.id;
+            -- Who has looked and found nothing has changed nothing.
+            if not adds then
+                return '{"outcome": "amended"}';
+            end if;
+        end if;
         update lake.commit c
         set summary = c.summary || lake.summarise_v1(own.id) || lake.not_counted_v1(), amendment = c.amendment + 1,
             base_snapshot_id = coalesce((change ->> 'base_snapshot_id')::bigint, c.base_snapshot_id)

@@ -349,10 +349,11 @@ create or replace function lake.check_conflicts_v1(own lake.commit, home lake."t
 language plpgsql as $$
 declare
     happened record;
+    keys constant text := lake.keys_overtaken_v1(own, home);
     reasons jsonb;
 begin
     -- Most commits only bring rows.
-    if own.schema_id = own.base_schema_id and not own.reads_whole_table and not own.rows_from_base
+    if keys is null and own.schema_id = own.base_schema_id and not own.reads_whole_table and not own.rows_from_base
        and not exists (select from lake.commit_removal r where r.commit_id = own.id)
        and not exists (select from lake.commit_read r where r.commit_id = own.id) then
         return;
@@ -377,11 +378,45 @@ begin
         (5, 'rows_removed', happened.rows_removed and not rebases
                             and (cardinality(home.sequence_by) > 0 or own.rows_from_base or own.kind = 'rollback')),
         -- A rollback brings old rows, which were not there, and uncovers others.
-        (6, 'rolled_back', happened.rolled_back and not rebases)
+        (6, 'rolled_back', happened.rolled_back and not rebases),
+        -- Where a key is in one partition, a commit has looked in the others for those of its rows.
+        (7, keys, keys is not null)
     ) as rule (place, reason, holds) where rule.holds;
     if reasons is not null then
         perform lake.refuse_v1(own, home, 'conflict', jsonb_build_object('reasons', reasons));
     end if;
+end $$;
+
+-- Of a table in which a key is in one partition: whether rows have come since a commit has looked for its keys
+-- (`keys_added`), or have gone, or come back, on which it went by (`keys_lost`). Where versions have no order of their own,
+-- what it brings is newer than all that was there. A commit that was staged before the table was such a one has not looked.
+create or replace function lake.keys_overtaken_v1(own lake.commit, home lake."table") returns text
+language plpgsql as $$
+begin
+    if not coalesce((home.options ->> 'cross_partition')::boolean, false)
+       or own.kind in ('compact', 'evolve', 'rollback')
+       or own.kind = 'delete' and own.keys_until is null
+       or own.kind = 'overwrite' and own.reads_whole_table
+       or not exists (select from lake.data_file f where f.commit_id = own.id) then
+        return null;
+    end if;
+    if exists (select from lake.snapshot s
+               where s.table_id = own.table_id and s.id > own.keys_until and s.kind = 'rollback')
+       or cardinality(home.sequence_by) > 0 and (
+           exists (select from unnest(own.keys_beneath) as b (id)
+                   where not exists (select from lake.commit c where c.id = b.id and c.state = 'published'))
+           or exists (select from lake.data_file f
+                      where f.table_id = own.table_id and f.removed_snapshot > own.keys_until
+                        and not exists (select from lake.snapshot s where s.table_id = f.table_id
+                                        and s.id = f.removed_snapshot and s.kind = 'compact'))) then
+        return 'keys_lost';
+    end if;
+    if exists (select from lake.data_file f
+               where f.table_id = own.table_id and f.added_snapshot > coalesce(own.keys_until, 0)
+                 and f.sequence > coalesce(own.keys_until, 0) and f.commit_id <> all(own.keys_beneath)) then
+        return 'keys_added';
+    end if;
+    return null;
 end $$;
 
 -- Of each gate the newest verdict on a commit; of the gate that the table requires by hash, the newest of that suite.

@@ -89,17 +89,18 @@ begin
         values (own_table, (proposal ->> 'schema_id')::integer, proposal -> 'new_columns') on conflict do nothing;
     end if;
     insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
-                             reads_where, rows_from_base, restores, application, version, attempt, summary, properties)
+                             reads_where, rows_from_base, restores, application, version, attempt, summary, properties,
+                             keys_until, marks_run)
     select p.id, p.table_id, p.kind, 'staged', p.base_snapshot_id, p.base_schema_id, p.schema_id, p.reads_whole_table,
            p.reads_where, coalesce(p.rows_from_base, false), p.restores, p.application, p.version,
            1 + coalesce((select max(c.attempt) from lake.commit c
                          where c.table_id = p.table_id and c.application = p.application and c.version = p.version
                            and c.state = 'staged'), 0),
-           p.summary, p.properties - array['approved_by', 'approval_reason']
+           p.summary, p.properties - array['approved_by', 'approval_reason'], p.keys_until, p.marks_run
     from jsonb_to_record(proposal) as p (
         id uuid, table_id bigint, kind text, base_snapshot_id bigint, base_schema_id integer, schema_id integer,
         reads_whole_table boolean, reads_where jsonb, rows_from_base boolean, restores bigint, application text,
-        version bigint, summary jsonb, properties jsonb)
+        version bigint, summary jsonb, properties jsonb, keys_until bigint, marks_run integer)
     on conflict (id) do nothing;
     if not found then
         return false;
@@ -194,6 +195,8 @@ begin
     union
     select own_id, f.partition_id from lake.data_file f
     where f.commit_id = own_id and (proposal ->> 'reads_own_partitions')::boolean
+      -- What rows leave for those of an overwrite is not in its target.
+      and (own_kind <> 'overwrite' or f.row_count > f.delete_count)
     on conflict do nothing;
     if not claims or own_kind = 'compact' or cardinality(file_ids) = 0 then
         return;

@@ -111,6 +111,10 @@ select lake.judge_v1(%(verdict)s, %(rejection)s) as answer;
 -- name: find_verdict
 select * from lake.verdict where commit_id = %(commit_id)s order by id desc limit 1;
 
+-- The verdicts on a table's commits, oldest first.
+-- name: list_verdicts
+select v.* from lake.verdict v join lake.commit c on c.id = v.commit_id where c.table_id = %(table_id)s order by v.id;
+
 -- The partitions that publishing a commit changes: those of files that it adds, or takes out.
 -- name: find_touched_partitions
 select f.partition_id from lake.data_file f where f.commit_id = %(commit_id)s

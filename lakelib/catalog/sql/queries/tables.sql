@@ -39,6 +39,14 @@ from lake."table" t join lake.table_schema s on s.table_id = t.id and s.id = t.s
 left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null
 where t.namespace = %(namespace)s and t.name = %(name)s and t.dropped_at is null;
 
+-- Tables at their heads, all of one moment, by name.
+-- name: load_tables_by_name
+select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, r.suite_name, r.suite_version, r.suite_hash
+from unnest(%(namespaces)s::text[], %(names)s::text[]) as asked (namespace, name)
+join lake."table" t on t.namespace = asked.namespace and t.name = asked.name and t.dropped_at is null
+join lake.table_schema s on s.table_id = t.id and s.id = t.schema_id
+left join lake.gate_requirement r on r.table_id = t.id and r.released_at is null;
+
 -- A table at its head, by id.
 -- name: load_table_by_id
 select t.*, s.columns::text as columns, clock_timestamp() as loaded_at, lake.definition_v1(t) as definition, r.suite_name, r.suite_version, r.suite_hash
@@ -58,13 +66,15 @@ select id, columns::text as columns from lake.table_schema where table_id = %(ta
 -- name: drop_table
 update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;
 
--- Other options, unless somebody else has changed them since they were read. The gate that is required stays as it is.
+-- Other options, unless somebody else has changed them since they were read, or has committed since a snapshot at which
+-- the rows were looked at for them. The gate that is required stays as it is.
 -- name: replace_options
 update lake."table"
 set options = %(options)s::jsonb - 'required_gate'
     || jsonb_strip_nulls(jsonb_build_object('required_gate', options -> 'required_gate'))
 where id = %(table_id)s and dropped_at is null
   and options - 'required_gate' = %(read)s::jsonb - 'required_gate'
+  and head_id = coalesce(%(looked_at)s::bigint, head_id)
 returning id;
 
 -- Other buckets for whoever writes from now on, unless somebody else has changed them since they were read.

@@ -1,0 +1,290 @@
+"""An engine of this process that queries of people are carried out by. It is kept: who asks again waits no longer.
+
+Its memory is bounded; what does not fit is laid down in a temporary folder. It reads the files below one folder, if
+any, and else reaches no file and no network, and loads no extension: the text that it gets is none that people wrote,
+and if it were, it could do no more than read those.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from lakelib.errors import InvalidInputError, LakeError, LostFileError
+from lakelib.plan.local_types import UNLIKE, WRONG
+from lakelib.rows.types import arrow_type
+
+Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+"""Gives the rows in these columns, in whatever order: all of them, or all that can make a difference."""
+
+_BATCH_ROWS = 65_536
+_SHARE_OF_MEMORY = 0.5
+_NAIVE = pa.timestamp("us")
+_WITH = "WITH "
+
+
+class _OverflowError(InvalidInputError):
+    """A product has no room in the decimals that it was computed in."""
+
+
+_lock = Lock()
+_engines: dict[tuple[int, str | None, bool], Any] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """What the query's text calls by a name: rows of files that DuckDB reads by itself, and a stream of others."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Names and types."""
+    paths: Sequence[str] = ()
+    read: Read | None = None
+
+
+def run_query(
+    queries: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    relations: Mapping[str, Relation],
+    bound: Mapping[str, Any],
+    *,
+    folder: str | None,
+    threads: int,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of DuckDB's query in columns of these types, as a stream. Of several queries that say the same, the next
+    one is taken where a product overflows in one. Raises InvalidInputError for values that it cannot be carried out
+    with."""
+    schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns])
+    *tries, last = dict.fromkeys(queries)
+    with _opened(folder, threads, relations) as cursor:
+        for sql in tries:
+            rows = _rows(cursor, sql, schema, relations, bound)
+            try:
+                first = next(rows, None)
+            except _OverflowError:
+                continue
+            yield from (each for each in (first,) if each is not None)
+            yield from rows
+            return
+        yield from _rows(cursor, last, schema, relations, bound)
+
+
+def _rows(
+    cursor: Any, sql: str, schema: pa.Schema, relations: Mapping[str, Relation], bound: Mapping[str, Any]
+) -> Iterator[pa.RecordBatch]:
+    failures: list[BaseException] = []
+    with _translated(failures):
+        named = _register(cursor, relations, failures)
+        reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(_BATCH_ROWS)
+    while True:
+        with _translated(failures):
+            batch = next(reader, None)
+        if batch is None:
+            return
+        yield _as(schema, batch)
+
+
+def explain_query(
+    sql: str, relations: Mapping[str, Relation], bound: Mapping[str, Any], *, folder: str | None, threads: int
+) -> str:
+    """How DuckDB would carry the query out. Nothing is read."""
+    with _opened(folder, threads, relations) as cursor, _translated([]):
+        named = _register(cursor, relations, [])
+        return str(cursor.execute(f"EXPLAIN {_over(sql, named)}", dict(bound)).fetchall()[0][1])
+
+
+@contextmanager
+def _opened(folder: str | None, threads: int, relations: Mapping[str, Relation]) -> Iterator[Any]:
+    streams = any(each.read is not None for each in relations.values())
+    cursor = _engine(folder, threads, streams).cursor()
+    try:
+        yield cursor
+    finally:
+        cursor.close()
+
+
+def _engine(folder: str | None, threads: int, streams: bool) -> Any:
+    """One for each folder, and one for queries over streams; a forked child has its own."""
+    key = (os.getpid(), folder, streams)
+    with _lock:
+        if key not in _engines:
+            _engines[key] = _start(folder, threads, streams)
+        return _engines[key]
+
+
+def _start(folder: str | None, threads: int, streams: bool) -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise InvalidInputError(
+            "SQL on the lake is carried out by DuckDB, which is not installed.",
+            kind="duckdb_missing",
+            remedy='pip install "lakelib[sql]"',
+        ) from None
+    spill = tempfile.mkdtemp(prefix="lakelib-sql-")
+    atexit.register(shutil.rmtree, spill, ignore_errors=True)
+    memory_bytes = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)
+    connection = duckdb.connect(
+        config={
+            "memory_limit": f"{memory_bytes}B",
+            "temp_directory": spill,
+            "threads": threads,
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+    if folder is not None:
+        connection.execute(f"SET allowed_directories = [{_text(folder.rstrip('/') + '/')}]")
+    connection.execute("SET parquet_metadata_cache = true")  # no file ever changes
+    if streams:  # what one side of a join knows of the other's keys is a Bloom filter, which streams are not asked by
+        connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _over(sql: str, named: Sequence[str]) -> str:
+    """The query, with what stands for its relations before what it names itself."""
+    if not named:
+        return sql
+    own, rest = (", ", sql.removeprefix(_WITH)) if sql.startswith(_WITH) else (" ", sql)
+    return f"{_WITH}{', '.join(named)}{own}{rest}"
+
+
+def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
+    """What streams is known to the cursor afterwards. Gives what else the query has to name."""
+    from lakelib.local.arrow_source import ArrowSource  # it loads what DuckDB alone needs
+
+    named = []
+    for name, relation in relations.items():
+        parts = []
+        if relation.paths:
+            chosen = ", ".join(_stored(column, kind) for column, kind in relation.columns)
+            paths = ", ".join(map(_text, relation.paths))
+            parts.append(f"SELECT {chosen} FROM read_parquet([{paths}], hive_partitioning = false)")
+        if relation.read is not None:
+            streamed = f"{name}_rows" if parts else name
+            cursor.register(streamed, ArrowSource(_naive_schema(relation), _watched(relation, failures)))
+            parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
+        if relation.paths:
+            named.append(f"{_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
+    return named
+
+
+def _watched(relation: Relation, failures: list[BaseException]) -> Read:
+    """What goes wrong while it reads would be told as DuckDB's own error."""
+    schema, read = _naive_schema(relation), relation.read
+    assert read is not None
+
+    def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = pa.schema([schema.field(name) for name in names])
+        try:
+            for batch in read(names):
+                yield _retyped(wanted, batch)
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    return batches
+
+
+def _stored(name: str, kind: str) -> str:
+    """A moment has no zone here: it is that of UTC."""
+    column = _name(name)
+    return f"make_timestamp(epoch_us({column})) AS {column}" if kind == "timestamp" else column
+
+
+def _naive_schema(relation: Relation) -> pa.Schema:
+    return pa.schema([(name, _naive(arrow_type(kind))) for name, kind in relation.columns])
+
+
+def _naive(kind: pa.DataType) -> pa.DataType:
+    return _NAIVE if pa.types.is_timestamp(kind) else kind
+
+
+def _retyped(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [
+        column.view(_NAIVE) if pa.types.is_timestamp(column.type) else column
+        for column in (batch.column(name) for name in schema.names)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch in the types that the query's columns have."""
+    columns = [_cast(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_timestamp(kind) and column.type == _NAIVE:
+        return column.view(kind)
+    return column.cast(kind)
+
+
+@contextmanager
+def _translated(failures: Sequence[BaseException]) -> Iterator[None]:
+    """DuckDB's errors as lakelib's."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if failures:
+            raise failures[0] from None
+        raise _known_error(error) from error
+
+
+def _known_error(error: Exception) -> LakeError:
+    text = str(error)
+    for sign in (UNLIKE, WRONG):
+        _, is_marked, what = text.partition(sign)
+        if is_marked:
+            return _refused(what.splitlines()[0])
+    if "Overflow in multiplication of DECIMAL(18)" in text:
+        return _OverflowError(
+            f"The query met a value that it cannot be carried out with: {text.splitlines()[0]}.",
+            kind="sql_failed",
+            remedy="Cast one of the factors to a decimal of 38 digits.",
+        )
+    if "No files found that match the pattern" in text or "No such file" in text:
+        return LostFileError(
+            f"A file that the catalog names is not there: {text.splitlines()[0]}", remedy="`lake doctor` tells of all."
+        )
+    if "Out of Memory" in text or "failed to offload" in text:
+        return InvalidInputError(
+            "The query takes more memory than it may have, and more room than there is for temporary files.",
+            kind="too_large",
+            remedy="Ask of fewer rows or columns, or carry it out on Spark.",
+        )
+    kind = type(error).__name__
+    if kind in ("ConversionException", "OutOfRangeException", "InvalidInputException"):
+        return _refused(text.splitlines()[0])
+    return InvalidInputError(
+        f"DuckDB refuses the query: {text.splitlines()[0]}", kind="sql_failed", remedy="Write it in another way."
+    )
+
+
+def _refused(what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"The query met a value that it cannot be carried out with: {what}.",
+        kind="sql_failed",
+        remedy="Leave the row out, or say in the query what becomes of such values.",
+    )
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,220 @@
+"""Use case: a query over tables of the lake, in SQL.
+
+Step by step: the text is understood; its tables are looked up, all at the heads of one moment; the query is said anew
+for the engine; of each table it is decided what is read, by what the query says of its rows; then, while all of them
+are held, the rows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.local.engine import Relation, explain_query, run_query
+from lakelib.model.predicate import Predicate
+from lakelib.model.schema import COMMIT_COLUMN, TableSchema
+from lakelib.model.table import TableInfo
+from lakelib.ops import changes, read
+from lakelib.ops.create import find_tables
+from lakelib.ops.explain import explain_scan
+from lakelib.ops.hold import Held
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_metadata import read_metadata
+from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns
+from lakelib.plan.literals import all_of
+from lakelib.plan.own_files import plain_splits
+from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
+from lakelib.plan.where import COMMIT, bind_condition
+from lakelib.rows.types import type_text
+from lakelib.storage.paths import split_uri
+
+_HIDDEN = ((COMMIT_COLUMN, "bigint"),)
+
+
+def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:
+    """Decides what to read. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for
+    tables and snapshots that are not there."""
+    statement = parse_statement(text, values)
+    found = _find_tables(runtime, statement)
+    bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
+    query = translate_statement(statement, {key: _columns(base) for key, base in bases.items()})
+    return QueryPlan(
+        text=text,
+        query=query,
+        plans={key: _narrowed(runtime, base, query, key) for key, base in bases.items()},
+        names={each.key: _said(each) for each in statement.references},
+        is_explained=statement.is_explained,
+    )
+
+
+def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch]:
+    """The rows in batches. Closing the iterator ends the query."""
+    with _held(runtime, plan):
+        yield from run_query(
+            (plan.query.sql, plan.query.wide_sql),
+            plan.query.columns,
+            _relations(runtime, plan),
+            plan.query.bound,
+            folder=_folder(runtime),
+            threads=runtime.threads,
+        )
+
+
+def explain_plan(runtime: Runtime, plan: QueryPlan) -> QueryExplanation:
+    """What is read of each table, and what the engine makes of the query."""
+    scans = tuple(explain_scan(runtime, each) for each in plan.plans.values() if isinstance(each, read.ScanPlan))
+    others = tuple(
+        f"scan of {plan.names[key]}" for key, each in plan.plans.items() if not isinstance(each, read.ScanPlan)
+    )
+    engine = explain_query(
+        plan.query.sql,
+        _relations(runtime, plan),
+        plan.query.bound,
+        folder=_folder(runtime),
+        threads=runtime.threads,
+    )
+    return QueryExplanation(scans=scans, others=others, plan=engine)
+
+
+# What is meant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scanned:
+    """A table as of a snapshot, before it is known what of it is read."""
+
+    table: TableInfo
+    schema: TableSchema
+    request: read.ScanRequest
+
+
+_Base = _Scanned | changes.ChangesPlan | Known
+
+
+def _find_tables(runtime: Runtime, statement: Statement) -> dict[str, TableInfo]:
+    try:
+        return find_tables(runtime, dict.fromkeys(each.name for each in statement.references))
+    except NotFoundError as error:
+        place = next((each.place for each in statement.references if f" {each.name}." in error.message), "")
+        raise NotFoundError(f"{error.message.rstrip('.')}{place}.", kind=error.kind, remedy=error.remedy) from None
+
+
+def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:
+    if reference.changes is not None:
+        return changes.plan_changes(runtime, table, changes.ChangesRequest(**reference.changes))
+    if reference.metadata is not None:
+        return Known(rows=read_metadata(runtime, table, reference.metadata, reference.at))
+    snapshot_id, schema = read.resolve_request(runtime, table, read.ScanRequest(at=reference.at))
+    at = None if reference.at is None else snapshot_id
+    return _Scanned(table=table, schema=schema, request=read.ScanRequest(at=at))
+
+
+def _columns(base: _Base) -> TableColumns:
+    match base:
+        case _Scanned(schema=schema):
+            return TableColumns(columns=[(column.name, column.type) for column in schema.columns], hidden=_HIDDEN)
+        case changes.ChangesPlan():
+            return TableColumns(columns=_typed(base.target.output_schema))
+        case Known(rows=rows):
+            return TableColumns(columns=_typed(rows.schema))
+
+
+def _typed(schema: pa.Schema) -> list[tuple[str, str]]:
+    return [(field.name, type_text(field.type)) for field in schema]
+
+
+def _said(reference: Reference) -> str:
+    if reference.changes is not None:
+        return f"changes of {reference.name}"
+    return f"{reference.name}${reference.metadata}" if reference.metadata else reference.name
+
+
+# What is read of it
+
+
+def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str) -> Plan:
+    """One column at least: rows have to be counted."""
+    if not isinstance(base, _Scanned):
+        return base
+    columns = query.uses.get(key, ()) or base.schema.names[:1]
+    where = _where(query, key, base.schema)
+    return read.plan_scan(runtime, base.table, replace(base.request, columns=tuple(columns), where=where))
+
+
+def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None:
+    """What is understood of what holds of the rows. The engine asks all of it again."""
+    known = []
+    for node in query.conditions.get(key, ()):
+        try:
+            known.append(bind_condition(node, schema))
+        except InvalidInputError:
+            continue
+    return all_of(known) if known else None
+
+
+# How it is read
+
+
+def _relations(runtime: Runtime, plan: QueryPlan) -> dict[str, Relation]:
+    return {key: _relation(runtime, each) for key, each in plan.plans.items()}
+
+
+def _relation(runtime: Runtime, plan: Plan) -> Relation:
+    match plan:
+        case read.ScanPlan():
+            return _scanned(runtime, plan)
+        case changes.ChangesPlan():
+            columns = tuple(_typed(plan.target.output_schema))
+            return Relation(
+                columns=columns,
+                read=lambda names: (each.select(list(names)) for each in changes.stream_batches(runtime, plan)),
+            )
+        case Known(rows=rows):
+            return Relation(
+                columns=tuple(_typed(rows.schema)), read=lambda names: iter(rows.select(list(names)).to_batches())
+            )
+
+
+def _scanned(runtime: Runtime, plan: read.ScanPlan) -> Relation:
+    """Files that hold just what readers see are read by the engine itself, where they are below its folder."""
+    columns = tuple((column.name, column.type) for column in plan.target.columns)
+    plain, others = _split_up(runtime, plan)
+    rest = replace(plan, splits=tuple(others))
+
+    def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        chosen = tuple(column for column in plan.target.columns if column.name in names)
+        narrow = replace(rest, target=replace(rest.target, columns=chosen))
+        return (batch.select(list(names)) for batch in read.stream_held(runtime, narrow))
+
+    return Relation(columns=columns, paths=plain, read=rows if others or not plain else None)
+
+
+def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequence[Any]]:
+    """The paths of files that the engine may read, and the splits that it may not."""
+    folder = _folder(runtime)
+    place = runtime.storage.place_of(plan.table.location)
+    _, _, root = split_uri(place)
+    is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
+    if not is_near or COMMIT in plan.target.columns or plan.target.engine is not None:
+        return [], plan.splits
+    merges = bool(plan.target.primary_key)
+    plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)
+    return [f"{root}/{file.path}" for split in plain for file in split.files], others
+
+
+def _folder(runtime: Runtime) -> str | None:
+    """Below which the engine may read files."""
+    return split_uri(runtime.storage.uri)[2] if runtime.storage.is_local else None
+
+
+@contextmanager
+def _held(runtime: Runtime, plan: QueryPlan) -> Iterator[None]:
+    with ExitStack() as stack:
+        for each in plan.plans.values():
+            if isinstance(each, read.ScanPlan):
+                stack.enter_context(Held(runtime, each))
+        yield

@@ -1,0 +1,57 @@
+"""Frozen values: how a query of people's is carried out. Light, for most do without it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakelib.ops import changes, read
+from lakelib.ops.explain import Explanation
+from lakelib.plan.asked import AskedQuery
+from lakelib.rows.types import arrow_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a table, read when the query is planned."""
+
+    rows: pa.Table
+
+
+Plan = read.ScanPlan | changes.ChangesPlan | Known
+"""What is read of one reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """What will be read. Pinned: running it twice gives the same rows."""
+
+    text: str
+    query: AskedQuery
+    plans: Mapping[str, Plan]
+    """By reference."""
+    names: Mapping[str, str]
+    """How the query calls them."""
+    is_explained: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, arrow_type(kind)) for name, kind in self.query.columns])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QueryExplanation:
+    """How a query is carried out. `str()` and `repr()` of it are text for people."""
+
+    scans: tuple[Explanation, ...]
+    """What is read of each table, and what was left out."""
+    others: tuple[str, ...]
+    """What else is read: changes, and what is known of tables."""
+    plan: str
+    """What the engine makes of it."""
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(each) for each in self.scans), *self.others, self.plan])
+
+    def __repr__(self) -> str:
+        return str(self)

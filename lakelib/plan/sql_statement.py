@@ -1,0 +1,452 @@
+"""Pure. The text of what people ask, in Spark's SQL: one query, and the tables that it is of. What it is made of is
+known node by node; anything else is refused, with its place in the text."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lakelib.errors import InvalidInputError, OnlySparkError
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns
+from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at
+from lakelib.plan.local_query import Query, Reach, Source, check_texts
+from lakelib.plan.local_select import in_quotes
+from lakelib.plan.local_translator import first_column
+from lakelib.plan.local_types import VOID
+from lakelib.plan.sql_functions import ARGUMENTS, ASKED, parameter_name
+from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
+
+METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
+"""What a table's name may end in, after a dollar sign."""
+
+_READS = "It reads with SELECT, over tables called namespace.table; docs/sql.md says what is known."
+_OTHERS = {
+    exp.Insert: "Write with Table.append, upsert or overwrite.",
+    exp.Update: "Write with Table.upsert or overwrite.",
+    exp.Delete: "Delete with Table.delete.",
+    exp.Merge: "Write with Table.upsert.",
+    exp.Create: "Create tables with Lake.create_table.",
+    exp.Drop: "Drop tables with Lake.drop_table.",
+    exp.Alter: "Change tables with Table.evolve.",
+}
+_INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
+_KEY = "lake_table"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A query that is understood as far as that goes without its tables."""
+
+    text: str
+    tree: exp.Expr
+    references: tuple[Reference, ...]
+    """Their keys are in the nodes' own notes."""
+    values: Mapping[str, Any]
+    """Of parameters, by name."""
+    is_explained: bool
+    """Whether it asks only how it would be carried out."""
+
+
+def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
+    """Raises InvalidInputError for what is no SQL, no single query, or names what is no table."""
+    _check_text(text)
+    dialect = Dialect.get_or_raise("spark")
+    try:
+        tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+        is_explained = bool(tokens) and tokens[0].text.upper() == "EXPLAIN"
+        _check_texts(tokens)
+        found = dialect.parser().parse(tokens[1:] if is_explained else tokens, text)
+    except SqlglotError as error:
+        raise _no_sql(text, error) from None
+    except RecursionError:
+        raise _too_deep() from None
+    trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
+    if len(trees) != 1:
+        raise InvalidInputError(
+            "There is no statement in the text."
+            if not trees
+            else f"There are {len(trees)} statements, and one is run.",
+            kind="invalid_sql",
+            remedy=_READS,
+        )
+    _check_kind(trees[0])
+    nodes = _tables(trees[0])
+    references = [_reference(node, number, values) for number, node in enumerate(nodes)]
+    for node, each in zip(nodes, references, strict=True):
+        node.meta[_KEY] = each.key
+    return Statement(
+        text=text,
+        tree=trees[0],
+        references=tuple(references),
+        values=dict(values),
+        is_explained=is_explained,
+    )
+
+
+def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]) -> AskedQuery:
+    """The query for DuckDB, over tables of these columns by reference. Raises InvalidInputError for names that mean
+    nothing, or more than one thing, and for what is not known, with its place in the text."""
+    conditions: dict[str, list[exp.Expr]] = {}
+
+    def find_table(node: exp.Table) -> Source:
+        key = node.meta.get(_KEY)
+        if key is None:
+            raise OnlySparkError(f"the table {quoted(node)}", kind="table_not_found")
+        found = tables[key]
+        return Source(sql=in_quotes(key), columns=tuple(found.columns), hidden=tuple(found.hidden), view=key)
+
+    def note(key: str, node: exp.Expr) -> None:
+        conditions.setdefault(key, []).append(_filled(node, statement.values))
+
+    types = {name: type_of_value(name, value) for name, value in statement.values.items()}
+    reach = Reach(
+        translated=ASKED,
+        is_asked=True,
+        find_table=find_table,
+        parameters=types,
+        arguments=ARGUMENTS,
+        note_condition=note,
+        narrow=True,
+    )
+    query = Query({}, "", reach)
+    try:
+        made = query.made(statement.tree, is_outermost=True)
+        wide = Query({}, "", replace(reach, narrow=False, note_condition=None)).made(statement.tree, is_outermost=True)
+    except OnlySparkError as error:
+        raise _not_known(error) from None
+    except RecursionError:
+        raise _too_deep() from None
+    columns = tuple((name, "string" if kind == VOID else kind) for name, kind in made.known(True))
+    return AskedQuery(
+        sql=made.sql,
+        wide_sql=wide.sql,
+        columns=columns,
+        uses=query.uses(),
+        conditions={key: tuple(found) for key, found in conditions.items()},
+        bound={
+            parameter_name(name): _bound(value)
+            for name, value in statement.values.items()
+            if f"${parameter_name(name)}" in made.sql
+        },
+    )
+
+
+def type_of_value(name: str, value: Any) -> str:
+    """The type that Spark gives a Python value. Raises InvalidInputError for one that is none of SQL's."""
+    match value:
+        case None:
+            return VOID
+        case bool():
+            return "boolean"
+        case int():
+            kind = next((kind for limit, kind in _INTEGER_LIMITS if -limit <= value < limit), None)
+        case float():
+            kind = "double"
+        case str():
+            kind = "string"
+        case bytes():
+            kind = "binary"
+        case Decimal() if value.is_finite():
+            kind = _decimal_type(value)
+        case datetime():
+            kind = "timestamp" if value.tzinfo is not None else None
+        case date():
+            kind = "date"
+        case _:
+            kind = None
+    if kind is None:
+        raise InvalidInputError(
+            f"The parameter {name} is {shortened(repr(value))}, a {type(value).__name__}.",
+            kind="invalid_parameter",
+            remedy="Give text, a number, a boolean, bytes, a date, a datetime with a time zone, or None.",
+        )
+    return kind
+
+
+def place_of(node: exp.Expr) -> str:
+    """Where it stands in the text, as messages say it."""
+    places = [each.meta for each in node.walk() if "line" in each.meta]
+    first = min(places, key=lambda place: place["start"], default=None)
+    return _place(first["line"], first_column(first)) if first else ""
+
+
+def _place(line: int | None, column: int | None) -> str:
+    return "" if line is None else f" (line {line}, column {column})"
+
+
+def _check_text(text: Any) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError(f"{text!r} is no SQL.", kind="invalid_sql", remedy=_READS)
+    if len(text) > MAX_TEXT:
+        raise InvalidInputError(
+            f"The text has {len(text):,} characters, and {MAX_TEXT:,} are the most.",
+            kind="invalid_sql",
+            remedy="Ask in several steps, or bind long lists as rows of a table.",
+        )
+
+
+def _named_whole(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with `orders$files` as the one name that it is."""
+    found: list[Token] = []
+    rest = list(reversed(tokens))
+    while rest:
+        token = rest.pop()
+        if len(rest) > 1 and _are_one_name(token, rest[-1], rest[-2]):
+            rest.pop()
+            last = rest.pop()
+            name = f"{token.text}${last.text}"
+            token = Token(TokenType.IDENTIFIER, name, last.line, last.col, token.start, last.end, token.comments)
+        found.append(token)
+    return found
+
+
+def _are_one_name(first: Token, dollar: Token, last: Token) -> bool:
+    touches = dollar.start == first.end + 1 and last.start == dollar.end + 1
+    return dollar.text == "$" and touches and all(_NAME.fullmatch(each.text) for each in (first, last))
+
+
+def _check_texts(tokens: Sequence[Token]) -> None:
+    try:
+        check_texts(tokens)
+    except OnlySparkError as error:
+        raise _not_known(error) from None
+    for token in tokens:
+        if token.token_type is TokenType.STRING and "\\" in token.text:
+            raise InvalidInputError(
+                f"There is a backslash in a text{_place(token.line, token.col)}, which engines read in two ways.",
+                kind="invalid_sql",
+                remedy="Bind the text as a parameter: lake.sql('… WHERE name = $name', name=…).",
+            )
+
+
+def _no_sql(text: str, error: Exception) -> InvalidInputError:
+    details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {}) if isinstance(error, ParseError) else {}
+    near = f", near {shortened(details['highlight'])!r}" if details.get("highlight") else ""
+    place = _place(details.get("line"), details.get("col"))
+    what = str(details.get("description") or "it cannot be read").rstrip(".")
+    return InvalidInputError(
+        f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=_READS
+    )
+
+
+def _not_known(error: OnlySparkError) -> InvalidInputError:
+    """What takes Spark in a transform is not known here: for what is wrong on Spark, too, it is said what that is."""
+    place = _place(error.line, error.column)
+    if error.kind == OnlySparkError.default_kind:
+        return InvalidInputError(
+            f"{error.message} is not known in SQL on the lake{place}.", kind="unknown_sql", remedy=_READS
+        )
+    return InvalidInputError(
+        f"The query has {error.message}{place}.",
+        kind=error.kind,
+        remedy=error.remedy or "Name it with its table before it.",
+    )
+
+
+def _too_deep() -> InvalidInputError:
+    return InvalidInputError(
+        "The query is nested too deeply.", kind="invalid_sql", remedy="Use WITH, or IN for many values."
+    )
+
+
+def _check_kind(tree: exp.Expr) -> None:
+    if isinstance(tree, exp.Query):
+        return
+    remedy = next((remedy for kind, remedy in _OTHERS.items() if isinstance(tree, kind)), _READS)
+    word = str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__
+    raise InvalidInputError(f"This is no query, but {word.upper()}{place_of(tree)}.", kind="sql_refused", remedy=remedy)
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    """The tables of the lake among the names: those that are no query of a WITH clause."""
+    return [
+        node
+        for node in tree.find_all(exp.Table, bfs=False)
+        if (node.args.get("db") or not isinstance(node.this, exp.Identifier) or not _is_named(node))
+        and node.find_ancestor(exp.Hint) is None
+    ]
+
+
+def _is_named(node: exp.Table) -> bool:
+    """Whether a query around it has a WITH clause that names it."""
+    around = node.parent
+    while around is not None:
+        clause = around.args.get("with_")
+        if clause is not None and any(each.alias.casefold() == node.name.casefold() for each in clause.expressions):
+            return True
+        around = around.parent
+    return False
+
+
+def _reference(node: exp.Table, number: int, values: Mapping[str, Any]) -> Reference:
+    key = f"t{number}"
+    if not isinstance(node.this, exp.Identifier):
+        return _changes(node, key, values)
+    for part, given in node.args.items():
+        if given and part not in ("this", "db", "alias", "version"):
+            raise InvalidInputError(
+                f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=_READS
+            )
+    if not node.db:
+        raise InvalidInputError(
+            f"{node.name!r} is no table{place_of(node)}.",
+            kind="table_not_found",
+            remedy="Name a table with its namespace: SELECT … FROM shop.orders.",
+        )
+    name, dollar, metadata = node.name.partition("$")
+    if dollar and metadata not in METADATA:
+        near = get_close_matches(metadata, METADATA, n=1)
+        raise InvalidInputError(
+            f"There is no {node.db}.{node.name}{place_of(node)}.",
+            kind="table_not_found",
+            remedy=(f"{near[0]!r} may be meant. " if near else "") + f"After the $ may stand {', '.join(METADATA)}.",
+        )
+    version = node.args.get("version")
+    return Reference(
+        key=key,
+        name=f"{node.db}.{name}",
+        metadata=metadata or None,
+        at=None if version is None else _at(version, values),
+        place=place_of(node),
+    )
+
+
+def _at(node: exp.Expr, values: Mapping[str, Any]) -> int | str | datetime:
+    value = _constant(node.expression, values)
+    if str(node.args.get("kind")).upper() != "AS OF":
+        raise InvalidInputError(
+            f"{quoted(node)} is not known.", kind="invalid_at", remedy="Write FOR VERSION AS OF 42."
+        )
+    match value:
+        case datetime() if value.tzinfo is not None and str(node.this).upper() == "TIMESTAMP":
+            return value
+        case date() if not isinstance(value, datetime) and str(node.this).upper() == "TIMESTAMP":
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        case str() if str(node.this).upper() == "TIMESTAMP":
+            moment = parse_at(value)
+            if isinstance(moment, datetime):
+                return moment
+        case int() if not isinstance(value, bool) and str(node.this).upper() == "VERSION":
+            return value
+        case str() if str(node.this).upper() == "VERSION":
+            return int(value) if value.isascii() and value.isdecimal() else TAG_PREFIX + value.removeprefix(TAG_PREFIX)
+    raise InvalidInputError(
+        f"{quoted(node.expression)} means no snapshot{place_of(node)}.",
+        kind="invalid_at",
+        remedy="Write FOR VERSION AS OF 42, FOR VERSION AS OF 'a tag', or FOR TIMESTAMP AS OF '2026-11-18T10:30'.",
+    )
+
+
+_OF_CHANGES = ("after", "until", "view")
+
+
+def _changes(node: exp.Table, key: str, values: Mapping[str, Any]) -> Reference:
+    """`changes('shop.orders', after => 3, until => 7, view => 'net')`."""
+    call = node.this
+    if not isinstance(call, exp.Anonymous) or call.name.casefold() != "changes":
+        word = call.sql(dialect="spark")
+        raise InvalidInputError(
+            f"{shortened(word)!r} is no table{place_of(node)}.",
+            kind="sql_refused",
+            remedy="A query is over tables of the lake; of functions there is changes('shop.orders', after => 3).",
+        )
+    given: dict[str, Any] = {}
+    places = iter(("table", *_OF_CHANGES))
+    for each in call.expressions:
+        name = each.this.name.casefold() if isinstance(each, exp.Kwarg) else next(places, "")
+        if name not in ("table", *_OF_CHANGES) or name in given:
+            _wrong_changes(node)
+        given[name] = _constant(each.expression if isinstance(each, exp.Kwarg) else each, values)
+    table = given.pop("table", None)
+    if not isinstance(table, str) or table.count(".") != 1:
+        _wrong_changes(node)
+    for bound in ("after", "until"):
+        value = given.get(bound)
+        if isinstance(value, str) and not value.startswith((TAG_PREFIX, CONSUMER_PREFIX)):
+            given[bound] = parse_at(value, bound)
+    return Reference(key=key, name=table, changes=given, place=place_of(node))
+
+
+def _wrong_changes(node: exp.Table) -> NoReturn:
+    raise InvalidInputError(
+        f"{quoted(node)}: these are no changes{place_of(node)}.",
+        kind="invalid_changes",
+        remedy="Write changes('shop.orders', after => 3, until => 7, view => 'latest'), of which all but the first may"
+        " be left out.",
+    )
+
+
+def _constant(node: exp.Expr, values: Mapping[str, Any]) -> Any:
+    """A literal, a day or moment, or what a parameter is bound to."""
+    match node:
+        case exp.Literal(is_string=True):
+            return str(node.this)
+        case exp.Literal() if str(node.this).isdecimal():
+            return int(node.this)
+        case exp.Cast(this=exp.Literal(is_string=True) as text):
+            return str(text.this)
+        case exp.Column() if node.table:
+            return f"{node.table}.{node.name}"
+        case exp.Parameter() | exp.Placeholder():
+            name = node.this.name if isinstance(node.this, exp.Expr) else str(node.this)
+            if name in values:
+                return values[name]
+    raise InvalidInputError(
+        f"{quoted(node)} is no constant{place_of(node)}.", kind="invalid_sql", remedy="Write a literal, or bind one."
+    )
+
+
+def _filled(node: exp.Expr, values: Mapping[str, Any]) -> exp.Expr:
+    """With literals in place of parameters."""
+
+    def put(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Parameter | exp.Placeholder):
+            return part
+        name = part.this.name if isinstance(part.this, exp.Expr) else str(part.this)
+        return _literal(values[name]) if name in values else part
+
+    return node.transform(put)
+
+
+def _literal(value: Any) -> exp.Expr:
+    match value:
+        case None:
+            return exp.null()
+        case bool():
+            return exp.Boolean(this=value)
+        case float():
+            return exp.cast(exp.Literal.string(repr(value)), "double")
+        case int() | Decimal():
+            number = exp.Literal.number(format(abs(value), "f") if isinstance(value, Decimal) else str(abs(value)))
+            return exp.Neg(this=number) if value < 0 else number
+        case bytes():
+            return exp.HexString(this=value.hex())
+        case datetime():
+            return exp.cast(exp.Literal.string(value.astimezone(UTC).isoformat()), "timestamptz")
+        case date():
+            return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    return exp.Literal.string(str(value))
+
+
+def _bound(value: Any) -> Any:
+    """A moment has no zone in the engine: it is that of UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def _decimal_type(value: Decimal) -> str | None:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    return f"decimal({precision},{scale})" if precision <= 38 else None

@@ -1,0 +1,375 @@
+"""SQL on the lake: what a query may say, what it reads, which moment it sees, and what is said of what is wrong."""
+
+import math
+import threading
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lakelib import InvalidInputError, Lake, LakeError, NotFoundError, Table
+from lakelib.result import Result
+from tests.acceptance.support import NewTable
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("customer", pa.int32()),
+        ("dt", pa.date32()),
+        ("amount", pa.decimal128(15, 2)),
+        ("score", pa.float64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("s", pa.struct([("a", pa.int32()), ("b", pa.string())])),
+    ]
+)
+DAY, NEXT_DAY = date(2026, 11, 18), date(2026, 11, 19)
+
+
+def order(number: int, *, amount: Any = None, score: float | None = None, dt: date = DAY) -> dict[str, Any]:
+    return {
+        "id": number,
+        "customer": number % 3,
+        "dt": dt,
+        "amount": Decimal(number if amount is None else amount),
+        "score": score,
+        "at": datetime(2026, 11, 18, number % 24, tzinfo=UTC),
+        "s": {"a": number, "b": "x"},
+    }
+
+
+def orders_of(*found: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(found), schema=SCHEMA)
+
+
+@pytest.fixture
+def orders(new_table: NewTable) -> Table:
+    """Ten rows on two days, of which one was replaced, and one was deleted."""
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["dt"])
+    table.upsert(orders_of(*(order(number, dt=DAY if number < 5 else NEXT_DAY) for number in range(10))))
+    table.upsert(orders_of(order(1, amount=100, score=math.nan)))
+    table.delete("id = 9")
+    return table
+
+
+@pytest.fixture
+def customers(new_table: NewTable) -> Table:
+    table = new_table(
+        pa.schema([pa.field("id", pa.int32(), nullable=False), ("name", pa.string())]), primary_key=["id"]
+    )
+    table.append(pa.table({"id": pa.array([0, 1], pa.int32()), "name": ["zero", "one"]}))
+    return table
+
+
+def rows(lake: Lake, text: str, **values: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in lake.sql(text, **values).to_arrow().to_pylist()]
+
+
+def test_a_query_reads_tables_as_their_readers_see_them(lake: Lake, orders: Table, customers: Table) -> None:
+    query = f"""
+        WITH spent AS (SELECT customer, sum(amount) AS total, count(*) AS n FROM {orders.name} GROUP BY customer)
+        SELECT c.name, total, n FROM spent s LEFT JOIN {customers.name} c ON c.id = s.customer ORDER BY s.customer
+    """
+    assert rows(lake, query) == [
+        ("zero", Decimal("9.00"), 3),
+        ("one", Decimal("111.00"), 3),
+        (None, Decimal("15.00"), 3),
+    ]
+
+
+def test_parameters_are_values_and_never_text(lake: Lake, orders: Table) -> None:
+    query = f"SELECT id FROM {orders.name} WHERE dt = $day AND amount > :least AND id IN ($one, 2, 4) ORDER BY id"
+
+    assert rows(lake, query, day=DAY, least=Decimal("1.5"), one=3) == [(2,), (3,), (4,)]
+    assert rows(lake, "SELECT $said AS x", said="' OR 1=1 -- $day \\") == [("' OR 1=1 -- $day \\",)]
+    assert rows(lake, "SELECT $at AS x, $none AS n", at=datetime(2026, 1, 1, 2, tzinfo=UTC), none=None) == [
+        (datetime(2026, 1, 1, 2, tzinfo=UTC), None)
+    ]
+    with pytest.raises(InvalidInputError, match=r"the parameter 'day', which has no value \(line 1, column"):
+        lake.sql(query, least=1, one=3)
+    with pytest.raises(InvalidInputError, match="The parameter day is"):
+        lake.sql("SELECT $day", day=datetime(2026, 1, 1))
+
+
+def test_a_query_asks_for_older_snapshots(lake: Lake, orders: Table) -> None:
+    orders.tag("eod", at=1)
+    moment = orders.history()[1].committed_at
+
+    def count(version: str, **values: Any) -> int:
+        return int(rows(lake, f"SELECT count(*) FROM {orders.name} {version} o WHERE amount < 50", **values)[0][0])
+
+    assert count("") == 8
+    assert [count(f"FOR VERSION AS OF {at}") for at in ("1", "2", "'eod'", "'tag:eod'")] == [10, 9, 10, 10]
+    assert count("VERSION AS OF $at", at=1) == 10
+    assert count("FOR TIMESTAMP AS OF $at", at=moment) == 9
+    assert count(f"FOR TIMESTAMP AS OF '{moment.isoformat()}'") == 9
+    with pytest.raises(NotFoundError, match="has no tag 'nope'"):
+        count("FOR VERSION AS OF 'nope'")
+    with pytest.raises(InvalidInputError, match="means no snapshot"):
+        count("FOR TIMESTAMP AS OF 3")
+
+
+def test_a_query_asks_for_changes(lake: Lake, orders: Table) -> None:
+    query = f"SELECT _op, id FROM changes('{orders.name}', after => $after) c ORDER BY id"
+
+    assert rows(lake, query, after=1) == [("upsert", 1), ("delete", 9)]
+    assert rows(lake, f"SELECT count(*) FROM changes({orders.name}, 0, 1)") == [(10,)]
+    assert rows(lake, f"SELECT _change, id FROM changes('{orders.name}', after => 2, view => 'net')") == [("delete", 9)]
+    with pytest.raises(InvalidInputError, match="these are no changes"):
+        lake.sql(f"SELECT * FROM changes('{orders.name}', since => 3)")
+
+
+def test_a_query_asks_what_is_known_of_a_table(lake: Lake, orders: Table) -> None:
+    orders.tag("eod")
+    orders.consumer("billing")
+
+    def known(kind: str, columns: str) -> list[tuple[Any, ...]]:
+        return rows(lake, f"SELECT {columns} FROM {orders.name}${kind} x ORDER BY 1")
+
+    assert known("snapshots", "id, kind") == [(1, "upsert"), (2, "upsert"), (3, "delete")]
+    assert known("files", "sum(row_count), count(*)") == [(12, len(orders.files()))]
+    assert known("partitions", "`values`") == [('{"dt": "2026-11-18"}',), ('{"dt": "2026-11-19"}',)]
+    assert known("tags", "name, snapshot_id") == [("eod", 3)]
+    assert known("consumers", "name, position, head") == [("billing", 0, 3)]
+    assert known("commits", "count(*)") == [(3,)]
+    assert known("verdicts", "commit_id") == []
+    with pytest.raises(InvalidInputError, match="'files' may be meant"):
+        known("file", "*")
+
+
+def test_all_tables_are_seen_at_one_moment(lake: Lake, new_table: NewTable) -> None:
+    """While transactions move rows from one table to the other no query sees more of them, or fewer."""
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
+    one, other = new_table(schema, primary_key=["id"]), new_table(schema, primary_key=["id"])
+    one.upsert(pa.table({"id": [1], "n": [100]}, schema=schema))
+    other.upsert(pa.table({"id": [1], "n": [0]}, schema=schema))
+    done = threading.Event()
+
+    def move() -> None:
+        for number in range(1, 15):
+            with lake.transaction() as tx:
+                tx.add(one.stage_upsert(pa.table({"id": [1], "n": [100 - number]}, schema=schema)))
+                tx.add(other.stage_upsert(pa.table({"id": [1], "n": [number]}, schema=schema)))
+        done.set()
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    seen = set()
+    while not done.is_set():
+        seen |= set(rows(lake, f"SELECT a.n + b.n FROM {one.name} a JOIN {other.name} b ON a.id = b.id"))
+    mover.join()
+    assert seen == {(100,)}
+
+
+def test_a_result_is_pinned(lake: Lake, orders: Table) -> None:
+    result = lake.sql(f"SELECT count(*) AS n FROM {orders.name}")
+    before = result.to_arrow()
+    orders.upsert(orders_of(order(77)))
+
+    assert result.to_arrow() == before
+    assert lake.sql(f"SELECT count(*) AS n FROM {orders.name}").to_arrow() != before
+
+
+def test_a_result_is_handed_on(lake: Lake, orders: Table) -> None:
+    result = lake.sql(f"SELECT id, at, amount / 3 AS third, s.a, s FROM {orders.name} WHERE id < 3 ORDER BY id")
+
+    assert result.schema.field("at").type == pa.timestamp("us", "UTC")
+    assert result.to_arrow().schema == result.schema
+    assert pa.table(result).equals(result.to_arrow())
+    assert pa.schema(result) == result.schema
+    assert pl.DataFrame(result).equals(result.to_polars())
+    assert duckdb.sql("SELECT max(a) FROM result").fetchall() == [(2,)]
+    assert result.to_pandas()["id"].tolist() == [0, 1, 2]
+    assert result.to_reader().read_all().num_rows == result.count() == 3
+    assert result.head(2)["id"].to_pylist() == [0, 1]
+    assert repr(result).startswith("<Result of SELECT id, at, amount / 3")
+    assert "third" in result._repr_html_()
+    with pytest.raises(InvalidInputError, match="-1 is no number of rows"):
+        result.head(-1)
+
+
+def test_what_the_query_says_of_rows_prunes(lake: Lake, orders: Table) -> None:
+    def told(text: str, **values: Any) -> Any:
+        (found,) = lake.sql(text, **values).explain().scans
+        return found
+
+    found = told(f"SELECT count(*) FROM {orders.name} o WHERE dt = $day AND o.amount > 3 AND s.a > 1", day=DAY)
+    assert (found.partitions, found.where) == (1, "dt = DATE '2026-11-18' AND amount > 3.00")
+    assert set(found.columns) == {"amount", "dt", "s"}
+    assert told(f"SELECT 1 FROM {orders.name} WHERE dt = '2026-11-18' OR dt IS NULL").partitions == 1
+    assert told(f"SELECT 1 FROM {orders.name} WHERE (dt IN ($a) AND id > 0)", a=NEXT_DAY).partitions == 1
+    assert told(f"SELECT id FROM {orders.name} WHERE year(dt) = 2026").where == ""
+    text = str(lake.sql(f"SELECT id FROM {orders.name} WHERE id = 3").explain())
+    assert f"scan of {orders.name} at snapshot 3" in text
+    assert "id = 3" in text
+
+
+@pytest.mark.parametrize(
+    ("join", "pruned"),
+    [
+        ("o JOIN {c} c ON c.id = o.customer AND o.dt = $day", 1),
+        ("o LEFT JOIN {c} c ON c.id = o.customer AND o.dt = $day", 2),
+        ("o LEFT JOIN {c} c ON c.id = o.customer WHERE o.dt = $day", 1),
+        ("o RIGHT JOIN {c} c ON c.id = o.customer WHERE o.dt = $day", 1),
+        ("o RIGHT JOIN {c} c ON c.id = o.customer WHERE o.dt IS NULL", 2),
+        ("o FULL JOIN {c} c ON c.id = o.customer AND o.dt = $day", 2),
+        ("o ANTI JOIN {c} c ON c.id = o.customer AND o.dt = $day", 2),
+    ],
+)
+def test_a_join_prunes_only_where_it_drops_rows(
+    lake: Lake, orders: Table, customers: Table, join: str, pruned: int
+) -> None:
+    query = f"SELECT count(*) FROM {orders.name} {join.format(c=customers.name)}"
+    scans = lake.sql(query, day=DAY).explain().scans
+
+    assert next(each.partitions for each in scans if each.table == orders.name) == pruned
+
+
+def test_moments_and_numbers_mean_what_they_mean_on_spark(lake: Lake, orders: Table) -> None:
+    def value(text: str) -> Any:
+        ((found,),) = rows(lake, f"SELECT {text} FROM {orders.name} WHERE id = 1")
+        return found
+
+    assert value("dt + INTERVAL 1 MONTH - INTERVAL 18 DAYS") == date(2026, 11, 30)
+    assert value("at + INTERVAL 1 HOUR") == datetime(2026, 11, 18, 2, tzinfo=UTC)
+    assert value("1 / 4") == 0.25
+    assert value("CAST('10.00' AS DECIMAL(10,2)) / CAST('3' AS DECIMAL(1,0))") == Decimal("3.333333")
+    assert value("avg(amount) OVER ()") == Decimal("100.000000")
+    assert value("date_trunc('hour', at + INTERVAL 30 MINUTES)") == datetime(2026, 11, 18, 1, tzinfo=UTC)
+    assert (value("dayofweek(dt)"), value("extract(quarter FROM dt)")) == (4, 4)
+    assert value("score > 1e300") is True
+    with pytest.raises(InvalidInputError, match="a division by zero"):
+        value("1 / 0")
+
+
+def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_table: NewTable) -> None:
+    schema = pa.schema([("a", pa.decimal128(15, 2))])
+    table = new_table(schema)
+    table.append(pa.Table.from_pylist([{"a": Decimal("9999999999999.99")}, {"a": Decimal("-1.10")}], schema=schema))
+
+    assert rows(lake, f"SELECT sum(a * a) FROM {table.name}") == [(Decimal("99999999999999800000000001.2101"),)]
+
+
+WRONG = [
+    ("SELEC 1", "invalid_sql|sql_refused", ""),
+    ("", "invalid_sql", ""),
+    ("SELECT 1; SELECT 2", "invalid_sql", "There are 2 statements"),
+    ("SELECT id FROM {o} WHERE", "invalid_sql", "is not SQL"),
+    (
+        "SELECT\n  idd FROM {o}",
+        "unknown_column",
+        r"'idd', of which there is none \(line 2, column 3\). Do you mean id\?",
+    ),
+    ("SELECT id FROM {o} a, {o} b", "ambiguous_column", r"more than one \(line 1, column 8\)"),
+    ("SELECT s.c FROM {o}", "unknown_column", "the field 'c'"),
+    ("SELECT 1 FROM nowhere", "table_not_found", "namespace"),
+    ("SELECT 1 FROM {o}x", "table_not_found", r"There is no table \S+ \(line 1, column 15\). Do you mean"),
+    ("SELECT frobnicate(id) FROM {o}", "unknown_sql", r"line 1, column 8"),
+    ("SELECT * FROM read_parquet('/etc/passwd')", "sql_refused", "is no table"),
+    ("SELECT * FROM read_csv('/etc/passwd')", "sql_refused", "is no table"),
+    ("SELECT * FROM glob('/*')", "invalid_sql", ""),
+    ("SELECT * FROM '/etc/passwd'", "sql|table", ""),
+    ("SELECT * FROM `/etc/passwd`", "table_not_found", ""),
+    ("SELECT * FROM csv.`/etc/passwd`", "invalid_name|not_found", ""),
+    ("SELECT getenv('HOME')", "unknown_sql", ""),
+    ("SELECT current_setting('x')", "unknown_sql", ""),
+    ("COPY {o} TO '/tmp/x'", "sql_refused", "no query, but COPY"),
+    ("ATTACH 'x.db'", "sql", ""),
+    ("INSTALL httpfs", "sql_refused", ""),
+    ("LOAD httpfs", "sql", ""),
+    ("PRAGMA version", "sql_refused", ""),
+    ("SET memory_limit = 1", "sql_refused", ""),
+    ("DROP TABLE {o}", "sql_refused", "Lake.drop_table"),
+    ("INSERT INTO {o} VALUES (1)", "sql_refused", "Table.append"),
+    ("DELETE FROM {o}", "sql_refused", "Table.delete"),
+    ("CREATE TABLE x AS SELECT 1", "sql_refused", "Lake.create_table"),
+    ("SELECT * FROM {o} TABLESAMPLE (10 PERCENT)", "unknown_sql", ""),
+    ("SELECT id FROM {o} WHERE dt", "unknown_sql", ""),
+    ("SELECT 'a\\'", "sql", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "kinds", "message"), WRONG, ids=[each[0][:40] for each in WRONG])
+def test_what_is_wrong_is_said_before_anything_is_read(
+    lake: Lake, orders: Table, text: str, kinds: str, message: str
+) -> None:
+    with pytest.raises(LakeError, match=message or None) as raised:
+        lake.sql(text.format(o=orders.name))
+
+    assert any(kind in raised.value.kind for kind in kinds.split("|")), raised.value.kind
+    assert raised.value.remedy
+
+
+def test_the_engine_reaches_no_other_file(lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the allow-list is a second wall."""
+    from lakelib.local.engine import Relation, run_query
+
+    for sql in ("SELECT * FROM read_csv('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/x'", "ATTACH '/tmp/x.db'"):
+        for relations in ({}, {"t0": Relation(columns=(("id", "bigint"),), read=lambda names: iter(()))}):
+            with pytest.raises(InvalidInputError, match="disabled"):
+                list(run_query([sql], [("x", "string")], relations, {}, folder="/tmp/nowhere", threads=1))
+
+
+def test_what_is_read_is_held_until_the_result_is_closed(lake: Lake, orders: Table) -> None:
+    def held() -> list[int]:
+        return [each.id for each in orders.expire(keep_last=1, older_than=timedelta(0), dry_run=True).kept_back]
+
+    batches = lake.sql(f"SELECT id FROM {orders.name} FOR VERSION AS OF 2").to_batches()
+    next(batches)
+    assert held() == [2]
+    batches.close()  # type: ignore[attr-defined]
+    assert held() == []
+
+
+def test_an_error_while_reading_is_the_lakes_own(lake: Lake, orders: Table) -> None:
+    """Of files that streams are made of."""
+    result = lake.sql(f"SELECT id FROM {orders.name}")
+    for file in list(orders.files()):
+        (Path(orders.location.removeprefix("file://")) / file.path).unlink()
+
+    with pytest.raises(LakeError) as raised:
+        result.to_arrow()
+    assert raised.value.kind == "missing_file"
+
+
+def test_a_file_that_is_gone_is_named(lake: Lake, customers: Table) -> None:
+    """Of files that the engine reads by itself."""
+    result = lake.sql(f"SELECT id FROM {customers.name}")
+    for file in list(customers.files()):
+        (Path(customers.location.removeprefix("file://")) / file.path).unlink()
+
+    with pytest.raises(LakeError, match="parquet") as raised:
+        result.to_arrow()
+    assert raised.value.kind == "missing_file"
+
+
+def test_quotients_of_decimals_are_rounded_half_up(lake: Lake, new_table: NewTable) -> None:
+    schema = pa.schema([("a", pa.decimal128(12, 2)), ("b", pa.decimal128(5, 1))])
+    table = new_table(schema)
+    pairs = [
+        ("1.10", "-2.0"),
+        ("-1.10", "2.0"),
+        ("-7.00", "-3.0"),
+        ("0.05", "9.9"),
+        ("123456789.25", "0.3"),
+        ("0", "-1.0"),
+    ]
+    table.append(pa.Table.from_pylist([{"a": Decimal(a), "b": Decimal(b)} for a, b in pairs], schema=schema))
+
+    found = dict(rows(lake, f"SELECT CONCAT(CAST(a AS STRING), '/', CAST(b AS STRING)), a / b FROM {table.name}"))
+
+    for a, b in pairs:
+        told = found[f"{Decimal(a):.2f}/{b}"]
+        assert told == (Decimal(a) / Decimal(b)).quantize(Decimal(1).scaleb(-8), ROUND_HALF_UP)
+    ((average,),) = rows(lake, f"SELECT avg(a) FROM {table.name} WHERE a < 0")
+    assert average == Decimal("-4.050000")
+
+
+def test_a_result_is_what_lake_sql_gives(lake: Lake) -> None:
+    assert isinstance(lake.sql("SELECT 1"), Result)
+    assert lake.sql("SELECT 1 AS a, 2 AS a").schema.names == ["a", "a_1"]
+    assert lake.sql("SELECT count(*), 1 + 1").schema.names == ["count(*)", "1 + 1"]
