@@ -84,7 +84,7 @@ reference: setup  ## write docs/api.md from the docstrings
 
 requirements: setup  ## pin the newest packages that setup.cfg allows; needs uv
 	uv pip compile --quiet --upgrade --python-version 3.11 --extra spark --extra local --extra gates --extra airflow --extra test --extra dev \
-		--extra delta --extra hive \
+		--extra delta --extra hive --extra sketches \
 		--custom-compile-command "make requirements" --output-file requirements.txt setup.cfg
 
 clean:  ## remove what was built, the environment included

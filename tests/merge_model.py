@@ -4,7 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Row = dict[str, Any]
+from tests.property.lake_values import rank_or_lowest
+
+Name = Any
+"""Of a column; or its id."""
+Row = dict[Name, Any]
 
 
 @dataclass(frozen=True)
@@ -13,51 +17,64 @@ class Event:
 
     row: Row
     is_delete: bool = False
+    takes_row: bool = False
+    """A delete that takes the row away in any table."""
+    commit: Any = None
 
 
 @dataclass(frozen=True)
 class Model:
     """A table's columns and how it merges, in the words of `create_table`."""
 
-    key: tuple[str, ...]
-    columns: tuple[str, ...]
+    key: tuple[Name, ...]
+    columns: tuple[Name, ...]
     merge: Mapping[str, Any]
-    sequence: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
+    sequence: tuple[Name, ...] = ()
+    fixed: tuple[Name, ...] = ()
 
     def rows(self, events: Iterable[Event]) -> list[Row]:
         """What the table shows once these have come."""
         of_key: dict[tuple[Any, ...], list[Event]] = {}
         for event in events:
             of_key.setdefault(tuple(event.row[name] for name in (*self.key, *self.fixed)), []).append(event)
-        shown = (self._merged(own) for own in of_key.values())
+        shown = map(self.merged, of_key.values())
         rows = [{name: row.get(name) for name in self.columns} for row in shown if row is not None]
         return sorted(rows, key=lambda row: [row[name] for name in self.key])
 
-    def _merged(self, events: Sequence[Event]) -> Row | None:
-        engine = self.merge["engine"]
-        if engine == "deduplicate":
-            newest = max(enumerate(events), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1]
-            return None if newest.is_delete else newest.row
-        marks_stay = self.merge.get("on_delete") == "groups" or self.merge.get("retract")
-        if not marks_stay:
-            for place in reversed(range(len(events))):
-                if events[place].is_delete:
-                    events = events[place + 1 :]
-                    break
-        if not any(not event.is_delete for event in events):
+    def merged(self, events: Sequence[Event]) -> Row | None:
+        """The row of a key; None if there is none."""
+        counted = self.counted(events)
+        if not any(not event.is_delete for event in counted):
             return None
-        if engine == "first_row":
-            return min(enumerate(events), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1].row
-        merged = {name: events[0].row[name] for name in (*self.key, *self.fixed)}
-        newest = max(enumerate(events), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1]
+        engine = self.merge["engine"]
+        if engine in ("deduplicate", "first_row"):
+            return self.chosen(counted).row
+        merged = {name: counted[0].row[name] for name in (*self.key, *self.fixed)}
+        newest = max(enumerate(counted), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1]
         merged |= {name: newest.row.get(name) for name in self.sequence}
         if engine == "partial_update":
-            return merged | self._partial(events, merged)
-        return merged | self._aggregated(events, merged)
+            return merged | self._partial(counted, merged)
+        return merged | self._aggregated(counted, merged)
 
-    def _rank(self, row: Row, names: Sequence[str] | None = None) -> list[tuple[bool, Any]]:
-        return [rank(row.get(name)) for name in (self.sequence if names is None else names)]
+    def counted(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The versions of a key that no delete has made obsolete."""
+        if self.merge["engine"] == "deduplicate":
+            newest = max(enumerate(events), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1]
+            return [] if newest.is_delete else [newest]
+        marks_stay = self.merge.get("on_delete") == "groups" or self.merge.get("retract")
+        for place in reversed(range(len(events))):
+            if events[place].takes_row or (events[place].is_delete and not marks_stay):
+                return events[place + 1 :]
+        return events
+
+    def chosen(self, counted: Sequence[Event]) -> Event:
+        """The version whose commit the row has."""
+        if self.merge["engine"] == "first_row":
+            return min(enumerate(counted), key=lambda pair: (self._rank(pair[1].row), pair[0]))[1]
+        return counted[-1]
+
+    def _rank(self, row: Row, names: Sequence[Name] | None = None) -> list[tuple[Any, ...]]:
+        return [rank_or_lowest(row.get(name)) for name in (self.sequence if names is None else names)]
 
     def _partial(self, events: Sequence[Event], known: Row) -> Row:
         found: Row = {}
@@ -77,7 +94,7 @@ class Model:
                 found[name] = self._newest_value([event for event in events if not event.is_delete], name)
         return found
 
-    def _newest_value(self, events: Sequence[Event], name: str) -> Any:
+    def _newest_value(self, events: Sequence[Event], name: Name) -> Any:
         value, best = None, None
         for event in events:
             given = event.row.get(name)
@@ -93,9 +110,13 @@ class Model:
             if name not in known
         }
 
-    def _function(self, function: str, events: Sequence[Event], name: str) -> Any:
+    def _function(self, function: str, events: Sequence[Event], name: Name) -> Any:
         signed = [(event.row.get(name), -1 if event.is_delete else 1) for event in events]
         values = [value for value, _ in signed if value is not None]
+        if function in ("count", "approx_count_distinct") and not any(name in event.row for event in events):
+            return None  # all came before the column did
+        if function == "approx_count_distinct":
+            return len(set(values))
         if function == "count":
             return sum(sign for value, sign in signed if value is not None)
         if function == "sum":
@@ -113,12 +134,8 @@ class Model:
         if function == "first_non_null":
             ordered = sorted(enumerate(rows), key=lambda pair: (self._rank(pair[1].row), pair[0]))
             return next(event.row[name] for _, event in ordered if event.row.get(name) is not None)
-        return _OF_VALUES[function.partition("(")[0]](values)
-
-
-def rank(value: Any) -> tuple[bool, Any]:
-    """NULL comes before every value."""
-    return (value is not None, value if value is not None else 0)
+        name, _, delimiter = function.partition("(")
+        return delimiter[:-1].join(values) if delimiter else _OF_VALUES[name](values)
 
 
 def _product(values: Sequence[Any]) -> Any:
@@ -137,8 +154,8 @@ def _merge_maps(values: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 _OF_VALUES: Mapping[str, Any] = {
     "product": _product,
-    "min": min,
-    "max": max,
+    "min": lambda values: min(values, key=rank_or_lowest),
+    "max": lambda values: max(reversed(values), key=rank_or_lowest),
     "bool_and": all,
     "bool_or": any,
     "collect_list": lambda values: [each for value in values for each in value],

@@ -24,11 +24,13 @@ _MOST = {
 }
 """By the folder or the file: so many combinations of a test are taken. Of tests elsewhere all are."""
 _AT_LENGTH = (
+    "connect/test_merge_engines.py::",
     "connect/test_streams.py::test_a_batch_that_runs_again_is_known",
     "connect/test_streams.py::test_a_complete_result_takes_the_place_of_the_one_before",
     "integration/faults/test_crowds.py::",
     "integration/spark/test_event_log.py::",
     "integration/spark/test_killed_streams.py::",
+    "spark/test_stream_write.py::test_a_batch_that_runs_again_is_not_added_again",
 )
 """Each takes a dozen seconds or more of processor time."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakelib.changes import Changes
+    from lakelib.result import Result
     from lakelib.scan import Scan
 
 FORMATS = ("table", "json", "csv", "parquet")
@@ -29,7 +30,7 @@ _NULL = "NULL"
 
 
 def write_rows(
-    session: Session, scan: "Scan | Changes", format: str, most: int | None, output: Path | None, *, told: bool
+    session: Session, scan: "Scan | Changes | Result", format: str, most: int | None, output: Path | None, *, told: bool
 ) -> Answer | None:
     """Writes up to so many rows; gives what there is to say of a file. `told`: the limit was asked for, so that nobody
     has to be told of it."""
@@ -49,7 +50,7 @@ def write_rows(
     return Answer({"rows": count, "output": output}, Sentence(f"{counted(count, 'row')} written to {output}"))
 
 
-def _limited(scan: "Scan | Changes", most: int | None) -> Iterator["pa.RecordBatch"]:
+def _limited(scan: "Scan | Changes | Result", most: int | None) -> Iterator["pa.RecordBatch"]:
     left = most
     batches = scan.to_batches()
     try:

@@ -88,17 +88,20 @@ class Job:
 
 def job_command(
     app: typer.Typer, name: str, *, panel: str, options: Options | None = None
-) -> Callable[[Callable[..., Job]], Any]:
+) -> Callable[[Callable[..., Job | Answer | None]], Any]:
     """Makes a function `(session, surroundings, …)`, which reads the arguments, the command of that name. What it is
-    told besides are the `options`."""
+    told besides are the `options`. What is no job is carried out by then."""
 
-    def register(read: Callable[..., Job]) -> Callable[..., Job]:
-        def work(session: Session, **given: Any) -> None:
+    def register(read: Callable[..., Job | Answer | None]) -> Callable[..., Job | Answer | None]:
+        def work(session: Session, **given: Any) -> Answer | None:
             around = _read_surroundings(session, {option: given.pop(option) for option in _SURROUNDINGS})
             job = read(session, around, **given)
+            if not isinstance(job, Job):
+                return job
             code = (session.start.carry_out or carry_out)(session, session.start.job or name, job)
             if code:
                 raise typer.Exit(code)
+            return None
 
         work.__signature__ = _signature(read, options or {})  # type: ignore[attr-defined]
         work.__doc__ = read.__doc__
@@ -108,7 +111,7 @@ def job_command(
     return register
 
 
-def _signature(read: Callable[..., Job], options: Options) -> inspect.Signature:
+def _signature(read: Callable[..., Any], options: Options) -> inspect.Signature:
     first, _, *own = inspect.signature(read, eval_str=True).parameters.values()
     told = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
     more = options | {option: (kind, None) for option, kind in _SURROUNDINGS.items()}

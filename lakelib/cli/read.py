@@ -67,7 +67,7 @@ def scan(
     """Reads rows.
 
     They come in no certain order, and in little memory however many they are."""
-    chosen = _choose_format(session, format, output)
+    chosen = choose_format(session, format, output)
     if staged and at:
         wrong_usage("--staged and --at are two ways to say what is read.")
     names = read_columns(columns)
@@ -79,7 +79,7 @@ def scan(
         found = handle.scan(columns=names, where=where, at=read_at(at))
     if count:
         return _count(session, table, found)
-    return write_rows(session, found, chosen, _most(limit, chosen), output, told=limit is not None)
+    return write_rows(session, found, chosen, most_rows(limit, chosen), output, told=limit is not None)
 
 
 def _count(session: Session, table: str, found: "Scan") -> Answer:
@@ -110,7 +110,7 @@ def changes(
     explained: Annotated[bool, typer.Option("--explain", help="Only what would be read, and how.")] = False,
 ) -> Answer | None:
     """Reads what has changed: of the newest commit, unless --after or --until says otherwise."""
-    chosen = _choose_format(session, format, output)
+    chosen = choose_format(session, format, output)
     found = session.table(table).changes(
         after=after, until=until, view=view, columns=read_columns(columns), where=where
     )
@@ -118,10 +118,10 @@ def changes(
         return _answer_of(found.explain())
     if count:
         return _count_changes(session, found)
-    return write_rows(session, found, chosen, _most(limit, chosen), output, told=limit is not None)
+    return write_rows(session, found, chosen, most_rows(limit, chosen), output, told=limit is not None)
 
 
-def _most(limit: int | None, format: str) -> int | None:
+def most_rows(limit: int | None, format: str) -> int | None:
     return _MOST_ROWS if limit is None and format == "table" else limit or None
 
 
@@ -146,7 +146,7 @@ def explain(session: Session, table: TableName, columns: Columns = None, where: 
     return Answer(document, Sentence(str(found)))
 
 
-def _choose_format(session: Session, given: str | None, output: Path | None) -> str:
+def choose_format(session: Session, given: str | None, output: Path | None) -> str:
     if given is None:
         by_name = output.suffix.removeprefix(".") if output is not None else ""
         asked = "json" if session.json or by_name in ("jsonl", "ndjson") else "csv" if session.csv else by_name

@@ -1,4 +1,5 @@
-"""Commands that write rows of files, or of a query, with Spark: append, upsert, overwrite, sql.
+"""Commands that write rows of files, or of a query, with Spark: append, upsert, overwrite, sql; without a table to
+write to, sql asks.
 
 What takes rows away is a dry run until it is told --yes.
 """
@@ -28,6 +29,10 @@ from lakelib.cli.arguments import (
 )
 from lakelib.cli.command import Session, wrong_usage
 from lakelib.cli.job import Job, Options, job_command
+from lakelib.cli.query import ask, query_text, refuse
+from lakelib.cli.read import Format as RowFormat
+from lakelib.cli.read import Limit, Output
+from lakelib.cli.show import Answer
 from lakelib.errors import InvalidInputError
 from lakelib.pipeline.arguments import Files, FileView, LakeView, Query, Surroundings, WriteArguments
 from lakelib.plan.at import parse_at
@@ -144,7 +149,7 @@ def add_to(app: typer.Typer) -> None:
     job_command(app, "append", panel=_PANEL, options=_FILES | _QUERY | _WRITE)(append)
     job_command(app, "upsert", panel=_PANEL, options=_FILES | _QUERY | _WRITE)(upsert)
     job_command(app, "overwrite", panel=_PANEL, options=_FILES | _QUERY | _OVERWRITE | _WRITE)(overwrite)
-    job_command(app, "sql", panel=_PANEL, options=_QUERY | _OVERWRITE | _WRITE)(sql)
+    job_command(app, "sql", panel="Read", options=_QUERY | _OVERWRITE | _WRITE)(sql)
 
 
 def append(session: Session, around: Surroundings, table: TableName, **given: Any) -> Job:
@@ -174,15 +179,53 @@ def overwrite(session: Session, around: Surroundings, table: TableName, **given:
 def sql(
     session: Session,
     around: Surroundings,
-    into: Annotated[str, option(metavar="TABLE", help="namespace.table to write to.")],
-    mode: Annotated[str, option(metavar="MODE", help=f"{', '.join(_MODES)}. (append)")] = "append",
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[QUERY]", help="The query; from standard input, unless given.", show_default=False),
+    ] = None,
+    into: Annotated[str | None, option(metavar="TABLE", help="namespace.table to write to, with Spark.")] = None,
+    mode: Annotated[str, option(metavar="MODE", help=f"With --into: {', '.join(_MODES)}. (append)")] = "append",
+    param: Annotated[
+        list[str] | None, option(metavar="NAME=VALUE", help="A text that $NAME stands for; may be given again.")
+    ] = None,
+    limit: Limit = None,
+    format: RowFormat = None,
+    output: Output = None,
+    parquet: Annotated[
+        Path | None, option(metavar="FILE", help="Into a Parquet file: --format parquet --output FILE.")
+    ] = None,
+    timing: Annotated[bool, typer.Option("--timing", help="Say how long it took; on a terminal that is so.")] = False,
     **given: Any,
-) -> Job:
-    """Runs one query in Spark SQL, and writes its rows to a table; all in one instant or none.
+) -> Job | Answer | None:
+    """Asks tables of the lake in SQL, in this process: docs/sql.md says what a query may be.
 
-    It is over views of files (--view) and of tables (--lake-view), which are seen as they are when the work begins, or
+    EXPLAIN before it tells how it is carried out. Without a query, on a terminal, there is a prompt.
+
+    With --into TABLE it runs one query in Spark SQL, and writes its rows to a table; all in one instant or none. It is
+    then over views of files (--view) and of tables (--lake-view), which are seen as they are when the work begins, or
     as they were. An overwrite is a dry run until it is told --yes."""
-    return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
+    own = {"param": (param, None), "limit": (limit, None), "format": (format, None), "output": (output, None)}
+    if into is not None:
+        refuse(own | {"parquet": (parquet, None), "timing": (timing, False)}, "a query without --into")
+        given["sql"] = query_text(text, given["sql"], None) if text is not None else given["sql"]
+        return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
+    if session.start.job is not None:
+        wrong_usage("--into TABLE is missing")
+    query = query_text(text, given.pop("sql"), given.pop("sql_file"))
+    options = _QUERY | _OVERWRITE | _WRITE
+    of_writes = {name: (value, options[name][1]) for name, value in given.items()}
+    refuse(of_writes | {"mode": (mode, "append")}, "--into TABLE")
+    if parquet is not None and (format, output) != (None, None):
+        wrong_usage("--parquet FILE is --format parquet --output FILE: give one of them")
+    return ask(
+        session,
+        query,
+        format=format if parquet is None else "parquet",
+        output=output if parquet is None else parquet,
+        limit=limit,
+        timing=timing,
+        values=read_pairs(param or (), "--param"),
+    )
 
 
 def _job(session: Session, around: Surroundings, mode: str, table: str, given: Mapping[str, Any]) -> Job:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from lakelib.errors import InvalidInputError, LakeError, NotFoundError, OnlySparkError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
+from lakelib.ops.check_merge import wrong_merge
 from lakelib.ops.engine import check_without_spark, engine_instead, query_of
 from lakelib.ops.gates import check_requirable
 from lakelib.ops.judge import check_suite
@@ -118,7 +119,7 @@ def _checked_spec(file: Path, yaml: YamlText, folder: SpecFolder) -> CheckedFile
         *_wrong_types(yaml),
         *_wrong_query(yaml, spec),
     )
-    errors = errors or tuple(_wrong_engine(yaml, spec))
+    errors = errors or (*_wrong_merge(yaml, spec), *_wrong_engine(yaml, spec))
     if errors or spec is None:
         return CheckedFile(path=file, errors=errors)
     return CheckedFile(path=file, spec=spec, warnings=spec.warnings)
@@ -139,6 +140,11 @@ def _wrong_types(yaml: YamlText) -> Iterator[str]:
             yield f"{yaml.where(place)}, field {'.'.join(place)}: {error}"
         except ValueError:  # the model has said so
             continue
+
+
+def _wrong_merge(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:
+    for place, error in () if spec is None else wrong_merge(spec):
+        yield f"{yaml.where(place)}, field {'.'.join(map(str, place))}: {error}"
 
 
 def _wrong_query(yaml: YamlText, spec: TableSpec | None) -> Iterator[str]:

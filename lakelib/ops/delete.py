@@ -35,6 +35,7 @@ from lakelib.model.table import (
 from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
+from lakelib.ops.merging import check_values_given, deletes_refused, told_groups
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -49,7 +50,7 @@ from lakelib.rows.filter import matching_partitions
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.values import raw_values
 from lakelib.work.sources import RowSource
-from lakelib.work.write import WriteWork, deletes_refused
+from lakelib.work.write import WriteWork
 
 _KEYS_AT_ONCE = 10_000
 """So many keys are looked for together: one plan for all of them, and a file is opened once."""
@@ -253,14 +254,14 @@ def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Co
 
     columns = delete_columns(table)
     if table.merge.retract:
+        check_values_given(table, places)
         return tuple(filter(is_given, table.schema.columns)), True
     if table.merge.is_newest:
         asked = set(table.sequence_ids)
         knows = all(map(is_given, table.sequence_by))
     else:
         asked = set(table.sequence_ids) | table.merge.group_ids
-        given = [all(map(is_given, table.schema.select(group.sequence))) for group in table.merge.groups]
-        knows = table.merge.on_delete is not OnDelete.GROUPS or any(given)
+        knows = table.merge.on_delete is not OnDelete.GROUPS or any(told_groups(table, places))
     if table.moves_keys and not any(map(is_given, table.partition_by)):
         asked |= set(table.partition_ids)
     told = tuple(column for column in columns if column.id not in asked or (knows and is_given(column)))

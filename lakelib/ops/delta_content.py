@@ -22,7 +22,8 @@ from lakelib.ops.masks import masks_at
 from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compacted import compacted_files
-from lakelib.work.superseded import Superseded, find_superseded
+from lakelib.storage.vectors import encode_positions
+from lakelib.work.superseded import Superseded, find_marks, find_superseded
 
 HEAD, COMPACTED = "head", "compacted"
 _WORTH_LOOKING = 4
@@ -80,6 +81,7 @@ class Batch:
     schemas: dict[int, TableSchema] = field(default_factory=dict)
     moments: dict[int, datetime] = field(default_factory=dict)
     _superseded: dict[int, Superseded | None] = field(default_factory=dict)
+    _marks: dict[int, DeletionVector] = field(default_factory=dict)
 
     @property
     def has_key(self) -> bool:
@@ -225,9 +227,18 @@ class Batch:
         vectors: Mapping[int, DeletionVector] = {}
         if self.has_key and self.mode == COMPACTED:
             told = compacted_files(found.files, found.partitions, is_newest=self.table.merge.is_newest)
+            vectors = self._vectors_of_marks(told)
         elif self.has_key:
             vectors = find_vectors(self.runtime, self.table, snapshot_id, partition_ids)
         return {each.file.path: each for each in self._told(told, vectors)}
+
+    def _vectors_of_marks(self, told: Iterable[DataFile]) -> Mapping[int, DeletionVector]:
+        """Of files that compactions have written the rows that are none: marks that stay for what comes later."""
+        for file in told:
+            if file.delete_count and file.id not in self._marks:
+                places = find_marks(self.runtime.storage, self.table.location, file)
+                self._marks[file.id] = inline_vector(encode_positions(places), len(places))
+        return self._marks
 
     def _told(self, found: Iterable[DataFile], vectors: Mapping[int, DeletionVector] | None = None) -> list[ToldFile]:
         listed = list(found)

@@ -1,8 +1,12 @@
 """Part of reads and writes: which merge engine a table has, in the columns of one version of its schema."""
 
+from collections.abc import Collection, Sequence
+
 from lakelib.errors import InvalidInputError
-from lakelib.model.schema import TableSchema
+from lakelib.model.merge import OnDelete
+from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import TableInfo
+from lakelib.rows.aggregate import INVERSE
 from lakelib.rows.merge_engine import Engine, engine_of
 
 
@@ -20,3 +24,70 @@ def require_newest(table: TableInfo, what: str) -> None:
             kind="invalid_merge",
             remedy='A Delta log has what compactions have written: set the option delta to "compacted".',
         )
+
+
+def deletes_refused() -> InvalidInputError:
+    return InvalidInputError(
+        "The table takes no deletes: it was created so.",
+        kind="deletes_refused",
+        remedy='Partial updates with on_delete "row" or "groups" take some; an overwrite replaces rows in any table.',
+    )
+
+
+def refused_deletes(table: TableInfo, names: Collection[str]) -> InvalidInputError | None:
+    """Why deletes among rows with columns of these names cannot be taken; None if they can."""
+    if table.merge.on_delete is OnDelete.REFUSE:
+        return deletes_refused()
+    try:
+        if table.merge.retract:
+            check_values_given(table, names)
+        if table.merge.on_delete is OnDelete.GROUPS and not any(told_groups(table, names)):
+            return InvalidInputError(
+                f"A delete among the rows for {table.full_name} empties groups, and has the sequence of none.",
+                kind="missing_column",
+                remedy="Add the sequence columns of the groups that deletes are to empty, or delete by key apart.",
+            )
+    except InvalidInputError as error:
+        return error
+    return None
+
+
+def told_by_deletes(table: TableInfo) -> tuple[str, ...]:
+    """The columns by which a delete says what it takes back, or as of when groups are empty."""
+    if table.merge.retract:
+        return tuple(column.name for column in table.schema.columns if column.function in INVERSE)
+    if table.merge.on_delete is not OnDelete.GROUPS:
+        return ()
+    return tuple(column.name for group in table.merge.groups for column in table.schema.select(group.sequence))
+
+
+def check_values_given(table: TableInfo, names: Collection[str]) -> None:
+    """Raises InvalidInputError where deletes take values back and come without any: nothing would be deleted."""
+    values = [column for column in table.schema.columns if column.function in INVERSE]
+    if not any(_is_given(column, names) for column in values):
+        raise InvalidInputError(
+            f"What is deleted from {table.full_name} comes without a value: its deletes take values back.",
+            kind="missing_column",
+            remedy=f"Add what is to be taken back, of {', '.join(column.name for column in values) or 'no column'};"
+            " or delete rows by a predicate.",
+        )
+
+
+def told_groups(table: TableInfo, names: Collection[str]) -> list[bool]:
+    """Of which groups the rows say as of when they are empty. Raises InvalidInputError where they say half of it."""
+    return [_is_told(table.schema.select(group.sequence), names) for group in table.merge.groups]
+
+
+def _is_told(sequence: Sequence[Column], names: Collection[str]) -> bool:
+    missing = [column.name for column in sequence if not _is_given(column, names)]
+    if missing and len(missing) < len(sequence):
+        raise InvalidInputError(
+            f"What is deleted has a part of a group's sequence, and lacks {', '.join(map(repr, missing))}.",
+            kind="missing_column",
+            remedy="Give the whole sequence of each group that is to be emptied, and no part of others.",
+        )
+    return not missing
+
+
+def _is_given(column: Column, names: Collection[str]) -> bool:
+    return column.name.casefold() in {name.casefold() for name in names}

@@ -103,7 +103,7 @@ def _as_declared(runtime: Runtime, spec: TableSpec, gate: RegisteredSuite | None
         partition_by=spec.partition_by,
         buckets=spec.buckets,
         sequence_by=spec.sequence_by,
-        merge=spec.merging,
+        merge=spec.merge.said,
         options=spec.options,
         if_not_exists=True,
         gate=gate,
@@ -127,7 +127,7 @@ def _differences(table: TableInfo, spec: TableSpec) -> Differences:
         partition_by=spec.partition_by,
         sequence_by=spec.sequence_by,
         buckets=parse_buckets(spec.buckets, has_key=bool(spec.primary_key)),
-        merge=spec.merging,
+        merge=spec.merge.said,
     )
     return compare_table(table, wanted, may_have_more=spec.write.merge_schema)
 

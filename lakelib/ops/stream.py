@@ -42,6 +42,8 @@ class StreamRequest:
     schema_id: int
     """The version of the table's schema whose columns it has."""
     view: ChangeView = ChangeView.ALL
+    says_view: bool = True
+    """Whether somebody has chosen it."""
     columns: tuple[str, ...] | None = None
     where: str | None = None
     starting_after: Bound = None
@@ -64,7 +66,15 @@ class Batch:
 
 
 def stream_schema(runtime: Runtime, table: TableInfo, request: StreamRequest) -> pa.Schema:
-    """Of a stream's rows. Raises InvalidInputError for columns or a predicate that are wrong."""
+    """Of a stream's rows. Raises InvalidInputError for columns or a predicate that are wrong, and for a view that
+    nobody has chosen where versions are merged: what commits gave is then not what rows are."""
+    if not request.says_view and not table.merge.is_newest:
+        raise InvalidInputError(
+            f"{table.full_name} merges the versions of a key ({table.merge.engine.value}), and its stream does not say"
+            " whether it tells what each commit gave, or what rows have become by it.",
+            kind="invalid_view",
+            remedy='Set the option view: "latest" for rows as they are, "all" for a table that merges the same.',
+        )
     schema = load_schema(runtime, table, request.schema_id)
     bind_where(request.where, schema)
     return told_schema(choose_columns(schema, request.columns), request.view)

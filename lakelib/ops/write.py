@@ -16,11 +16,11 @@ from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.effect import NOTHING, UNKNOWN, Effect
 from lakelib.model.files import NewFile
-from lakelib.model.merge import OnDelete
 from lakelib.model.schema import Column, Op, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, KeysLooked, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
+from lakelib.ops.merging import refused_deletes, told_by_deletes
 from lakelib.ops.moves import NOTHING_REPLACED, NewRows, Replaced, as_own_files, delete_written, write_moves
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.run_target import moves_target, order_names, run_target
@@ -137,7 +137,8 @@ def write_rows(
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
             mark=mark_of(table) if request.deletes_in else Op.DELETE,
-            takes_deletes=table.merge.on_delete is not OnDelete.REFUSE,
+            refusal=refused_deletes(table, source.schema.names) if request.deletes_in else None,
+            told_by=told_by_deletes(table),
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
             inside=inside,

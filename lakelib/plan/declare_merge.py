@@ -9,6 +9,7 @@ from lakelib.model import sortable
 from lakelib.model.merge import Merge, MergeEngine, OnDelete, SequenceGroup
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.text import choose_from
+from lakelib.rows.distinct import check_library
 
 _ENGINES = tuple(each.value for each in MergeEngine)
 _KEYS: Mapping[MergeEngine, tuple[str, ...]] = {
@@ -195,6 +196,7 @@ _FUNCTIONS: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "sum": (lambda kind: _is_number(kind) or kind.startswith("decimal("), "bigint, float, double or decimal"),
     "product": (_is_number, "bigint, float or double"),
     "count": (lambda kind: kind == "bigint", "bigint"),
+    "approx_count_distinct": (lambda kind: kind == "bigint", "bigint"),
     "min": (sortable.is_sortable, "a type that is not nested"),
     "max": (sortable.is_sortable, "a type that is not nested"),
     "first": (lambda kind: True, "any type"),
@@ -226,6 +228,8 @@ def _function(given: Any, column: Column, merge: Merge) -> str:
         raise _wrong(
             f"{name} does not fit column {column.name!r} of type {column.type}.", f"It takes a column of {kinds}."
         )
+    if name == "approx_count_distinct":
+        check_library()
     if not column.nullable and merge.retract:
         raise _wrong(
             f"Column {column.name!r} is NOT NULL, and what was given may be taken back from it.",

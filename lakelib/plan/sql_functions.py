@@ -52,7 +52,11 @@ def _parameter(self: Translator, node: exp.Expr) -> Value:
     name = node.this.name if isinstance(node.this, exp.Expr) else str(node.this)
     kind = self.parameters.get(name)
     if kind is None:
-        raise OnlySparkError(f"the parameter {name!r}, which has no value", kind="missing_parameter")
+        raise OnlySparkError(
+            f"the parameter {name!r}, which has no value",
+            kind="missing_parameter",
+            remedy=f"Give its value by name: lake.sql(text, {name}=…).",
+        )
     return (
         Value(sql="NULL", type=VOID)
         if kind == VOID

@@ -39,6 +39,7 @@ _OTHERS = {
 }
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
+_EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -60,11 +61,13 @@ def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
     """Raises InvalidInputError for what is no SQL, no single query, or names what is no table."""
     _check_text(text)
     dialect = Dialect.get_or_raise("spark")
+    explain = _EXPLAIN.match(text)
+    if explain is not None:  # places stay what they are
+        text = " " * explain.end() + text[explain.end() :]
     try:
         tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
-        is_explained = bool(tokens) and tokens[0].text.upper() == "EXPLAIN"
         _check_texts(tokens)
-        found = dialect.parser().parse(tokens[1:] if is_explained else tokens, text)
+        found = dialect.parser().parse(tokens, text)
     except SqlglotError as error:
         raise _no_sql(text, error) from None
     except RecursionError:
@@ -88,7 +91,7 @@ def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
         tree=trees[0],
         references=tuple(references),
         values=dict(values),
-        is_explained=is_explained,
+        is_explained=explain is not None,
     )
 
 
@@ -120,7 +123,10 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
     query = Query({}, "", reach)
     try:
         made = query.made(statement.tree, is_outermost=True)
-        wide = Query({}, "", replace(reach, narrow=False, note_condition=None)).made(statement.tree, is_outermost=True)
+        wide = made
+        if _sums_products(statement.tree):
+            roomy = replace(reach, narrow=False, note_condition=None)
+            wide = Query({}, "", roomy).made(statement.tree, is_outermost=True)
     except OnlySparkError as error:
         raise _not_known(error) from None
     except RecursionError:
@@ -138,6 +144,10 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
             if f"${parameter_name(name)}" in made.sql
         },
     )
+
+
+def _sums_products(tree: exp.Expr) -> bool:
+    return any(isinstance(each.find_ancestor(exp.AggFunc, exp.Query), exp.AggFunc) for each in tree.find_all(exp.Mul))
 
 
 def type_of_value(name: str, value: Any) -> str:

@@ -17,11 +17,13 @@ from lakelib.model.schema import OP_COLUMN, Column, Op
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.by_column import ByColumn, Made, hidden_column
 from lakelib.rows.collected import collect_list, collect_set, join_text, merge_maps
+from lakelib.rows.distinct import estimates, merged_sketches, single_sketches
 from lakelib.rows.keys import Rows
 from lakelib.rows.versions import Mask, Versions
 
-_LARGEST = float(2**63 - 1025)
-"""Above it a sum of doubles does not tell any more whether one of integers fits 64 bits."""
+_FAR = float(2**62)
+_MANY_DIGITS = 30
+"""Of decimals with fewer digits no billion is more than Arrow's sums hold; of others they are wrapped in silence."""
 
 _PICKS = frozenset({"first", "last", "first_non_null", "last_non_null"})
 
@@ -37,7 +39,7 @@ class Aggregate(ByColumn):
         return ByColumn.at(self, column) if _name(column) in _PICKS else ()
 
     def beside(self, column: Column) -> tuple[Column, ...]:
-        return (*self.at(column), *self._taken_back(column))
+        return (*self.at(column), *self._taken_back(column), *self._sketch(column))
 
     def _taken_back(self, column: Column) -> tuple[Column, ...]:
         """Of a sum: all that was added, and how many values are in it."""
@@ -48,6 +50,12 @@ class Aggregate(ByColumn):
             hidden_column(column, f"count_{column.id}", 1, "bigint"),
         )
 
+    def _sketch(self, column: Column) -> tuple[Column, ...]:
+        """Of a number of distinct values: what tells which there were."""
+        if _name(column) != "approx_count_distinct":
+            return ()
+        return (hidden_column(column, f"sketch_{column.id}", 0, "binary"),)
+
     def lifted(self, rows: pa.Table) -> Made:
         sign = _signs(rows)
         lifted: dict[str, pa.Array] = {}
@@ -57,19 +65,22 @@ class Aggregate(ByColumn):
                 _check_not_taken_back(values, sign, column)
             if name == "count":
                 lifted[column.name] = _counts(values, sign)
+            elif self._sketch(column):
+                lifted[column.name] = _counts(values, sign)
+                lifted[self._sketch(column)[0].name] = single_sketches(values)
             elif name in _COLLECTED:
                 each = Versions(rows=rows.select([column.name]), starts=np.arange(rows.num_rows))
                 lifted[column.name] = _collected(each, column)
             elif self._taken_back(column):
                 added, count = (each.name for each in self._taken_back(column))
-                lifted[added] = _negated(values, sign)
+                lifted[added] = _negated(values, sign, column)
                 lifted[count] = _counts(values, sign)
         return lifted
 
     def made(self, versions: Versions, column: Column) -> Made:
         name = _name(column)
         if name in _PICKS:
-            mask = versions.given(column.name) if name.endswith("_non_null") else versions.all()
+            mask = versions.given(column.name) if name.endswith("_non_null") else versions.of_rows()
             return self.picked(versions, column, mask, oldest=name.startswith("first"))
         if name in _BY_VALUE:
             pick = versions.lowest if _BY_VALUE[name] else versions.highest
@@ -77,6 +88,8 @@ class Aggregate(ByColumn):
             return {column.name: versions.take(column.name, rows)}
         if self._taken_back(column):
             return self._sum_taken_back(versions, column)
+        if self._sketch(column):
+            return self._distinct(versions, column)
         if name in _COLLECTED:
             return {column.name: _collected(versions, column)}
         return {column.name: _REDUCED[name](versions, column.name, column)}
@@ -87,6 +100,13 @@ class Aggregate(ByColumn):
         counted = _count(versions, count, column)
         none = pc.equal(counted, 0)
         return {column.name: pc.if_else(none, pa.scalar(None, total.type), total), added: total, count: counted}
+
+    def _distinct(self, versions: Versions, column: Column) -> Made:
+        name = self._sketch(column)[0].name
+        sketches = merged_sketches(whole_array(versions.rows.column(name)), versions.given(name), versions.starts)
+        numbers = pc.fill_null(estimates(sketches), 0)
+        known = array_of_mask(versions.any(versions.given(column.name)))
+        return {column.name: pc.if_else(known, numbers, pa.scalar(None, pa.int64())), name: sketches}
 
 
 def _name(column: Column) -> str:
@@ -115,10 +135,15 @@ def _counts(values: pa.Array, sign: npt.NDArray[np.int64]) -> pa.Array:
     return array_of_numbers(sign if valid is None else np.where(valid, sign, 0))
 
 
-def _negated(values: pa.Array, sign: npt.NDArray[np.int64]) -> pa.Array:
+def _negated(values: pa.Array, sign: npt.NDArray[np.int64], column: Column) -> pa.Array:
+    """Only the lowest integer has no other side."""
     if (sign > 0).all():
         return values
-    return pc.if_else(array_of_mask(sign < 0), pc.negate(values), values)
+    negative = array_of_mask(sign < 0)
+    try:
+        return pc.if_else(negative, pc.negate_checked(pc.if_else(negative, values, pa.scalar(0, values.type))), values)
+    except pa.ArrowInvalid:
+        raise _too_large(column) from None
 
 
 # Reduced to one value
@@ -130,21 +155,31 @@ def _sum(versions: Versions, name: str, column: Column) -> pa.Array:
     if pa.types.is_decimal(values.type):
         return _sum_of_decimals(versions, values, given, column)
     numbers = np.where(given, _filled(values), 0)
+    total = _in_doubles(np.add, numbers, versions)
     if numbers.dtype.kind == "f":
-        return _some(np.add.reduceat(numbers.astype(np.float64), versions.starts), versions, given, values.type)
-    _check_range(np.add.reduceat(numbers.astype(np.float64), versions.starts), column)
-    return _some(np.add.reduceat(numbers, versions.starts), versions, given, values.type)
+        return _some(total, versions, given, values.type)
+    exact = np.add.reduceat(numbers, versions.starts)
+    _check_range(exact, total, column)
+    return _some(exact, versions, given, values.type)
 
 
 def _product(versions: Versions, name: str, column: Column) -> pa.Array:
     given = versions.given(name)
     values = whole_array(versions.rows.column(name))
     numbers = np.where(given, _filled(values), 1)
-    product = np.multiply.reduceat(numbers.astype(np.float64), versions.starts)
+    product = _in_doubles(np.multiply, numbers, versions)
     if numbers.dtype.kind == "f":
         return _some(product, versions, given, values.type)
-    _check_range(product, column)
-    return _some(np.multiply.reduceat(numbers, versions.starts), versions, given, values.type)
+    exact = np.multiply.reduceat(numbers, versions.starts)
+    _check_range(exact, product, column)
+    return _some(exact, versions, given, values.type)
+
+
+def _in_doubles(reduce: np.ufunc, numbers: npt.NDArray[np.generic], versions: Versions) -> npt.NDArray[np.float64]:
+    """What is beyond all numbers is so in silence, as in SQL."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: npt.NDArray[np.float64] = reduce.reduceat(numbers.astype(np.float64), versions.starts)
+    return found
 
 
 def _count(versions: Versions, name: str, column: Column) -> pa.Array:
@@ -156,6 +191,8 @@ def _count(versions: Versions, name: str, column: Column) -> pa.Array:
 
 def _sum_of_decimals(versions: Versions, values: pa.Array, given: Mask, column: Column) -> pa.Array:
     masked = pc.if_else(array_of_mask(given), values, pa.scalar(None, values.type))
+    if values.type.precision >= _MANY_DIGITS:
+        masked = masked.cast(pa.decimal256(76, values.type.scale))
     keys = array_of_numbers(versions.numbers())
     summed = pa.table({"key": keys, "value": masked}).group_by("key", use_threads=False).aggregate([("value", "sum")])
     try:
@@ -177,8 +214,9 @@ def _some(numbers: npt.NDArray[np.generic], versions: Versions, given: Mask, kin
     return found if some.all() else pc.if_else(array_of_mask(some), found, pa.scalar(None, kind))
 
 
-def _check_range(numbers: npt.NDArray[np.float64], column: Column) -> None:
-    if len(numbers) and float(np.abs(numbers).max()) > _LARGEST:
+def _check_range(exact: npt.NDArray[np.generic], about: npt.NDArray[np.float64], column: Column) -> None:
+    """What has been wrapped to 64 bits is far from what doubles say. Only a product that is 0 may be none of them."""
+    if (np.abs(exact.astype(np.float64) - about) > _FAR).any():
         raise _too_large(column)
 
 

@@ -61,6 +61,10 @@ class ByColumn:
             for place, each in enumerate(self.sequence)
         )
 
+    @property
+    def chosen_by(self) -> tuple[str, ...] | None:
+        return None
+
     def chosen(self, versions: Versions) -> Rows | None:
         return None
 

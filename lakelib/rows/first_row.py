@@ -29,6 +29,10 @@ class FirstRow:
     def lift(self, rows: pa.Table) -> pa.Table:
         return rows
 
+    @property
+    def chosen_by(self) -> tuple[str, ...] | None:
+        return tuple(column.name for column in self.sequence)
+
     def chosen(self, versions: Versions) -> Rows | None:
         return self._oldest(versions) if versions.ops is None else None
 

@@ -25,15 +25,33 @@ def fold_repeated(tables: Sequence[pa.Table], repeated: Rows, starts: Rows, engi
     lengths = [table.num_rows for table in tables]
     kept = np.ones(sum(lengths), np.bool_)
     kept[repeated] = False
-    versions = Versions(rows=_taken(tables, ~kept, repeated), starts=starts)
-    chosen = engine.chosen(versions)
+    chosen = _chosen(tables, kept, repeated, starts, engine)
     if chosen is not None:
         kept[repeated[chosen]] = True
     parts = [
         (table, None if mask.all() else mask)
         for table, mask in zip(tables, np.split(kept, np.cumsum(lengths)[:-1]), strict=True)
     ]
-    return parts if chosen is not None else [*parts, (engine.fold(versions), None)]
+    if chosen is not None:
+        return parts
+    versions = Versions(rows=_taken(tables, ~kept, repeated), starts=starts)
+    return [*parts, (engine.fold(versions), None)]
+
+
+def _chosen(tables: Sequence[pa.Table], kept: Mask, repeated: Rows, starts: Rows, engine: Engine) -> Rows | None:
+    """Of each key the version that is the row as it stands; None where rows have to be made. Looks at no other columns
+    than those that tell."""
+    if engine.chosen_by is None:
+        return None
+    names = list(engine.chosen_by)
+    if any(OP_COLUMN in table.column_names for table in tables):
+        tables = [table if OP_COLUMN in table.column_names else with_zeros(table) for table in tables]
+        names.append(OP_COLUMN)
+    if names:
+        rows = _taken([table.select(names) for table in tables], ~kept, repeated)
+    else:
+        rows = pa.table({OP_COLUMN: _zeros(len(repeated))})
+    return engine.chosen(Versions(rows=rows, starts=starts))
 
 
 def _taken(tables: Sequence[pa.Table], mask: Mask, rows: Rows) -> pa.Table:
@@ -54,7 +72,11 @@ def with_op(rows: pa.Table) -> pa.Table:
 
 def with_zeros(rows: pa.Table) -> pa.Table:
     """Rows of a file without delete marks, with a column that says so."""
-    return rows.append_column(hidden_field(OP_COLUMN), array_of_numbers(np.zeros(rows.num_rows, np.int8)))
+    return rows.append_column(hidden_field(OP_COLUMN), _zeros(rows.num_rows))
+
+
+def _zeros(count: int) -> pa.Array:
+    return array_of_numbers(np.zeros(count, np.int8))
 
 
 def live_rows(rows: pa.Table) -> Mask | None:

@@ -175,13 +175,27 @@ def repeated_keys(keys: Sequence[Parts]) -> tuple[Rows, Rows]:
     words = first_words(keys[0])
     order = stable_order(words)
     arranged = words[order]
-    suspects = _suspects(order, arranged[1:] == arranged[:-1])
+    equals_next = arranged[1:] == arranged[:-1]
+    if len(keys) == 1 and is_one_word(keys[0]):
+        return _neighbours(order, equals_next)
+    suspects = _suspects(order, equals_next)
     if not len(suspects):
         return suspects, suspects
     ranking = Ranking(len(suspects))
     ranking.sort_by(open_columns([_take(parts, suspects) for parts in keys]))
     starts = np.flatnonzero(np.diff(ranking.group, prepend=-1))
     return suspects[ranking.order[ranking.tied]], starts
+
+
+def _neighbours(order: Rows, equals_next: Mask) -> tuple[Rows, Rows]:
+    """As `repeated_keys`, of keys that are equal where their first words are."""
+    repeated = np.zeros(len(order), np.bool_)
+    repeated[:-1] = equals_next
+    repeated[1:] |= equals_next
+    begins = repeated.copy()
+    begins[1:] &= ~equals_next
+    at = np.flatnonzero(repeated)
+    return order[at], np.flatnonzero(begins[at])
 
 
 def merge_tables(

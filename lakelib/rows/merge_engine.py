@@ -36,6 +36,10 @@ class Engine(Protocol):
     def lift(self, rows: pa.Table) -> pa.Table:
         """Rows as they are given, as files have them."""
 
+    @property
+    def chosen_by(self) -> tuple[str, ...] | None:
+        """The columns, beside what is deleted, by which one of a key's versions is chosen; None where rows are made."""
+
     def chosen(self, versions: Versions) -> Rows | None:
         """Of each key the version that is the row as it stands; None where rows have to be made."""
 

@@ -99,6 +99,10 @@ class Versions:
         """The versions that count."""
         return np.ones(self.rows.num_rows, np.bool_) if self.counted is None else self.counted
 
+    def of_rows(self) -> Mask:
+        """The versions that count and are rows, not values alone."""
+        return self.all() if self.ops is None else self.all() & (self.ops & 1 == 0)
+
     def given(self, name: str) -> Mask:
         """The versions that count and have a value in the column."""
         column = whole_array(self.rows.column(name))

@@ -62,6 +62,7 @@ def parse_stream(options: Mapping[str, str], schema_id: int) -> StreamRequest:
     return StreamRequest(
         schema_id=schema_id,
         view=view_of(ChangeView, options.get("view", "all")),
+        says_view="view" in options,
         columns=None if columns is None else split_names("columns", columns),
         where=options.get("where"),
         starting_after=options.get("startingafter"),

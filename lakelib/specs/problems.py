@@ -1,5 +1,6 @@
 """Pure. What is wrong in a spec, in the words that its author needs: where, what was found, what is expected."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from lakelib.errors import InvalidInputError
 from lakelib.specs.yaml_text import YamlText
 
+_WORD = re.compile("'([^']*)'")
 _EXPECTED = {
     "bool_type": "true or false",
     "date_type": "a day such as 2026-11-01",
@@ -93,7 +95,7 @@ def _expected(each: Mapping[str, Any], model: type[BaseModel], place: Sequence[s
         case "value_error":
             return str(context["error"])
         case "literal_error":
-            return str(context["expected"]).replace("'", "")
+            return _known_words(str(context["expected"]), each["input"])
         case "greater_than_equal":
             return f"at least {context['ge']}"
         case "less_than_equal":
@@ -102,6 +104,11 @@ def _expected(each: Mapping[str, Any], model: type[BaseModel], place: Sequence[s
             return _EXPECTED[known]
         case _:
             return str(each["msg"])
+
+
+def _known_words(listed: str, word: object) -> str:
+    near = get_close_matches(word, _WORD.findall(listed), n=1) if isinstance(word, str) else []
+    return listed.replace("'", "") + (f", perhaps {near[0]}" if near else "")
 
 
 def _known_fields(model: type[BaseModel], name: str) -> str:

@@ -6,7 +6,7 @@ A validator's ValueError says what is expected, and nothing else: the message ar
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -188,29 +188,50 @@ class SequenceGroup(Part):
     columns: Names = Field(min_length=1, description="The columns that are replaced together.")
 
 
-class PartialUpdate(Part):
-    """Each column has the newest value that is not NULL."""
+EngineName = Literal["deduplicate", "first_row", "partial_update", "aggregate"]
+_ENGINE_TAKES: Mapping[str, tuple[str, ...]] = {
+    "partial_update": ("groups", "on_delete"),
+    "aggregate": ("functions", "retract"),
+}
 
-    engine: Literal["partial_update"] = Field(description="The merge engine.")
+
+class Merge(Part):
+    """How versions of a key become one row. In YAML the engine's name alone will do. Which engine takes what, and
+    whether it fits the columns, is said by who creates the table, and by who checks the spec."""
+
+    engine: EngineName = Field(description="The merge engine.")
     groups: Annotated[tuple[SequenceGroup, ...], Field(strict=False)] = Field(
-        default=(), description="Columns that are replaced together, in an order of their own."
+        default=(), description="Of partial_update: columns that are replaced together, in an order of their own."
     )
     on_delete: Literal["row", "refuse", "groups"] = Field(
-        default="row", description="A delete takes the row, is refused, or empties the groups."
+        default="row", description="Of partial_update: a delete takes the row, is refused, or empties the groups."
     )
-
-
-class Aggregate(Part):
-    """Each column has what its function makes of all values."""
-
-    engine: Literal["aggregate"] = Field(description="The merge engine.")
     functions: dict[Text, Text] = Field(
-        default={}, description="By column: sum, count, min, max, … Columns without one have the newest value."
+        default={},
+        description="Of aggregate, by column: sum, count, min, max, … Columns without one have the newest value.",
     )
-    retract: bool = Field(default=False, description="Whether deletes by key take values back.")
+    retract: bool = Field(default=False, description="Of aggregate: whether deletes by key take values back.")
+
+    @property
+    def said(self) -> str | dict[str, Any]:
+        """As `create_table` takes it."""
+        names = {*_ENGINE_TAKES.get(self.engine, ()), *self.model_fields_set, "engine"}
+        return self.engine if self.model_fields_set == {"engine"} else self.model_dump(mode="json", include=names)
 
 
-Merge = Literal["deduplicate", "first_row", "partial_update", "aggregate"] | PartialUpdate | Aggregate
+def _merge(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"engine": value}
+    if isinstance(value, Mapping | Merge):
+        return value
+    raise ValueError(f"the name of a merge engine: {', '.join(get_args(EngineName))}; or {{engine: aggregate, …}}")
+
+
+GivenMerge = Annotated[
+    Merge,
+    BeforeValidator(_merge, json_schema_input_type=EngineName | Merge),
+    PlainSerializer(lambda merge: merge.said),
+]
 WhenEmpty = Literal["fail", "skip", "publish"]
 CronText = Annotated[str, AfterValidator(_checked(parse_cron))]
 WithVariables = Annotated[Text, AfterValidator(_checked(check_variables))]

@@ -35,6 +35,7 @@ from lakelib.specs.table_fields import (
     ChangesView,
     Ddl,
     Engine,
+    GivenMerge,
     GivenRead,
     Local,
     Maintenance,
@@ -100,8 +101,9 @@ class TableSpec(Part):
         default=(),
         description="Of two rows of a key the one that is higher in these columns is newer, whoever came first.",
     )
-    merge: Merge = Field(
-        default="deduplicate",
+    merge: GivenMerge = Field(
+        default=Merge(engine="deduplicate"),
+        json_schema_extra={"default": "deduplicate"},
         description="How versions of a key become one row: deduplicate, first_row, or {engine: partial_update, groups,"
         " on_delete}, {engine: aggregate, functions, retract}; see docs/merge-engines.md.",
     )
@@ -137,11 +139,6 @@ class TableSpec(Part):
     local: Local = Field(default=Local(), description="The bounds of the work without Spark.")
     spark: Spark = Field(default=Spark(), description="Where Spark runs.")
     retries: Retries = Field(default=Retries(), description="What follows when a task fails for want of a service.")
-
-    @property
-    def merging(self) -> str | dict[str, Any]:
-        """The merge engine, as `create_table` takes it."""
-        return self.merge if isinstance(self.merge, str) else self.merge.model_dump(mode="json", exclude_defaults=False)
 
     _path: Path = PrivateAttr(default=Path())
     _hash: str = PrivateAttr(default="")

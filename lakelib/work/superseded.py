@@ -13,6 +13,7 @@ from lakelib.model.files import DataFile, Split
 from lakelib.model.schema import OP_COLUMN
 from lakelib.rows.buffers import fixed_values, whole_array
 from lakelib.storage.filesystem import Storage
+from lakelib.storage.parquet import open_file
 from lakelib.storage.vectors import encode_positions
 from lakelib.work.masks import PLACE, MaskWork, open_runs
 from lakelib.work.read import ReadTarget
@@ -37,6 +38,13 @@ class Superseded:
         """The positions that are masked as of a snapshot, and how many; None for none."""
         places = np.flatnonzero(self.since[file_id] <= snapshot_id)
         return (encode_positions(places), len(places)) if len(places) else None
+
+
+def find_marks(storage: Storage, location: str, file: DataFile) -> npt.NDArray[np.int64]:
+    """The places of a file's rows that are no rows to a reader."""
+    reader = open_file(storage, location, file.path, file.size_bytes)
+    ops = reader.read_row_groups(range(reader.row_group_count), [OP_COLUMN]).column(OP_COLUMN)
+    return np.flatnonzero(fixed_values(whole_array(ops), "i1") & 1)
 
 
 def find_superseded(storage: Storage, target: ReadTarget, split: Split) -> Superseded:

@@ -1,7 +1,8 @@
 """Work. One writer's whole work on one commit: a caller's batches in, finished files out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 
 import pyarrow as pa
@@ -36,7 +37,10 @@ class WriteWork:
     """Each row becomes a mark."""
     mark: Op = Op.DELETE
     """What a delete is: a delete mark, or values that count in the row."""
-    takes_deletes: bool = True
+    refusal: InvalidInputError | None = None
+    """Why deletes among the rows are refused; None takes them."""
+    told_by: tuple[str, ...] = ()
+    """Columns of which a delete among the rows has to have one, else it would do nothing."""
     deletes_in: str | None = None
     """A column that says "delete" of rows that become delete marks, and "upsert" of others; None: there is none."""
     buffer_bytes: int
@@ -93,8 +97,9 @@ def _marked(work: WriteWork, rows: pa.RecordBatch) -> pa.RecordBatch:
         return rows
     deletes = _deletes_among(rows.column(work.deletes_in))
     _check_complete(rows, deletes, work)
-    if not work.takes_deletes and pc.any(deletes).as_py():
-        raise deletes_refused()
+    if work.refusal is not None and pc.any(deletes).as_py():
+        raise work.refusal
+    _check_told(rows.filter(deletes), work.told_by)
     marks = pc.multiply(deletes.cast(pa.int8()), pa.scalar(int(work.mark), pa.int8()))
     return rows.append_column(OP_COLUMN, marks)
 
@@ -124,12 +129,17 @@ def _check_complete(rows: pa.RecordBatch, deletes: pa.Array, work: WriteWork) ->
             )
 
 
-def deletes_refused() -> InvalidInputError:
-    return InvalidInputError(
-        "The table takes no deletes: it was created so.",
-        kind="deletes_refused",
-        remedy='Partial updates with on_delete "row" or "groups" take some; an overwrite replaces rows in any table.',
-    )
+def _check_told(deletes: pa.RecordBatch, names: Sequence[str]) -> None:
+    """Raises WrongValuesError where a delete says nothing."""
+    if not names or not deletes.num_rows:
+        return
+    silent = reduce(pc.and_, (pc.is_null(deletes.column(name)) for name in names))
+    if count := pc.sum(silent).as_py():
+        raise WrongValuesError(
+            f"{count:,} deletes have NULL in all of {', '.join(names)}: they would do nothing.",
+            kind="null_value",
+            remedy="Changes tell of a delete its key alone. Delete by key, with what is to be taken back or emptied.",
+        )
 
 
 def as_deletes(rows: pa.RecordBatch, schema: TableSchema, mark: Op = Op.DELETE) -> pa.RecordBatch:

@@ -266,6 +266,7 @@ WRONG = [
     ),
     ("SELECT id FROM {o} a, {o} b", "ambiguous_column", r"more than one \(line 1, column 8\)"),
     ("SELECT s.c FROM {o}", "unknown_column", "the field 'c'"),
+    ("SELECT id FROM {o} WHERE id = :least", "missing_parameter", r"lake\.sql\(text, least=…\)"),
     ("SELECT 1 FROM nowhere", "table_not_found", "namespace"),
     ("SELECT 1 FROM {o}x", "table_not_found", r"There is no table \S+ \(line 1, column 15\). Do you mean"),
     ("SELECT frobnicate(id) FROM {o}", "unknown_sql", r"line 1, column 8"),

@@ -26,6 +26,7 @@ from tests.bench.orchestration import measure_airflow, measure_demo
 from tests.bench.orders import Orders
 from tests.bench.pages import measure_pages
 from tests.bench.report import Line, print_header, print_line, print_summary
+from tests.bench.reshaping import measure_reshaping
 from tests.bench.spark import measure_spark
 from tests.bench.stream import measure_stream
 from tests.bench.wide import measure_wide
@@ -56,6 +57,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "demo": measure_demo,
     "compaction": measure_compaction,
     "merge-engines": measure_merge_engines,
+    "reshaping": measure_reshaping,
     "cross-partition": measure_cross_partition,
     "compaction-memory": measure_compaction_memory,
     "pages": measure_pages,

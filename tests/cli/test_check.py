@@ -53,6 +53,47 @@ def change(file: Path, before: str, after: str) -> None:
     file.write_text(text.replace(before, after))
 
 
+_SUM = "{engine: aggregate, functions: {amount: sum}, retract: true}"
+_WRONG_MERGES = {
+    "first_rows": ("merge.engine", "perhaps first_row"),
+    "3": ("merge", "the name of a merge engine"),
+    "{engine: aggregat}": ("merge.engine", "perhaps aggregate"),
+    "{engine: aggregate, function: {amount: sum}}": ("merge.function", "expected functions"),
+    "{engine: aggregate, functions: {amount: summ}}": ("merge.functions.amount", "Do you mean sum?"),
+    "{engine: aggregate, functions: {amonut: sum}}": ("merge.functions.amonut", "Do you mean amount?"),
+    "{engine: aggregate, functions: {dt: max}}": ("merge.functions.dt", "belongs to the partition"),
+    "{engine: aggregate, functions: {amount: bool_or}}": ("merge.functions.amount", "does not fit"),
+    "{engine: first_row, groups: []}": ("merge.groups", "of first_row"),
+    "{engine: first_row, functions: {amount: sum}}": ("merge.functions", "of first_row"),
+    "{engine: partial_update, on_delete: groups}": ("merge.on_delete", "there is no group"),
+    "{engine: partial_update, groups: [{sequence: [order_id], columns: [amount]}]}": (
+        "merge.groups.0",
+        "belongs to the primary key",
+    ),
+}
+
+
+@pytest.mark.parametrize("merge", _WRONG_MERGES)
+def test_a_merge_engine_that_does_not_fit_is_told_with_its_line(run: Run, folder: Path, merge: str) -> None:
+    field, words = _WRONG_MERGES[merge]
+    spec = folder / "orders.yaml"
+    spec.write_text(f"{spec.read_text()}merge: {merge}\n")
+    told = run("check", spec, "--json")
+    (error,) = told.document[0]["errors"]
+    assert told.code == 3
+    assert f"line 9, field {field}: " in error
+    assert words in error
+
+
+def test_a_merge_engine_that_fits_is_right(run: Run, folder: Path) -> None:
+    spec = folder / "orders.yaml"
+    spec.write_text(f"{spec.read_text()}merge: {_SUM}\n")
+    assert run("check", spec).code == 0
+    spec.write_text(f"{spec.read_text()}options: {{delta: head}}\n")
+    told = run("check", spec, "--json")
+    assert "line 10, field options: The option delta is head" in told.document[0]["errors"][0]
+
+
 def test_what_is_right_is_said_without_a_lake(run: Run, folder: Path) -> None:
     told = run("check", folder / "orders.yaml", "--json")
     spec, suite = told.document

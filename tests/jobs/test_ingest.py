@@ -511,6 +511,24 @@ def test_work_that_was_published_is_told_with_its_snapshot(shop: Shop, run_job: 
     assert (again.facts["state"], again.facts["snapshot"], again.facts["adopted"]) == ("published", snapshot, True)
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_what_a_spec_adds_up_is_added_once(shop: Shop, run_job: RunJob, lake: Lake, engine: str) -> None:
+    merge = "{engine: aggregate, functions: {amount: sum, status: listagg}}"
+    shop.write_spec(merge=merge, sequence_by=None, engine=engine)
+    shop.deliver([order(1), order(1, amount=1.25, status="paid"), order(2)])
+    first = _ingest(run_job, shop, 1)
+    snapshot = _publish(lake, shop, first)
+    assert _ingest(run_job, shop, 1).facts["snapshot"] == snapshot
+    columns = ("order_id", "amount", "status")
+    assert rows_of(lake.table(shop.table), *columns) == [
+        (1, Decimal("10.75"), "open,paid"),
+        (2, Decimal("9.50"), "open"),
+    ]
+    shop.deliver([order(2, amount=1)])
+    _publish(lake, shop, _ingest(run_job, shop, 2))
+    assert rows_of(lake.table(shop.table), *columns)[1] == (2, Decimal("10.50"), "open,open")
+
+
 def test_work_that_later_work_made_obsolete_is_told_as_published(shop: Shop, run_job: RunJob, lake: Lake) -> None:
     shop.write_spec()
     shop.deliver([order(1)])

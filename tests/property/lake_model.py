@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.merge_model import Event, Model
 from tests.property.lake_values import ALWAYS, COMMIT, WIDER, Col, Pred, canonical, rank_or_lowest
 
 Values = dict[int, Any]
@@ -24,6 +25,8 @@ class Entry:
     row: Values
     commit: int | None
     deleted: bool = False
+    events: tuple[Event, ...] = ()
+    """All that has come of a key which a merge engine makes a row of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Proposal:
     new_schema: tuple[Col, ...] | None = None
     upserts: tuple[Values, ...] = ()
     marks: tuple[Values, ...] = ()
+    takes_rows: bool = True
+    """Whether the marks take rows away; else they are values that count in them."""
     rewritten: tuple[Entry, ...] = ()
     removed_files: frozenset[int] = frozenset()
     removed_partitions: frozenset[PartitionKey] = frozenset()
@@ -91,10 +96,11 @@ class TableModel:
         primary_key: Sequence[int],
         partition_by: Sequence[int],
         sequence_by: Sequence[int],
-        merge: str = "deduplicate",
+        merge: Mapping[str, Any] | None = None,
     ) -> None:
         self.merge = merge
-        """The merge engine; another one than the usual only without a sequence."""
+        """What makes rows of versions, with ids for names; None: the newest is the row. Its functions are told by the
+        columns."""
         self.primary_key = tuple(primary_key)
         self.partition_by = tuple(partition_by)
         self.sequence_by = tuple(sequence_by)
@@ -259,7 +265,7 @@ class TableModel:
         fresh = [Entry(row, commit, True) for row in proposal.marks] + [Entry(row, commit) for row in proposal.upserts]
         self._add_files(after, [*fresh, *proposal.rewritten], commit or self.head_id + 1)
         for entry in fresh if self.primary_key else ():
-            self._put(after, entry)
+            self._put(after, entry, takes_row=proposal.takes_rows)
         return after
 
     def _restore(self, after: Head, proposal: Proposal, snapshot: int) -> None:
@@ -329,22 +335,33 @@ class TableModel:
             after.files[self.next_file] = File(partition, added, added, rows)
             self.next_file += 1
 
-    def _put(self, after: Head, entry: Entry) -> None:
+    def _put(self, after: Head, entry: Entry, *, takes_row: bool) -> None:
         key = self.key_of(entry.row)
         known = after.entries.get(key)
-        if self.merge != "deduplicate":
-            after.entries[key] = self._merged(known, entry)
+        if self.merge is not None:
+            event = Event(entry.row, entry.deleted, entry.deleted and takes_row, entry.commit)
+            after.entries[key] = self._merged(after.schema, () if known is None else known.events, event)
         elif known is None or self.sequence_of(entry.row) >= self.sequence_of(known.row):
             after.entries[key] = entry
 
-    def _merged(self, known: Entry | None, entry: Entry) -> Entry:
-        """What was known of a key before, and what comes: a delete takes away what was committed before it."""
-        if known is None or known.deleted or entry.deleted:
-            return entry
-        return known if self.merge == "first_row" else Entry(self._filled(known.row, entry.row), entry.commit)
+    def _merged(self, schema: Sequence[Col], known: tuple[Event, ...], event: Event) -> Entry:
+        """What has come of a key before, and what comes now."""
+        model = self._merging(schema)
+        events = tuple(model.counted((*known, event)))
+        row = model.merged(events) if events else None
+        if row is None:
+            return Entry(event.row, event.commit, True, events)
+        return Entry(row, model.chosen(events).commit, False, events)
 
-    def _filled(self, older: Values, newer: Values) -> Values:
-        return older | {column: value for column, value in newer.items() if value is not None or column not in older}
+    def _merging(self, schema: Sequence[Col]) -> Model:
+        assert self.merge is not None
+        return Model(
+            key=self.primary_key,
+            columns=tuple(column.id for column in schema),
+            merge={**self.merge, "functions": {column.id: column.function for column in schema if column.function}},
+            sequence=self.sequence_by,
+            fixed=tuple(each for each in self.partition_by if each not in self.primary_key),
+        )
 
     # Maintenance
 
@@ -446,8 +463,8 @@ class TableModel:
         """One row a key: the newest by sequence, then by the auxiliary order, then by position."""
         if not self.primary_key:
             return tuple(rows)
-        if self.merge != "deduplicate":
-            return self._folded(rows, auxiliary)
+        if self.merge is not None:
+            return self._complete(rows, auxiliary)
         best: dict[tuple[Any, ...], tuple[Any, Values]] = {}
         for position, row in enumerate(rows):
             order = (*self.sequence_of(row), rank_or_lowest(auxiliary[position]) if auxiliary else ())
@@ -456,37 +473,62 @@ class TableModel:
                 best[key] = (order, row)
         return tuple(row for _, row in best.values())
 
-    def _folded(self, rows: Iterable[Values], auxiliary: Sequence[Any]) -> tuple[Values, ...]:
-        """One row a key, as the merge engine makes it of those of a batch."""
-        found: dict[tuple[Any, ...], Values] = {}
-        ranks = [rank_or_lowest(each) for each in auxiliary]
-        listed = list(rows)
-        for place in sorted(range(len(listed)), key=ranks.__getitem__) if ranks else range(len(listed)):
-            row = listed[place]
-            before = found.get(self.key_of(row))
-            if before is None or self.merge == "partial_update":
-                found[self.key_of(row)] = self._filled(before or {}, row)
-        return tuple(found.values())
+    def _complete(self, rows: Iterable[Values], auxiliary: Sequence[Any]) -> tuple[Values, ...]:
+        """All versions of a batch, in the order in which they come; what they lack is NULL."""
+        empty: Values = {column.id: None for column in self.schema}
+        listed = [empty | row for row in rows]
+        ranks = [rank_or_lowest(each) for each in auxiliary] or [()] * len(listed)
+        return tuple(listed[place] for place in sorted(range(len(listed)), key=ranks.__getitem__))
 
     def upsert(self, rows: Sequence[Values], auxiliary: Sequence[Any], **more: Any) -> Proposal:
         return self._proposal(upserts=self.newest(rows, auxiliary), **more)
 
     def delete_keys(self, rows: Sequence[Values], *, with_sequence: bool, **more: Any) -> Proposal:
-        if with_sequence or not self.sequence_by:
+        """`with_sequence`: the rows say all that marks say."""
+        if self.merge is not None:
+            more["takes_rows"] = not (self.retracts or self.empties_groups)
+        if with_sequence or not (self.sequence_by or self.merge) or (self.merge and not self.empties_groups):
             return self._proposal(marks=self.newest(rows), **more)
         wanted = {self.key_of(row) for row in rows}
         found = [entry.row for entry in self.live(self.head) if self.key_of(entry.row) in wanted]
         read = frozenset(map(self.partition_of, rows))
-        return self._proposal(marks=tuple(found), read_partitions=read, **more)
+        return self._proposal(marks=self._marks(found), read_partitions=read, **more)
+
+    @property
+    def retracts(self) -> bool:
+        return self.merge is not None and bool(self.merge.get("retract"))
+
+    @property
+    def refuses_deletes(self) -> bool:
+        return self.merge is not None and self.merge.get("on_delete") == "refuse"
+
+    @property
+    def grouped_ids(self) -> tuple[int, ...]:
+        """The columns of sequence groups."""
+        groups = self.merge.get("groups", ()) if self.merge else ()
+        return tuple(each for group in groups for each in (*group["sequence"], *group["columns"]))
+
+    @property
+    def empties_groups(self) -> bool:
+        return self.merge is not None and self.merge.get("on_delete") == "groups"
+
+    def _marks(self, rows: Iterable[Values]) -> tuple[Values, ...]:
+        """Of rows what a delete has: those of groups that are emptied are all."""
+        kept = {*self.primary_key, *self.partition_by, *self.sequence_by}
+        for group in self.merge.get("groups", ()) if self.merge else ():
+            kept.update(group["sequence"])
+        if self.merge is None:
+            return tuple(rows)
+        return tuple({each: value if each in kept else None for each, value in row.items()} for row in rows)
 
     def delete(self, pred: Pred, **more: Any) -> Proposal:
         asked = {column.id for column in pred.columns}
+        if asked <= set(self.partition_by) and not self.empties_groups:
+            return self._drop(pred, **more)
         more["read_pred"] = pred
-        if asked <= set(self.partition_by):
-            return self._proposal(removed_partitions=self._partitions_matching(pred), **more)
         if self.primary_key:
             found = [entry.row for entry in self.live(self.head) if matches(pred, entry)]
-            return self._proposal(marks=tuple(found), **more)
+            return self._proposal(marks=self._marks(found), takes_rows=not self.empties_groups, **more)
         touched = {
             number: file for number, file in self.head.files.items() if any(matches(pred, entry) for entry in file.rows)
         }
@@ -507,7 +549,12 @@ class TableModel:
 
     def replace(self, rows: Sequence[Values], pred: Pred, **more: Any) -> Proposal:
         """What the delete does, and the rows behind it."""
-        return replace(self.delete(pred, **more), upserts=self.newest(rows))
+        by_partition = {column.id for column in pred.columns} <= set(self.partition_by)
+        return replace((self._drop if by_partition else self.delete)(pred, **more), upserts=self.newest(rows))
+
+    def _drop(self, pred: Pred, **more: Any) -> Proposal:
+        """The partitions that match go."""
+        return self._proposal(removed_partitions=self._partitions_matching(pred), read_pred=pred, **more)
 
     def _partitions_matching(self, pred: Pred) -> frozenset[PartitionKey]:
         return frozenset(file.partition for file in self.head.files.values() if self.may_hold(pred, file.partition))
@@ -541,7 +588,12 @@ class TableModel:
 
     def rows_of(self, proposal: Proposal) -> list[Entry]:
         """The rows that a staged commit brings."""
-        return [Entry(row, None) for row in proposal.upserts] + list(proposal.rewritten)
+        if self.merge is None:
+            return [Entry(row, None) for row in proposal.upserts] + list(proposal.rewritten)
+        found = Head(proposal.new_schema or self.snapshots[proposal.base].schema)
+        for row in proposal.upserts:
+            self._put(found, Entry(row, None), takes_row=True)
+        return self.live(found)
 
     def conflicts(self, proposal: Proposal) -> bool:
         try:

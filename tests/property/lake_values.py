@@ -38,6 +38,42 @@ WIDER = {
 }
 VALUES["decimal(14,2)"] = VALUES["decimal(10,2)"]
 VALUES["decimal(18,4)"] = (*VALUES["decimal(10,2)"], Decimal("0.0125"), Decimal("1.2500"))
+NESTED: dict[str, tuple[Any, ...]] = {
+    "array<bigint>": ([], [3], [1, None, 1], [-(2**63)]),
+    "array<string>": ([], ["a", "ü"], ["a", None, "a", ""]),
+    "map<string,bigint>": ([], [("a", 1)], [("a", 2), ("ü", None)]),
+}
+_FLOATS = (math.nan, math.inf, -math.inf, 0.0, 1.5, -2.0)
+_CENTS = (Decimal("-1.50"), Decimal("0.00"), Decimal("12.50"))
+ADDED: dict[str, tuple[Any, ...]] = {
+    "bigint": (-(2**40), -1, 0, 1, 2),
+    "float": _FLOATS,
+    "double": _FLOATS,
+    "decimal(10,2)": _CENTS,
+    "decimal(14,2)": _CENTS,
+    "decimal(18,4)": (*_CENTS, Decimal("0.0125")),
+}
+"""What many of fit their type together, and whose sum is the same in any order."""
+MULTIPLIED: dict[str, tuple[Any, ...]] = {
+    "bigint": (-1, 0, 1),
+    "float": (math.nan, -1.0, 0.0, 1.0),
+    "double": (math.nan, -1.0, 0.0, 1.0),
+}
+FUNCTIONS = (
+    *(("sum", kind) for kind in ADDED),
+    *(("product", kind) for kind in MULTIPLIED),
+    ("count", "bigint"),
+    ("approx_count_distinct", "bigint"),
+    *((name, kind) for name in ("min", "max") for kind in VALUES),
+    *((name, kind) for name in ("first", "last", "first_non_null", "last_non_null") for kind in (*VALUES, *NESTED)),
+    ("bool_and", "boolean"),
+    ("bool_or", "boolean"),
+    *(("collect_list", kind) for kind in ("array<bigint>", "array<string>")),
+    *(("collect_set", kind) for kind in ("array<bigint>", "array<string>")),
+    ("merge_map", "map<string,bigint>"),
+    *((name, "string") for name in ("listagg", "listagg(; )", "listagg()")),
+)
+"""Of an aggregate, with a type that each fits."""
 
 ARROW: dict[str, pa.DataType] = {
     "tinyint": pa.int8(),
@@ -55,7 +91,12 @@ ARROW: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
+    "array<bigint>": pa.list_(pa.int64()),
+    "array<string>": pa.list_(pa.string()),
+    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
 }
+FLAT = tuple(VALUES)
+"""The types that are not nested."""
 KEY_TYPES = ("tinyint", "int", "bigint", "decimal(38,10)", "string", "binary", "boolean", "date", "timestamp")
 ORDER_TYPES = ("int", "bigint", "double", "string", "timestamp", "decimal(10,2)")
 
@@ -67,6 +108,14 @@ class Col:
     id: int
     name: str
     type: str
+    function: str | None = None
+    """Of an aggregate."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What rows may have."""
+        own = {"sum": ADDED, "product": MULTIPLIED}.get(self.function or "", VALUES)
+        return own[self.type] if self.type in own else NESTED[self.type]
 
     @property
     def sql(self) -> str:
@@ -93,6 +142,9 @@ def canonical(value: Any) -> Any:
     """Equal exactly if two values are the same to the bit: NaN equals itself, -0.0 is not 0.0."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
+    if isinstance(value, list):
+        parts = tuple(map(canonical, value))
+        return tuple(sorted(parts)) if value and isinstance(value[0], tuple) else parts  # entries of a map
     return repr(value) if isinstance(value, float) else value
 
 

@@ -31,10 +31,11 @@ from tests.property.lake_model import Entry, Place, Proposal, RefusedError, Tabl
 from tests.property.lake_values import (
     ARROW,
     COMMIT,
+    FLAT,
+    FUNCTIONS,
     KEY_TYPES,
     ORDER_TYPES,
     TEXTS,
-    VALUES,
     WIDER,
     Both,
     Col,
@@ -46,7 +47,7 @@ from tests.property.lake_values import (
 
 STEPS_A_RUN = 60
 RUNS = int(os.environ.get("LAKE_MACHINE_RUNS", "10"))
-"""For each of the three tests."""
+"""For each of the four tests."""
 IN_PROCESS: Engine = ArrowEngine()
 
 _SPARE_NAMES = ("n1", "n 2", "n`3", "größe")
@@ -87,6 +88,9 @@ expectations:
 """
 _rarely = st.sampled_from((False, False, False, True))
 _scopes = st.sampled_from(("staged", "merged"))
+_types = st.sampled_from(tuple(ARROW))
+_INVERSE = ("sum", "count")
+_ENGINES = ("first_row", "partial_update", "aggregate")
 
 
 def test_tables_with_keys_do_what_a_dict_does(machine_lake: Lake) -> None:
@@ -99,6 +103,10 @@ def test_append_tables_and_postponed_buckets_do_what_a_dict_does(machine_lake: L
 
 def test_sequenced_and_append_tables_together_do_what_a_dict_does(machine_lake: Lake) -> None:
     _run(machine_lake, ("sequenced", "append", "sequenced"))
+
+
+def test_tables_that_merge_versions_do_what_a_dict_does(machine_lake: Lake) -> None:
+    _run(machine_lake, ("first_row", "partial_update", "aggregate"))
 
 
 def _run(lake: Lake, kinds: Sequence[str]) -> None:
@@ -155,8 +163,7 @@ class LakeMachine(RuleBasedStateMachine):
     @initialize(data=st.data())
     def create_tables(self, data: st.DataObject) -> None:
         for kind in self.kinds:
-            merges = ("deduplicate", "first_row", "partial_update") if self.replaces else ("deduplicate",)
-            table, model = _create(self.lake, kind, data.draw, merges)
+            table, model = _create(self.lake, kind, data.draw)
             model.wider = self.wider
             self.tables.append(table)
             self.models.append(model)
@@ -179,7 +186,11 @@ class LakeMachine(RuleBasedStateMachine):
         columns = sorted(model.partition_columns, key=lambda column: column.id)
         if not columns or data.draw(st.booleans()):
             columns = [*model.schema, COMMIT]
-        pred = data.draw(predicates(columns))
+        pred = data.draw(_predicates(columns))
+        if model.refuses_deletes:
+            assert _refusal(lambda: self.tables[number].delete(pred.text)) == "deletes_refused"
+            self._check_head(number)
+            return
         proposal = model.delete(pred, key=data.draw(_keys()))
         self._write(number, proposal, "delete", data.draw(st.booleans()), pred.text)
 
@@ -188,11 +199,17 @@ class LakeMachine(RuleBasedStateMachine):
         number, model = self._pick(data)
         if not model.primary_key:
             return
-        with_sequence = data.draw(st.booleans())
-        wanted = model.primary_key + model.partition_by + (model.sequence_by if with_sequence else ())
+        wanted, says_all = _told_of_deletes(data.draw, model)
         rows = data.draw(st.lists(_rows(model, [column for column in model.schema if column.id in wanted]), max_size=4))
         names = {column.id: column for column in model.schema if column.id in wanted}
-        proposal = model.delete_keys(rows, with_sequence=with_sequence, key=data.draw(_keys()))
+        takes_nothing = model.retracts and not any(column.function in _INVERSE for column in names.values())
+        if model.refuses_deletes or takes_nothing:
+            keys = _arrow(data.draw, rows, tuple(names.values()))
+            expected = "missing_column" if takes_nothing else "deletes_refused"
+            assert _refusal(lambda: self.tables[number].delete_keys(keys)) == expected
+            self._check_head(number)
+            return
+        proposal = model.delete_keys(rows, with_sequence=says_all, key=data.draw(_keys()))
         source = _arrow(data.draw, rows, tuple(names.values()))
         self._write(number, proposal, "delete_keys", data.draw(st.booleans()), source, engine=self._engine(data))
 
@@ -225,12 +242,12 @@ class LakeMachine(RuleBasedStateMachine):
             return
         number, model = self._pick(data)
         columns = sorted(model.partition_columns, key=lambda column: column.id)
-        is_newest = not model.sequence_by and model.merge == "deduplicate"
+        is_newest = not model.sequence_by and model.merge is None
         if is_newest and (not columns or data.draw(st.booleans())):
             columns = list(model.schema)
         if not columns:
             return
-        pred = data.draw(predicates(columns))
+        pred = data.draw(_predicates(columns))
         drawn = data.draw(st.lists(_rows(model, model.schema), max_size=6))
         rows = [row for row in drawn if matches(pred, Entry(row, None))]
         proposal = model.replace(rows, pred, key=data.draw(_keys()))
@@ -439,7 +456,7 @@ class LakeMachine(RuleBasedStateMachine):
     def look_at_masks(self, data: st.DataObject) -> None:
         """The files as they are, without the rows that masks name, in any order of snapshots."""
         number, model = self._pick(data)
-        if model.primary_key and model.kept_ids and model.merge == "deduplicate":
+        if model.primary_key and model.kept_ids and model.merge is None:
             at = data.draw(st.sampled_from(model.kept_ids))
             ids = sorted({*model.primary_key, *model.partition_by})
             names = [_by_id(model.snapshots[at].schema, each).name for each in ids]
@@ -568,7 +585,7 @@ class LakeMachine(RuleBasedStateMachine):
         table, columns = self.tables[number], sorted(model.partition_columns, key=lambda column: column.id)
         where: Pred | None = None
         if columns and data.draw(_rarely):
-            where = data.draw(predicates(columns))
+            where = data.draw(_predicates(columns))
         known = self._places(number, model.head_id)
         full = data.draw(st.booleans())
         said = where and where.text
@@ -854,26 +871,26 @@ def _without_commits(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]
 # What is drawn
 
 
-def _create(lake: Lake, kind: str, draw: Callable[..., Any], merges: Sequence[str]) -> tuple[Table, TableModel]:
+def _create(lake: Lake, kind: str, draw: Callable[..., Any]) -> tuple[Table, TableModel]:
     if kind == "keyed":
-        kind = draw(st.sampled_from(("fixed", "dynamic", "postpone", "sequenced")))
+        kind = draw(st.sampled_from(("fixed", "dynamic", "postpone", "sequenced", *_ENGINES)))
     keys = 0 if kind == "append" else draw(st.integers(1, 3))
     types = [draw(st.sampled_from(KEY_TYPES)) for _ in range(keys)]
     partitions = draw(st.integers(0, 2))
     types += [draw(st.sampled_from(KEY_TYPES)) for _ in range(partitions)]
-    orders = draw(st.integers(1, 2)) if kind == "sequenced" else 0
+    orders = draw(st.integers(1, 2)) if kind == "sequenced" or (kind in _ENGINES and draw(st.booleans())) else 0
     types += [draw(st.sampled_from(ORDER_TYPES)) for _ in range(orders)]
     types += ["string", draw(st.sampled_from(tuple(WIDER)))]
     columns = [Col(number, f"c{number}", type_text) for number, type_text in enumerate(types, start=1)]
+    merge = _draw_engine(draw, kind, columns) if kind in _ENGINES else None
     key_ids = draw(st.permutations(range(1, keys + 1)))
     partition_ids = list(range(keys + 1, keys + partitions + 1))
     if keys > 1 and draw(_rarely):
         partition_ids.append(key_ids[0])
     sequence_ids = list(range(keys + partitions + 1, keys + partitions + orders + 1))
     buckets = {"fixed": draw(st.sampled_from((1, 2, 8))), "append": None}.get(kind, kind)
-    if kind == "sequenced":
+    if kind == "sequenced" or merge:
         buckets = draw(st.sampled_from((4, "dynamic", "postpone")))
-    merge = draw(st.sampled_from(merges)) if key_ids and not sequence_ids else "deduplicate"
     table = lake.create_table(
         f"m.t{uuid4().hex}",
         pa.schema([pa.field(column.name, ARROW[column.type]) for column in columns]),
@@ -881,7 +898,7 @@ def _create(lake: Lake, kind: str, draw: Callable[..., Any], merges: Sequence[st
         partition_by=[f"c{each}" for each in partition_ids],
         sequence_by=[f"c{each}" for each in sequence_ids],
         buckets=buckets,
-        **({} if merge == "deduplicate" else {"merge": merge}),
+        **({"merge": _in_names(merge, columns)} if merge else {}),
         options={
             "row_group_rows": draw(st.sampled_from((1, 3))),
             "min_bucket_file_bytes": draw(st.sampled_from((0, 0, 100))),
@@ -893,6 +910,57 @@ def _create(lake: Lake, kind: str, draw: Callable[..., Any], merges: Sequence[st
     return table, TableModel(columns, key_ids, partition_ids, sequence_ids, merge)
 
 
+def _draw_engine(draw: Callable[..., Any], engine: str, columns: list[Col]) -> dict[str, Any]:
+    """What merges, in ids. Adds the columns that it takes."""
+
+    def add(type_text: str, function: str | None = None) -> int:
+        number = len(columns) + 1
+        columns.append(Col(number, f"c{number}", type_text, function))
+        return number
+
+    if engine == "first_row":
+        return {"engine": engine}
+    if engine == "aggregate":
+        retract = draw(st.booleans())
+        known = [each for each in FUNCTIONS if not retract or each[0] in ("sum", "count", "first", "last")]
+        for function, type_text in draw(st.lists(st.sampled_from(known), min_size=1, max_size=4)):
+            add(type_text, function)
+        return {"engine": engine, "retract": retract}
+    groups = []
+    for _ in range(draw(st.integers(0, 2))):
+        sequence = [add(draw(st.sampled_from(ORDER_TYPES))) for _ in range(draw(st.integers(1, 2)))]
+        groups.append({"sequence": sequence, "columns": [add(draw(_types)) for _ in range(draw(st.integers(1, 2)))]})
+    on_delete = draw(st.sampled_from(("row", "refuse", "groups", "groups") if groups else ("row", "row", "refuse")))
+    return {"engine": engine, "groups": groups, "on_delete": on_delete}
+
+
+def _in_names(merge: dict[str, Any], columns: Sequence[Col]) -> dict[str, Any]:
+    """As `create_table` takes it."""
+    named = {
+        key: [{part: [f"c{each}" for each in ids] for part, ids in group.items()} for group in value]
+        if key == "groups"
+        else value
+        for key, value in merge.items()
+    }
+    functions = {column.name: column.function for column in columns if column.function is not None}
+    return {**named, "functions": functions} if functions else named
+
+
+def _told_of_deletes(draw: Callable[..., Any], model: TableModel) -> tuple[tuple[int, ...], bool]:
+    """The columns that keys to delete come with, and whether they say all that marks say."""
+    wanted = model.primary_key + model.partition_by
+    with_sequence = draw(st.booleans())
+    if with_sequence:
+        wanted += model.sequence_by
+    if model.retracts:
+        inverse = [column.id for column in model.schema if column.function in _INVERSE]
+        wanted += tuple(each for each in inverse if not draw(_rarely))
+    if model.merge is None or not model.empties_groups:
+        return wanted, with_sequence or model.merge is not None
+    told = [group["sequence"] for group in model.merge["groups"] if draw(st.booleans())]
+    return (*wanted, *(each for group in told for each in group)), bool(told)
+
+
 def _keys() -> st.SearchStrategy[tuple[str, int] | None]:
     return st.none() | st.none() | st.tuples(st.sampled_from(_APPLICATIONS), st.integers(0, 9))
 
@@ -902,7 +970,7 @@ def _by_id(schema: Sequence[Col], column_id: int) -> Col:
 
 
 def _value(model: TableModel, column: Col) -> st.SearchStrategy[Any]:
-    values = st.sampled_from(VALUES[column.type])
+    values = st.sampled_from(column.values)
     if column.id in model.primary_key:
         return values
     return st.none() | values | values | values
@@ -910,6 +978,10 @@ def _value(model: TableModel, column: Col) -> st.SearchStrategy[Any]:
 
 def _rows(model: TableModel, columns: Sequence[Col]) -> st.SearchStrategy[Values]:
     return st.fixed_dictionaries({column.id: _value(model, column) for column in columns})
+
+
+def _predicates(columns: Sequence[Col]) -> st.SearchStrategy[Pred]:
+    return predicates([column for column in columns if column.type in FLAT])
 
 
 def _same_key(model: TableModel, row: Values, other: Values) -> Values:
@@ -926,7 +998,7 @@ def _draw_query(draw: Callable[..., Any], schema: Sequence[Col]) -> tuple[list[C
     """The columns that are read, and the predicate."""
     known = [*schema, COMMIT]
     columns = draw(st.lists(st.sampled_from(known), min_size=1, unique=True) | st.just(known))
-    return columns, draw(st.none() | predicates(known))
+    return columns, draw(st.none() | _predicates(known))
 
 
 def _draw_batch(
@@ -986,7 +1058,7 @@ def _draw_merge(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:
     if not names:
         return model.schema
     model.next_column += 1
-    new = Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW))))
+    new = Col(model.next_column, draw(st.sampled_from(names)), draw(_types))
     return (*model.schema, new)
 
 
@@ -1005,19 +1077,19 @@ def _with(schema: Sequence[Col], changed: Col) -> tuple[Col, ...]:
 
 def _draw_columns(draw: Callable[..., Any], model: TableModel) -> tuple[Col, ...]:
     """Those that have to stay, some of the others, and perhaps a new one, in any order."""
-    kept = model.primary_key + model.partition_by + model.sequence_by
-    chosen = [column for column in model.schema if column.id in kept or draw(st.booleans())]
+    kept = model.primary_key + model.partition_by + model.sequence_by + model.grouped_ids
+    chosen = [each for each in model.schema if each.id in kept or each.function is not None or draw(st.booleans())]
     names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
     if names and (not chosen or draw(st.booleans())):
         model.next_column += 1
-        chosen.append(Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW)))))
+        chosen.append(Col(model.next_column, draw(st.sampled_from(names)), draw(_types)))
     return tuple(draw(st.permutations(chosen))) or model.schema
 
 
 def _draw_evolution(
     draw: Callable[..., Any], model: TableModel, kinds: Sequence[str]
 ) -> tuple[tuple[Col, ...], dict[str, Any]]:
-    kept = model.primary_key + model.partition_by + model.sequence_by
+    kept = model.primary_key + model.partition_by + model.sequence_by + model.grouped_ids
     names = [name for name in _SPARE_NAMES if name not in {column.name for column in model.schema}]
     schema, changes = model.schema, {}
     droppable = [column for column in schema if column.id not in kept]
@@ -1029,8 +1101,13 @@ def _draw_evolution(
     match draw(st.sampled_from(kinds)):
         case "add" if names:
             model.next_column += 1
-            new = Col(model.next_column, draw(st.sampled_from(names)), draw(st.sampled_from(tuple(ARROW))))
-            return (*schema, new), {"add": [(new.name, new.type)]}
+            new = Col(model.next_column, draw(st.sampled_from(names)), draw(_types))
+            changes = {"add": [(new.name, new.type)]}
+            known = [function for function, type_text in FUNCTIONS if type_text == new.type]
+            if model.merge is not None and model.merge["engine"] == "aggregate" and known and draw(st.booleans()):
+                new = replace(new, function=draw(st.sampled_from(known)))
+                changes["functions"] = {new.name: new.function}
+            return (*schema, new), changes
         case "drop" if len(droppable) > 1:
             gone = draw(st.sampled_from(droppable))
             return tuple(column for column in schema if column != gone), {"drop": [gone.name]}

@@ -1,8 +1,10 @@
 """Whatever versions come, in whatever commits, and however compactions group them: rows are what the model says."""
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakelib import InvalidInputError
 from lakelib.model.merge import merge_from_text
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Op, TableSchema
 from lakelib.plan.declare import declare_schema
@@ -23,12 +26,14 @@ from tests.merge_model import Event, Model
 _GROUPS = [{"sequence": ["s1"], "columns": ["a", "b"]}, {"sequence": ["s2", "s3"], "columns": ["c"]}]
 _PARTIAL = "k BIGINT, u BIGINT, a BIGINT, b STRING, s1 BIGINT, c STRING, s2 BIGINT, s3 STRING, d STRING"
 _AGGREGATE = (
-    "k BIGINT, u BIGINT, total BIGINT, n BIGINT, p BIGINT, lo STRING, hi DOUBLE, f STRING, l STRING, fn STRING,"
-    " ln BIGINT, every BOOLEAN, some BOOLEAN, list ARRAY<BIGINT>, uniq ARRAY<STRING>, m MAP<STRING, BIGINT>, t STRING"
+    "k BIGINT, u BIGINT, total BIGINT, n BIGINT, dn BIGINT, p BIGINT, lo STRING, hi DOUBLE, f STRING, l STRING,"
+    " fn STRING, ln BIGINT, every BOOLEAN, some BOOLEAN, list ARRAY<BIGINT>, uniq ARRAY<STRING>,"
+    " m MAP<STRING, BIGINT>, t STRING"
 )
 _FUNCTIONS = {
     "total": "sum",
     "n": "count",
+    "dn": "approx_count_distinct",
     "p": "product",
     "lo": "min",
     "hi": "max",
@@ -56,14 +61,18 @@ class Case:
 
 
 _SEQUENCES: tuple[tuple[str, ...], ...] = ((), ("u",))
-_RETRACTING = {"engine": "aggregate", "functions": {"a": "sum", "n": "count"}, "retract": True}
+_RETRACTING = {
+    "engine": "aggregate",
+    "functions": {"a": "sum", "n": "count", "f": "first", "l": "last"},
+    "retract": True,
+}
 _MERGES = [
     ("k BIGINT, u BIGINT, a STRING", {"engine": "first_row"}),
     (_PARTIAL, {"engine": "partial_update"}),
     (_PARTIAL, {"engine": "partial_update", "groups": _GROUPS}),
     (_PARTIAL, {"engine": "partial_update", "groups": _GROUPS, "on_delete": "groups"}),
     (_AGGREGATE, {"engine": "aggregate", "functions": _FUNCTIONS}),
-    ("k BIGINT, u BIGINT, a BIGINT, n BIGINT, x STRING", _RETRACTING),
+    ("k BIGINT, u BIGINT, a BIGINT, n BIGINT, x STRING, f STRING, l STRING", _RETRACTING),
 ]
 CASES = [Case(ddl, merge, sequence) for ddl, merge in _MERGES for sequence in _SEQUENCES]
 
@@ -172,3 +181,60 @@ def test_two_sources_may_come_in_any_order(data: st.DataObject) -> None:
     expected = table.shown(table.merged([table.run([event], 1) for event in (*one, *other)]))
     shuffled = data.draw(st.permutations((*one, *other)))
     assert table.shown(table.merged([table.run([event], 1) for event in shuffled])) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [
+        ("sum", [math.inf, -math.inf], "nan"),
+        ("sum", [1e308, 1e308], "inf"),
+        ("product", [1e308, -1e308], "-inf"),
+        ("product", [math.inf, 0.0], "nan"),
+    ],
+)
+def test_numbers_beyond_all_numbers_are_told_in_silence(function: str, values: list[float], expected: str) -> None:
+    table = Table.of(Case("k BIGINT, a DOUBLE", {"engine": "aggregate", "functions": {"a": function}}))
+    runs = [table.run([Event({"k": 0, "a": value})], 1) for value in values]
+    assert repr(table.shown(table.merged(runs))[0]["a"]) == expected
+
+
+_FITTING: list[tuple[str, str, list[Any], Any]] = [
+    ("sum", "BIGINT", [2**63 - 1, 0], 2**63 - 1),
+    ("sum", "BIGINT", [2**63 - 1, 1], None),
+    ("sum", "BIGINT", [2**63 - 1, 1, -1], 2**63 - 1),
+    ("sum", "BIGINT", [-(2**63), 0, 2**63 - 1], -1),
+    ("sum", "BIGINT", [-(2**63), -1], None),
+    ("sum", "BIGINT", [2**62] * 4, None),
+    ("sum", "DECIMAL(5, 2)", [Decimal("999.98"), Decimal("0.01")], Decimal("999.99")),
+    ("sum", "DECIMAL(5, 2)", [Decimal("999.99"), Decimal("0.01")], None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(6 * 10**37)] * 2, None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(99 * 10**36)] * 4, None),
+    ("sum", "DECIMAL(38, 0)", [Decimal(10**38 - 2), Decimal(1)], Decimal(10**38 - 1)),
+    ("product", "BIGINT", [2**31, -(2**32)], -(2**63)),
+    ("product", "BIGINT", [2**31, 2**32], None),
+    ("product", "BIGINT", [2**62] * 20, None),
+    ("product", "BIGINT", [2**62] * 20 + [0], 0),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "values", "expected"), _FITTING)
+def test_what_fits_is_exact_and_what_does_not_is_refused(
+    function: str, kind: str, values: list[Any], expected: Any
+) -> None:
+    table = Table.of(Case(f"k BIGINT, a {kind}", {"engine": "aggregate", "functions": {"a": function}}))
+    runs = [table.run([Event({"k": 0, "a": value})], 1) for value in values]
+    if expected is not None:
+        assert table.shown(table.merged(runs))[0]["a"] == expected
+        return
+    with pytest.raises(InvalidInputError) as refused:
+        table.merged(runs)
+    assert refused.value.kind == "value_out_of_range"
+
+
+def test_the_lowest_number_cannot_be_taken_back() -> None:
+    merge = {"engine": "aggregate", "functions": {"a": "sum"}, "retract": True}
+    table = Table.of(Case("k BIGINT, a BIGINT", merge))
+    table.run([Event({"k": 0, "a": -(2**63)})], 1)
+    with pytest.raises(InvalidInputError) as refused:
+        table.run([Event({"k": 0, "a": -(2**63)}, is_delete=True)], 1)
+    assert refused.value.kind == "value_out_of_range"

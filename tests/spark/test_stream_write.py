@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.spark.conftest import NewTable
 from tests.spark.streams import SCHEMA, Change, Streams, as_it_is, batch, rows_in
 
 COMMITS = int(os.environ.get("LAKE_STREAM_COMMITS", "27"))
+_SUMS = {"engine": "aggregate", "functions": {"n": "sum", "last": "last"}}
 REFUSES_ALL = """
 name: none
 expectations:
@@ -39,6 +41,12 @@ def orders(new_table: NewTable) -> Table:
 @pytest.fixture
 def copy(new_table: NewTable) -> Table:
     return new_table("id bigint, dt string, v string not null", primary_key=["id"], partition_by=["dt"], buckets=2)
+
+
+@pytest.fixture
+def sums(new_table: NewTable) -> Table:
+    """How many rows of a day there were, and the newest of them."""
+    return new_table("dt STRING, n BIGINT, last STRING", primary_key=["dt"], merge=_SUMS)
 
 
 def upserts(frame: DataFrame) -> DataFrame:
@@ -216,3 +224,57 @@ def test_two_tables_take_a_batch_in_one_transaction(
     streams.forget_last_commit()
     run()
     assert (rows_in(rows), rows_in(counts)) == (rows_in(orders), [("a", 2), ("b", 1)])
+
+
+# Tables that merge versions
+
+
+def test_a_batch_that_runs_again_is_not_added_again(streams: Streams, orders: Table, sums: Table) -> None:
+    def ones(frame: DataFrame) -> DataFrame:
+        return upserts(frame).selectExpr("dt", "bigint(1) AS n", "v AS last")
+
+    streams.copy(orders.name, sums.name, change=ones)
+    orders.upsert(batch((4, "a", "w")))
+    streams.copy(orders.name, sums.name, change=ones)
+    sums.compact(full=True)
+    streams.forget_last_commit()
+    streams.copy(orders.name, sums.name, change=ones)
+    counted = [(row["dt"], row["n"]) for row in sums.scan().to_arrow().sort_by("dt").to_pylist()]
+    assert counted == [("a", 3), ("b", 1)]
+
+
+def test_a_stream_tells_sums_or_what_was_added_as_it_is_asked(
+    streams: Streams, sums: Table, new_table: NewTable, tmp_path: Path
+) -> None:
+    """Rows as they are for a table that keeps them, what was added for one that adds as well."""
+    copy = new_table("dt STRING, n BIGINT, last STRING", primary_key=["dt"])
+    twin = new_table("dt STRING, n BIGINT, last STRING", primary_key=["dt"], merge=_SUMS)
+    others = replace(streams, checkpoint=tmp_path / "twin")
+    for round_ in range(2):
+        for day in "aba":
+            sums.upsert(pa.table({"dt": [day], "n": [1], "last": [f"{round_}"]}))
+        if round_:
+            sums.delete_keys(pa.table({"dt": ["b"]}))
+            sums.compact(full=True)
+        streams.copy(sums.name, copy.name, read={"startingAfter": 0, "view": "latest"})
+        others.copy(sums.name, twin.name, read={"view": "all"})
+        assert rows_in(copy) == rows_in(twin) == rows_in(sums)
+    assert rows_in(sums) == [("a", 4, "1")]
+    with pytest.raises(Exception, match="whether it tells what each commit gave"):
+        streams.load(sums.name)
+
+
+def test_deletes_of_a_stream_that_would_take_nothing_back_are_refused(
+    streams: Streams, orders: Table, new_table: NewTable
+) -> None:
+    """Of a delete changes know the key alone."""
+    merge = {"engine": "aggregate", "functions": {"n": "sum"}, "retract": True}
+    target = new_table("id BIGINT, n BIGINT", primary_key=["id"], merge=merge)
+
+    def numbers(frame: DataFrame) -> DataFrame:
+        return frame.selectExpr("id", "length(v) AS n", "_op", "_commit")
+
+    orders.delete_keys(pa.table({"id": [1], "dt": ["a"]}))
+    with pytest.raises(Exception, match="they would do nothing"):
+        streams.copy(orders.name, target.name, change=numbers, read={"startingAfter": 0, "view": "all"})
+    assert rows_in(target) == []

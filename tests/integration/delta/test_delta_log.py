@@ -564,6 +564,37 @@ def test_a_log_that_is_not_whole_is_refused(new_table: NewTable, damage: str) ->
     assert str(log_of(table)) in str(caught.value)
 
 
+_KEEPING: dict[str, dict[str, Any]] = {
+    "a sequence": {"sequence_by": ["u"]},
+    "first_row": {"merge": "first_row"},
+    "groups": {
+        "merge": {
+            "engine": "partial_update",
+            "groups": [{"sequence": ["u"], "columns": ["v"]}],
+            "on_delete": "groups",
+        }
+    },
+    "retract": {"merge": {"engine": "aggregate", "functions": {"u": "sum"}, "retract": True}},
+}
+
+
+@pytest.mark.parametrize("kind", _KEEPING)
+def test_a_log_of_what_is_compacted_masks_the_marks_that_stay(new_table: NewTable, kind: str) -> None:
+    """They count for what comes later; the file that has them holds the rows of its bucket all the same."""
+    table = new_table(
+        "id bigint, u bigint, v string", primary_key=["id"], buckets=1, options={"delta": "compacted"}, **_KEEPING[kind]
+    )
+    for round_ in range(3):
+        table.upsert(pa.table({"id": [1, 2, 3], "u": [round_] * 3, "v": ["a", "b", f"{round_}"]}))
+        table.delete_keys(pa.table({"id": [2, 9], "u": [round_ + 1] * 2}))
+        table.compact(full=True)
+        table.export_delta()
+        expected = rows_of(table.scan().to_arrow())
+        assert len(expected) > 1
+        for name, read in READERS.items():
+            assert rows_of(read(folder_of(table), None)) == expected, (name, round_)
+
+
 def test_the_log_of_the_head_does_not_become_that_of_what_is_compacted(new_table: NewTable) -> None:
     table = new_table("id bigint, part string", options={"delta": "head"})
     table.append(rows([1]))

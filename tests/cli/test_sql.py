@@ -1,0 +1,146 @@
+"""`lake sql`: a query's rows in each form, its errors, and the prompt."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lakelib import Lake, Table
+from lakelib.cli.prompt import Completer
+from tests.cli.conftest import Run
+
+
+def counted(orders: Table, where: str = "") -> str:
+    return f"SELECT customer, count(*) AS n FROM {orders.name} {where} GROUP BY customer ORDER BY customer LIMIT 2"
+
+
+def test_rows_come_in_the_form_that_is_asked_for(run: Run, orders: Table, tmp_path: Path) -> None:
+    query = counted(orders)
+    rows = [{"customer": "customer 0", "n": 5}, {"customer": "customer 1", "n": 5}]
+
+    assert run("sql", query).out.split() == ["customer", "n", "customer", "0", "5", "customer", "1", "5"]
+    assert [json.loads(line) for line in run("sql", query, "--json").lines] == rows
+    assert run("sql", query, "--csv").lines == ['"customer","n"', '"customer 0",5', '"customer 1",5']
+    assert run("sql", query, "--parquet", tmp_path / "a.parquet").out == f"2 rows written to {tmp_path}/a.parquet\n"
+    assert run("sql", query, "--output", tmp_path / "b.parquet").code == 0
+    for name in ("a", "b"):
+        assert pq.read_table(tmp_path / f"{name}.parquet").to_pylist() == rows
+
+
+def test_a_query_is_an_argument_a_file_or_standard_input(
+    run_process: Any, run: Run, orders: Table, tmp_path: Path
+) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text(f"SELECT count(*) AS n FROM {orders.name};\n")
+
+    assert run("sql", "--sql-file", file, "--json").document == {"n": 30}
+    assert run("sql", "--sql", file.read_text(), "--json").document == {"n": 30}
+    both = run("sql", "SELECT 1", "--sql-file", file)
+    assert (both.code, "give the query once" in both.err) == (2, True)
+
+
+def test_standard_input_is_read(environment: dict[str, str], orders: Table) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "lakelib.cli", "sql", "--json"],
+        input=f"SELECT count(*) AS n FROM {orders.name}",
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(ran.stdout) == {"n": 30}
+
+
+def test_parameters_are_bound(run: Run, orders: Table) -> None:
+    query = f"SELECT count(*) AS n FROM {orders.name} WHERE dt = $day AND customer = $who"
+    ran = run("sql", query, "--param", "day=2026-11-16", "--param", "who=customer 0", "--json")
+    assert ran.document == {"n": 2}
+
+
+def test_explain_tells_what_is_read(run: Run, orders: Table) -> None:
+    query = f"EXPLAIN SELECT count(*) FROM {orders.name} WHERE dt = DATE '2026-11-16'"
+
+    assert "partitions  1 of 3" in run("sql", query).out
+    (scan,) = run("sql", query, "--json").document["scans"]
+    assert (scan["table"], scan["partitions"]) == (orders.name, 1)
+
+
+def test_timing_is_told(run: Run, orders: Table) -> None:
+    ran = run("sql", "SELECT 1 AS x", "--timing")
+    assert ran.err.strip().endswith(" s")
+    assert run("sql", "SELECT 1 AS x").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["SELECT idd FROM {o}"], 3, "line 1, column 8"),
+        (["SELECT 1 FROM {o}x"], 4, "Do you mean"),
+        (["COPY {o} TO '/tmp/x'"], 3, "no query, but COPY"),
+        (["SELECT 1", "--mode", "upsert"], 2, "--mode is for --into TABLE"),
+        (["SELECT 1", "--gate", "x"], 2, "--gate is for --into TABLE"),
+        (["SELECT 1", "--into", "{o}", "--timing"], 2, "--timing is for a query without --into"),
+        (["SELECT 1", "--parquet", "x.parquet", "--format", "csv"], 2, "give one of them"),
+    ],
+)
+def test_what_is_wrong_is_said(run: Run, orders: Table, arguments: list[str], code: int, message: str) -> None:
+    ran = run("sql", *(each.format(o=orders.name) for each in arguments))
+    assert (ran.code, message in ran.err) == (code, True), ran.err
+
+
+def test_names_are_completed(lake: Lake, orders: Table) -> None:
+    completer = Completer(lake)
+
+    assert orders.name in completer.find("shop.ord", "select * from shop.ord")
+    assert completer.find("cust", f"select cust from {orders.name}") == ["customer"]
+    assert completer.find("o.cust", f"select o.cust from {orders.name} o") == ["o.customer"]
+    assert completer.find("sel", "sel") == ["SELECT"]
+    assert completer.find("zzz", "zzz") == []
+
+
+def test_a_prompt_asks_again_until_the_person_leaves(
+    environment: dict[str, str], orders: Table, tmp_path: Path
+) -> None:
+    """On a terminal, with statements over several lines, and one that is wrong."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lakelib.cli", "sql"],
+        env=os.environ | environment | {"XDG_STATE_HOME": str(tmp_path), "TERM": "dumb", "COLUMNS": "200"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = ""
+
+    def until(text: str) -> None:
+        nonlocal shown
+        end = time.monotonic() + 60
+        while text not in shown:
+            assert time.monotonic() < end, shown
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 65536).decode()
+        shown = shown[shown.index(text) + len(text) :]
+
+    until("lake> ")
+    for typed, told in (
+        (f"SELECT count(*) + 12 AS n\nFROM {orders.name};\n", "42"),
+        ("SELECT nope;\n", "'nope', of which there is none"),
+        ("SELECT 7 * 11 AS x;\n", "77"),
+    ):
+        os.write(ours, typed.encode())
+        until(told)
+        until("lake> ")
+    os.write(ours, b"exit\n")
+    assert process.wait(60) == 0
+    os.close(ours)
+    assert "SELECT 7 * 11 AS x;" in (tmp_path / "lake" / "sql_history").read_text()
