@@ -40,14 +40,14 @@ def parquet_folder(path: Path) -> None:
 def test_a_table_is_imported_as_by_this_process(
     spark: Any,
     lake: Lake,  # noqa: F811
-    new_name: Any,  # noqa: F811
+    new_name: str,  # noqa: F811
     tmp_path: Path,
     kind: str,
 ) -> None:
     {"delta": delta_table, "parquet": parquet_folder}[kind](tmp_path / "source")
     bring = getattr(lake, f"import_{kind}")
     how = {"primary_key": ["part", "id"], "duplicates": "last", "batch_bytes": 1}
-    names = [new_name(), new_name()]
+    names = [new_name, f"{new_name}_there"]
 
     here, there = (
         bring(str(tmp_path / "source"), name, session=session, **how)

@@ -50,10 +50,6 @@ _MOST_MASKED_ROWS = 2_000_000_000
 _MOST_SMALL_FILES = 500
 """Of more the kernels read many at a time, where Spark opens each by itself."""
 
-_FEW_OF = 8
-"""To look at one row of so many for a mask that its file does not have costs less than a frame more: Spark looks at the
-files of each before it plans."""
-
 _MOST_FRAMES = 20
 """Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
 
@@ -108,20 +104,13 @@ def _masked_frame(
     vectors: Mapping[int, bytes],
 ) -> DataFrame:
     """Every file once, whichever splits it belongs to, without its masked rows."""
-    groups: dict[tuple[int, int | None], list[DataFile]] = defaultdict(list)
+    groups: dict[tuple[int, int | None, bool], list[DataFile]] = defaultdict(list)
     for file in _files_of(splits):
-        groups[_group_of(target, file)].append(file)
-    frames = [files for group in groups.values() for files in _opened_together(group, vectors)]
-    return reduce(DataFrame.unionAll, [_plain_frame(session, storage, target, files, vectors) for files in frames])
-
-
-def _opened_together(files: Sequence[DataFile], vectors: Mapping[int, bytes]) -> list[list[DataFile]]:
-    """Files without a mask are a frame of their own, whose rows nobody looks at, unless they are few."""
-    masked = [file for file in files if file.id in vectors]
-    whole = [file for file in files if file.id not in vectors]
-    if masked and sum(file.row_count for file in whole) * _FEW_OF <= sum(file.row_count for file in files):
-        return [list(files)]
-    return [found for found in (masked, whole) if found]
+        groups[(*_group_of(target, file), file.id in vectors)].append(file)
+    return reduce(
+        DataFrame.unionAll,
+        [_plain_frame(session, storage, target, files, vectors) for files in groups.values()],
+    )
 
 
 def _files_of(splits: Sequence[Split]) -> list[DataFile]:
@@ -185,7 +174,7 @@ def _plain_frame(
     files: Sequence[DataFile],
     vectors: Mapping[int, bytes] = MappingProxyType({}),
 ) -> DataFrame:
-    """The rows of files of one group."""
+    """The rows of files of one group, of which all have a mask or none."""
     stored = target.schemas[files[0].schema_id]
     columns = _columns_read(target)
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
@@ -208,7 +197,7 @@ def _opened(
     vectors: Mapping[int, bytes],
 ) -> DataFrame:
     """The files as they are, without their masked rows."""
-    is_masked = any(file.id in vectors for file in files)
+    is_masked = files[0].id in vectors
     if is_masked:
         check_sizes(root, [(file.path, file.size_bytes) for file in files])
         schema = schema.add(ROW_INDEX, LongType())
@@ -218,8 +207,7 @@ def _opened(
         frame = session.read.schema(schema).options(**_READ_OPTIONS).parquet(*uris)
         return without_masked(session, frame, files, vectors) if is_masked else frame
 
-    masks = [vectors.get(file.id, b"") for file in files] if is_masked else []
-    return opened(session, uris, schema, masks, open_files)
+    return opened(session, uris, schema, [vectors[file.id] for file in files] if is_masked else [], open_files)
 
 
 def _shown(column: Column, stored: Column | None) -> SparkColumn:
