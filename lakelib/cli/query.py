@@ -12,6 +12,8 @@ from lakelib.cli.formats import write_rows
 from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Sentence
 
+_STANDARD_INPUT = "-"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -43,7 +45,9 @@ def ask(
 
         converse(session, lambda typed: _carry_out(session, typed, asked))
         return None
-    return _carry_out(session, sys.stdin.read() if text is None else text, asked)
+    if text is None or text == _STANDARD_INPUT:
+        text = sys.stdin.read()
+    return _carry_out(session, text, asked)
 
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:

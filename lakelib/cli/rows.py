@@ -181,7 +181,7 @@ def sql(
     around: Surroundings,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[QUERY]", help="The query; from standard input, unless given.", show_default=False),
+        typer.Argument(metavar="[QUERY]", help="The query; - or none is from standard input.", show_default=False),
     ] = None,
     into: Annotated[str | None, option(metavar="TABLE", help="namespace.table to write to, with Spark.")] = None,
     mode: Annotated[str, option(metavar="MODE", help=f"With --into: {', '.join(_MODES)}. (append)")] = "append",

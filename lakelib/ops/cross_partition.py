@@ -19,6 +19,7 @@ from lakelib.ops.write import WrittenRows, propose
 from lakelib.plan.declare_unique import check_definition
 from lakelib.plan.moves import arrange_all
 from lakelib.plan.where import COMMIT
+from lakelib.progress import bar
 from lakelib.work import engines
 from lakelib.work.moves import MoveWork, find_leaving_keys
 
@@ -50,9 +51,12 @@ def find_strays(runtime: Runtime, table: TableInfo, snapshot_id: int) -> Strays:
     """Reads the keys of all rows at a snapshot."""
     count, shown = 0, list[dict[str, Any]]()
     works = _plan(runtime, table, snapshot_id)
-    with Held(runtime, _Pin(table=table, snapshot_id=snapshot_id, splits=[work.sought for work in works])):
-        for work in works:
+    sizes = [sum(split.size_bytes for split in work.sought.own) for work in works]
+    pin = _Pin(table=table, snapshot_id=snapshot_id, splits=[work.sought for work in works])
+    with Held(runtime, pin), bar(f"Looking at the keys of {table.full_name}", sum(sizes)) as shown_bar:
+        for work, size_bytes in zip(works, sizes, strict=True):
             found = find_leaving_keys(work, runtime.read_threads)
+            shown_bar.advance(size_bytes)
             count += found.num_rows
             shown += found.slice(0, _SHOWN - len(shown)).to_pylist() if len(shown) < _SHOWN else []
     return Strays(count=count, shown=tuple(shown))

@@ -96,12 +96,12 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
             require_newest(table, "DuckLake")
         if wanted.required_gate != table.options.required_gate:
             require_by_option(runtime, table, wanted.required_gate)
-        elif wanted == table.options or tables.replace_options(
-            runtime.catalog, table, wanted, _looked_at(runtime, table, wanted)
-        ):
+            return Overtaken(_options_changed(ref))
+        looked_at = _looked_at(runtime, table, wanted)
+        if wanted == table.options or tables.replace_options(runtime.catalog, table, wanted, looked_at):
             runtime.known.forget(table.id)
             return replace(table, options=wanted)
-        return Overtaken(_options_changed(ref))
+        return Overtaken(_options_changed(ref) if looked_at is None else _rows_changed(ref))
 
     return do_again(attempt, most_tries=MOST_CHANGES)
 
@@ -114,6 +114,14 @@ def _looked_at(runtime: Runtime, table: TableInfo, wanted: TableOptions) -> int 
     check_definition(table.schema, table.primary_key_ids, table.partition_ids, table.sequence_ids, table.merge)
     check_each_once(runtime, table, table.head_id)
     return table.head_id
+
+
+def _rows_changed(ref: TableRef) -> RetryableError:
+    return RetryableError(
+        f"Others commit to {ref.full_name} all the time: whenever its keys were looked at, rows had come.",
+        kind="options_changed",
+        remedy="Try again when it is written less; it takes as long as reading all keys.",
+    )
 
 
 def _options_changed(ref: TableRef) -> RetryableError:

@@ -10,9 +10,12 @@ import pyarrow as pa
 from lakelib.rows.buffers import array_of_numbers, fixed_values, is_long_type
 from lakelib.rows.keys import Rows
 from lakelib.rows.merge import repeated_keys
+from lakelib.rows.repeated import have_repeated
 from lakelib.rows.sort import newest_order
 
 Mask = npt.NDArray[np.bool_]
+
+_NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class Versions:
 
 def find_leaving(versions: Versions) -> tuple[Rows, Rows]:
     """The rows that stand in another partition than the newest version of their key, and that version of each."""
+    if versions.is_own.all() and not have_repeated([[key] for key in versions.keys]):
+        return _NO_ROWS, _NO_ROWS
     found = _find_by_number(versions)
     if found is not None:
         return found
@@ -75,8 +80,6 @@ def _find_by_number(versions: Versions) -> tuple[Rows, Rows] | None:
     newest. None for others."""
     key = versions.keys[0]
     if versions.order_by or len(versions.keys) > 1 or not is_long_type(key.type) or key.null_count:
-        return None
-    if versions.is_own.all():
         return None
     numbers = fixed_values(key, "<i8")
     own = np.flatnonzero(versions.is_own)

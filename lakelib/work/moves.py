@@ -26,7 +26,7 @@ from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.work.masks import like_first
 from lakelib.work.parallel import collect_in_order
-from lakelib.work.read import ReadTarget, read_newest, read_versions
+from lakelib.work.read import MOST_SOUGHT, ReadTarget, read_newest, read_versions
 from lakelib.work.run_writer import RunTarget, write_runs
 from lakelib.work.write import WrittenFiles, as_deletes
 
@@ -128,7 +128,10 @@ def _there_reader(work: MoveWork, own: Sequence[_Part]) -> Callable[[Split], Ite
     first = target.primary_key[0]
     values = whole_array(pc.unique(pa.concat_tables([part.rows.select(names[:1]) for part in own]).column(0)))
     among = KeySet([part.rows.column(name) for name in names] for part in own)
-    seeking = replace(target, among=among, predicate=like_first(first, values), asked_columns=(first,))
+    like = like_first(first, values)
+    seeking = replace(target, among=among, among_like=like)
+    if len(values) <= MOST_SOUGHT:  # which Bloom filters are asked for
+        seeking = replace(seeking, predicate=like, asked_columns=(first,))
 
     def read(split: Split) -> Iterator[_Part]:
         found = _newest_there(work.storage, seeking, split) if target.sequence_by else _live_there(work, seeking, split)

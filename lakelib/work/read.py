@@ -62,6 +62,8 @@ class ReadTarget:
     sequence_by: tuple[Column, ...]
     among: KeySet | None = None
     """Only rows whose keys may be in the set, if there is one."""
+    among_like: Predicate | None = None
+    """What all keys of the set are like: it rules out row groups, and is asked of no row."""
     engine: Engine | None = None
     """What makes one row of the versions of a key; None: the newest is the row."""
 
@@ -411,8 +413,8 @@ def _read_row_group(source: _FileSource, plan: _ReadPlan, row_group: int) -> pa.
     """The matching rows of a row group, or None. Columns that only a match needs are read once there is one."""
     if not plan.asks_early:
         return _read_late(source, plan, row_group)
-    predicate = plan.early_predicate
-    if predicate is not None and not _may_match(source, row_group, predicate):
+    predicates = (plan.early_predicate, plan.target.among_like)
+    if any(each is not None and not _may_match(source, row_group, each) for each in predicates):
         return None
     if not _may_hold(source, row_group, plan.sought):
         return None

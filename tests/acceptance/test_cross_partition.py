@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, Table
-from lakelib.ops import moves
+from lakelib.ops import evolve, moves
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import Engine, NewTable, data, in_process, raised, rows_of
 
@@ -357,6 +357,24 @@ def test_a_table_with_rows_becomes_such_a_one_once_each_key_is_in_one_partition(
     table.set_options({"cross_partition": False})
     table.upsert(_rows((5, "a", 5)))
     assert table.scan(where="id = 5").count() == 2
+
+
+@in_process
+def test_rows_that_come_while_keys_are_looked_at_are_looked_at_as_well(
+    engine: Engine, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"])
+    table.upsert(_rows((1, "a", 1)))
+    check, late = evolve.check_each_once, [(2, "a", 1), (1, "b", 1)]
+
+    def overtaken(*given: Any) -> None:
+        check(*given)
+        table.upsert(_rows(late.pop(0)))
+
+    monkeypatch.setattr(evolve, "check_each_once", overtaken)
+    with raised(InvalidInputError, "keys_in_several_partitions"):
+        table.set_options({"cross_partition": True})
+    assert (table.options, late) == ({}, [])
 
 
 @in_process

@@ -47,9 +47,10 @@ def test_a_query_is_an_argument_a_file_or_standard_input(
     assert (both.code, "give the query once" in both.err) == (2, True)
 
 
-def test_standard_input_is_read(environment: dict[str, str], orders: Table) -> None:
+@pytest.mark.parametrize("said", [[], ["-"]])
+def test_standard_input_is_read(environment: dict[str, str], orders: Table, said: list[str]) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "lakelib.cli", "sql", "--json"],
+        [sys.executable, "-m", "lakelib.cli", "sql", *said, "--json"],
         input=f"SELECT count(*) AS n FROM {orders.name}",
         env=os.environ | environment,
         capture_output=True,
