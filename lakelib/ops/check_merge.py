@@ -1,4 +1,5 @@
-"""Part of checking a spec: whether its merge engine fits its columns and options, and where it does not."""
+"""Part of checking a spec: whether its merge engine, and keys across partitions, fit its columns and options, and where
+not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from lakelib.model.schema import TableSchema
 from lakelib.ops.create import check_delta_mode
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.declare_merge import Roles, declare_merge
+from lakelib.plan.declare_unique import check_definition
 from lakelib.specs.table_spec import TableSpec
 
 Place = tuple[str | int, ...]
@@ -27,8 +29,11 @@ def wrong_merge(spec: TableSpec) -> Iterator[tuple[Place, InvalidInputError]]:
             yield place, error
             if len(place) < 3 or "groups" in place:
                 return
+    options = parse_options(spec.options)
     try:
-        check_delta_mode(merge, parse_options(spec.options))
+        check_delta_mode(merge, options)
+        if options.cross_partition:
+            check_definition(schema, roles.key_ids, roles.partition_ids, roles.sequence_ids, merge)
     except InvalidInputError as error:
         yield ("options",), error
 
@@ -50,8 +55,10 @@ def _parts(told: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]
             yield ("merge", name), known
     if "functions" in told:
         yield ("merge", "functions"), {**known, "functions": {}}
-    for name, function in told.get("functions", {}).items():
-        yield ("merge", "functions", name), {**known, "functions": {name: function}}
+    functions: Mapping[str, Any] = told.get("functions", {})
+    for name in functions:
+        same = {other: functions[other] for other in functions if other.casefold() == name.casefold()}
+        yield ("merge", "functions", name), {**known, "functions": same}
 
 
 def _roles(spec: TableSpec, schema: TableSchema) -> Roles:

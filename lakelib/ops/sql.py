@@ -26,7 +26,7 @@ from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.literals import all_of
-from lakelib.plan.own_files import plain_splits
+from lakelib.plan.own_files import FLOATS, plain_splits
 from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
 from lakelib.plan.where import COMMIT, bind_condition
 from lakelib.rows.types import type_text
@@ -142,7 +142,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str) -> Pla
         return base
     columns = query.uses.get(key, ()) or base.schema.names[:1]
     where = _where(query, key, base.schema)
-    return read.plan_scan(runtime, base.table, replace(base.request, columns=tuple(columns), where=where))
+    looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
+    request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
+    return read.plan_scan(runtime, base.table, request)
 
 
 def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None:

@@ -80,6 +80,8 @@ def with_functions(schema: TableSchema, functions: Any, merge: Merge, roles: Rol
                 f"functions names the column {column.name!r}, which belongs to the {role}.",
                 "Leave it out of functions.",
             )
+        if column.id in chosen:
+            raise _wrong(f"functions names the column {column.name!r} twice.", "Name it once.")
         chosen[column.id] = _function(function, column, merge)
     columns = tuple(
         column if column.id not in chosen else replace(column, function=chosen[column.id]) for column in schema.columns

@@ -417,3 +417,13 @@ def test_an_import_says_which_keys_are_in_several_partitions(engine: Engine, lak
         lake.import_parquet(str(tmp_path), name, session=session, **wanted)
     lake.import_parquet(str(tmp_path), name, session=session, duplicates="last", **wanted)
     assert rows_of(engine, lake.table(name).scan()) == [(1, "b", 2), (2, "b", 1)]
+
+
+@in_process
+def test_a_gate_that_bounds_what_a_commit_does_counts_a_move_as_one_update(engine: Engine, table: Table) -> None:
+    table.upsert(_rows((1, "a", 1), (2, "a", 1), (3, "b", 1)))
+    kinds = ("inserted", "updated", "deleted")
+    checks = [f"{{type: expect_rows_{kind}_to_be_between, kwargs: {{max_value: 9}}, scope: merged}}" for kind in kinds]
+    staged = table.stage_upsert(_rows((1, "b", 2), (2, "c", 2), (3, "b", 2), (4, "c", 2)))
+    verdict = staged.judge(parse_suite(f"{{name: g, expectations: [{', '.join(checks)}]}}"))
+    assert [next(iter(check.observed.values())) for check in verdict.checks] == [1, 3, 0]

@@ -332,6 +332,7 @@ _WRONG: dict[str, tuple[Any, str]] = {
     "type": ({"engine": "aggregate", "functions": {"b": "sum"}}, "bigint, float, double or decimal"),
     "key": ({"engine": "aggregate", "functions": {"id": "sum"}}, "Leave it out"),
     "column": ({"engine": "aggregate", "functions": {"aa": "sum"}}, "a"),
+    "column twice": ({"engine": "aggregate", "functions": {"A": "sum", "a": "max"}}, "Name it once"),
     "partial functions": ({"engine": "partial_update", "functions": {"a": "sum"}}, "It takes"),
     "group of the key": (
         {"engine": "partial_update", "groups": [{"sequence": ["id"], "columns": ["a"]}]},

@@ -94,6 +94,15 @@ def test_a_merge_engine_that_fits_is_right(run: Run, folder: Path) -> None:
     assert "line 10, field options: The option delta is head" in told.document[0]["errors"][0]
 
 
+def test_a_key_across_partitions_that_cannot_be_is_told_with_its_line(run: Run, folder: Path) -> None:
+    spec = folder / "orders.yaml"
+    spec.write_text(f"{spec.read_text()}options: {{cross_partition: true}}\n")
+    assert run("check", spec).code == 0
+    spec.write_text(f"{spec.read_text()}merge: {_SUM}\n")
+    told = run("check", spec, "--json")
+    assert "line 9, field options: cross_partition is true, and the merge engine" in told.document[0]["errors"][0]
+
+
 def test_what_is_right_is_said_without_a_lake(run: Run, folder: Path) -> None:
     told = run("check", folder / "orders.yaml", "--json")
     spec, suite = told.document
