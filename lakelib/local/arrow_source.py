@@ -41,7 +41,7 @@ class _Scanner:
         asked = "" if filter is None else str(filter)
         # An expression does not tell its columns. To read one too many does no harm.
         self._names = [each.name for each in schema if each.name in names or each.name in asked]
-        self._floats = [name for name in self._names if name in asked and pa.types.is_floating(schema.field(name).type)]
+        self._floats = [name for name in self._names if name in asked and _has_floats(schema.field(name).type)]
         self._schema, self._read, self._filter = schema, read, filter
         self.projected_schema = pa.schema([schema.field(name) for name in names])
 
@@ -55,16 +55,30 @@ class _Scanner:
     def _matching(self, rows: pa.Table) -> pa.Table:
         if self._filter is None or not self._floats:
             return rows if self._filter is None else rows.filter(self._filter)
-        asked = rows
-        if "is_nan" not in str(self._filter):
-            for name in self._floats:
+        asked, text = rows, str(self._filter)
+        for name in self._floats:
+            if f"is_nan({name})" not in text:
                 asked = _with_highest(asked, name)
         return rows.take(asked.append_column("", pa.array(np.arange(rows.num_rows))).filter(self._filter).column(""))
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    """Also where a filter may look into it."""
+    return pa.types.is_floating(kind) or (pa.types.is_struct(kind) and any(_has_floats(field.type) for field in kind))
 
 
 def _with_highest(rows: pa.Table, name: str) -> pa.Table:
     """NaN is above all numbers for DuckDB; for Arrow it is neither above nor below one."""
     place = rows.schema.get_field_index(name)
-    values = rows.column(place)
-    highest = pc.if_else(pc.is_nan(values), pa.scalar(math.inf, values.type), values)
-    return rows.set_column(place, rows.schema.field(place), highest)
+    field = rows.schema.field(place)
+    highest = [_highest(chunk) for chunk in rows.column(place).chunks]
+    return rows.set_column(place, field, pa.chunked_array(highest, field.type))
+
+
+def _highest(values: pa.Array) -> pa.Array:
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), pa.scalar(math.inf, values.type), values)
+    if not pa.types.is_struct(values.type):
+        return values
+    parts = [_highest(values.field(place)) for place in range(values.type.num_fields)]
+    return pa.StructArray.from_arrays(parts, fields=list(values.type), mask=values.is_null())

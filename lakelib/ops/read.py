@@ -72,6 +72,8 @@ class ScanRequest:
     schema_id: int | None = None
     """In the columns of this version of the schema; None: in those of the snapshot's own time."""
     view: str = ScanView.MERGED.value
+    with_bounds: bool = False
+    """Whether the files come with what is known of their columns."""
 
 
 EVERYTHING = ScanRequest()
@@ -468,7 +470,7 @@ def file_query(
         usable_ids=shared if merges else frozenset(column.id for column in schema.columns),
         hash_prefixes=request.hash_prefixes
         or (_hash_prefixes(schema.select(table.primary_key_ids), predicate) if merges else None),
-        with_bounds=merges and bool(asked - shared),
+        with_bounds=request.with_bounds or (merges and bool(asked - shared)),
         partition_ids=request.partition_ids,
         beneath=staged.beneath if staged else (),
         after_sequence=request.after_sequence,

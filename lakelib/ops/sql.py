@@ -26,12 +26,14 @@ from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.literals import all_of
-from lakelib.plan.own_files import plain_splits
+from lakelib.plan.own_files import FLOATS, plain_splits
 from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
 from lakelib.plan.where import COMMIT, bind_condition
 from lakelib.rows.types import type_text
 from lakelib.storage.paths import split_uri
 
+_GLOBS = {*"*?[]{}"}
+"""In a folder's name they would be read as a pattern."""
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -142,7 +144,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str) -> Pla
         return base
     columns = query.uses.get(key, ()) or base.schema.names[:1]
     where = _where(query, key, base.schema)
-    return read.plan_scan(runtime, base.table, replace(base.request, columns=tuple(columns), where=where))
+    looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
+    request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
+    return read.plan_scan(runtime, base.table, request)
 
 
 def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None:
@@ -199,7 +203,7 @@ def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequenc
     place = runtime.storage.place_of(plan.table.location)
     _, _, root = split_uri(place)
     is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if not is_near or COMMIT in plan.target.columns or plan.target.engine is not None:
+    if not is_near or _GLOBS & {*root} or COMMIT in plan.target.columns or plan.target.engine is not None:
         return [], plan.splits
     merges = bool(plan.target.primary_key)
     plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)

@@ -1,6 +1,7 @@
 """Pure. What people's queries may use besides what transforms may: computing with doubles, quotients of decimals, more
 functions. Each means what it means in Spark, up to the last digits of a double."""
 
+import math
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -187,7 +188,7 @@ def _unless_zero(one: Value, sign: str, other: Value, kind: str) -> Value:
 
 def _number(self: Translator, node: exp.Expr) -> Value:
     """Also with an exponent."""
-    if not node.args.get("is_string") and "e" in str(node.this).lower():
+    if not node.args.get("is_string") and "e" in str(node.this).lower() and math.isfinite(float(str(node.this))):
         return Value(sql=f"CAST({float(str(node.this))!r} AS DOUBLE)", type="double")
     return SCALARS[exp.Literal](self, node)
 

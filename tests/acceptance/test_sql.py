@@ -246,6 +246,29 @@ def test_moments_and_numbers_mean_what_they_mean_on_spark(lake: Lake, orders: Ta
         value("1 / 0")
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_no_file_loses_rows_for_a_nan(lake: Lake, new_table: NewTable, nested: bool) -> None:
+    """Parquet's statistics leave NaN out, and DuckDB goes by them where it reads a file by itself."""
+    kind = pa.struct([("v", pa.float64())]) if nested else pa.float64()
+    schema = pa.schema([("f", kind), ("n", pa.int64())])
+
+    def table_of(*values: float) -> Table:
+        table = new_table(schema)
+        found = [{"f": {"v": value} if nested else value, "n": 1} for value in values]
+        table.append(pa.Table.from_pylist(found, schema=schema))
+        return table
+
+    column = "f.v" if nested else "f"
+    with_nan, without = table_of(0.0, 0.0, math.nan), table_of(0.0, 1.0, 2.0)
+    for condition, count in ((f"{column} <> 0", 1), (f"{column} > 5", 1), (f"{column} = 0", 2), (f"{column} < 5", 2)):
+        assert rows(lake, f"SELECT count(*) FROM {with_nan.name} WHERE {condition}") == [(count,)]
+    assert rows(lake, f"SELECT max({column}) > 1e300 FROM {with_nan.name}") == [(True,)]
+    assert rows(lake, f"SELECT count(*) FROM {without.name} WHERE {column} <> 0") == [(2,)]
+    plan = lake.sql(f"SELECT {column} FROM {without.name}").explain().plan
+    assert ("READ_PARQUET" in plan) == (not nested)
+    assert "READ_PARQUET" in lake.sql(f"SELECT n FROM {with_nan.name}").explain().plan
+
+
 def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_table: NewTable) -> None:
     schema = pa.schema([("a", pa.decimal128(15, 2))])
     table = new_table(schema)

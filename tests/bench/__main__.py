@@ -28,6 +28,7 @@ from tests.bench.pages import measure_pages
 from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.reshaping import measure_reshaping
 from tests.bench.spark import measure_spark
+from tests.bench.sql import measure_sql
 from tests.bench.stream import measure_stream
 from tests.bench.wide import measure_wide
 from tests.bench.writers import measure_writers
@@ -51,6 +52,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "ducklake": measure_ducklake,
     "delta": measure_delta,
     "spark": measure_spark,
+    "sql": measure_sql,
     "long-lines": measure_long_lines,
     "gate": measure_gate,
     "airflow": measure_airflow,
