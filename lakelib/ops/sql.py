@@ -32,6 +32,8 @@ from lakelib.plan.where import COMMIT, bind_condition
 from lakelib.rows.types import type_text
 from lakelib.storage.paths import split_uri
 
+_GLOBS = {*"*?[]{}"}
+"""In a folder's name they would be read as a pattern."""
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -201,7 +203,7 @@ def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequenc
     place = runtime.storage.place_of(plan.table.location)
     _, _, root = split_uri(place)
     is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if not is_near or COMMIT in plan.target.columns or plan.target.engine is not None:
+    if not is_near or _GLOBS & {*root} or COMMIT in plan.target.columns or plan.target.engine is not None:
         return [], plan.splits
     merges = bool(plan.target.primary_key)
     plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)
