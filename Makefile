@@ -68,7 +68,8 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	LAKE_SQL_STATEMENTS=10000 $(PYTHON) -m pytest -s --timeout 3600 tests/property/test_sql.py
 	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(THINNED)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
-	LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
+	$(PYTHON) -m pip install --quiet --no-deps --upgrade --target build/clickhouse --requirement tests/soak/clickhouse.txt
+	PYTHONPATH=build/clickhouse LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
 		tests/integration/faults/test_killed_exports.py tests/integration/faults/test_s3_exports.py
 	LAKE_MOVING_ROUNDS=15 LAKE_MOVING_COMMITS=20 $(PYTHON) -m pytest --timeout 1800 tests/integration/faults/test_moving_keys.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py

@@ -25,11 +25,12 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 
 
-def change_once(table: Table, chance: random.Random) -> None:
+def change_once(table: Table, chance: random.Random, *, renames_partition: bool = False) -> None:
     """One operation of those that a table's history may have."""
     data = _some_rows(chance, table.schema)
     head = table.head.id if table.head else 0
     name = next(each for each in table.schema.names if each in ("name", "title"))
+    part = table.partition_by[0]
     works: dict[str, Callable[[], object]] = {
         "append": lambda: table.append(data),
         "upsert": lambda: table.upsert(data),
@@ -37,16 +38,19 @@ def change_once(table: Table, chance: random.Random) -> None:
         "dynamic": lambda: table.overwrite(data, partitions="dynamic"),
         "all": lambda: table.overwrite(data),
         "delete": lambda: table.delete(f"id < {chance.randrange(10)}"),
-        "part": lambda: table.delete("part = 'b/c'"),
+        "part": lambda: table.delete(f"{part} = 'b/c'"),
         "compact": lambda: table.compact(full=True),
         "rollback": lambda: table.rollback(chance.randrange(1, head + 1)) if head else None,
         "rename": lambda: table.evolve(rename={name: "title" if name == "name" else "name"}),
+        "rename part": lambda: table.evolve(rename={part: "piece" if part == "part" else "part"}),
         "widen": lambda: table.evolve(widen={"tiny": "smallint", "number": "bigint", "ratio": "double"}),
         "add": lambda: table.evolve(add=[(f"c{head}", "string")]),
         "drop": lambda: table.evolve(drop=["raw"]) if "raw" in table.schema.names else None,
     }
     weights = {"append": 6, "upsert": 6, "compact": 3}
     kinds = [kind for kind in works if kind not in ("rename", "widen") or chance.random() < 0.3]
+    if not renames_partition:
+        kinds.remove("rename part")
     if not table.primary_key:
         kinds.remove("upsert")
     kind = chance.choices(kinds, [weights.get(each, 1) for each in kinds])[0]
@@ -61,7 +65,7 @@ def _some_rows(chance: random.Random, schema: pa.Schema) -> pa.Table:
         number = chance.randrange(40)
         full = {
             "id": number,
-            "part": chance.choice(PARTS),
+            **dict.fromkeys(("part", "piece"), chance.choice(PARTS)),
             "flag": chance.choice((True, False, None)),
             "tiny": chance.randrange(-128, 128),
             "small": chance.randrange(-(2**15), 2**15),

@@ -62,6 +62,12 @@ def keep_masks(catalog: Catalog, table_id: int, found: Sequence[FoundMasks]) -> 
     return {row["partition_id"] for row in rows}
 
 
+def find_named(catalog: Catalog, table_id: int, paths: Sequence[str]) -> set[str]:
+    """Which files of masks, of these, the catalog names, be it to have them deleted."""
+    rows = catalog.all("find_named_masks", {"table_id": table_id, "paths": list(paths)})
+    return {row["path"] for row in rows}
+
+
 def _record(mask: Mask) -> dict[str, object]:
     return {
         "file_id": mask.file_id,

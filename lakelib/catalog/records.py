@@ -38,7 +38,12 @@ def columns_to_list(schema: TableSchema) -> list[dict[str, Any]]:
 def _column_to_json(column: Column) -> dict[str, Any]:
     """What most columns do not have is left out."""
     facts = {"id": column.id, "name": column.name, "type": column.type, "nullable": column.nullable}
-    rare = {"comment": column.comment, "scale_since": column.scale_since, "function": column.function}
+    rare = {
+        "comment": column.comment,
+        "scale_since": column.scale_since,
+        "function": column.function,
+        "stored_as": column.stored_as,
+    }
     return facts | {name: value for name, value in rare.items() if value}
 
 

@@ -122,6 +122,12 @@ def load_schemas(catalog: Catalog, table_id: int, ids: set[int]) -> dict[int, Ta
     return {row["id"]: schema_from_json(row["id"], row["columns"]) for row in rows}
 
 
+def list_schemas(catalog: Catalog, table_id: int) -> tuple[TableSchema, ...]:
+    """All versions of a table's schema, those that are proposed or never counted included."""
+    rows = catalog.all("list_schemas", {"table_id": table_id})
+    return tuple(schema_from_json(row["id"], row["columns"]) for row in rows)
+
+
 def drop_table(catalog: Catalog, namespace: str, name: str) -> bool:
     """The name is free afterwards; says whether there was such a table."""
     found = find_table(catalog, namespace, name)

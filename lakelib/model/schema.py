@@ -6,7 +6,7 @@ array<…> map<…,…> struct<name:type,…>`. Inside a struct a name that is n
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -49,6 +49,13 @@ class Column:
     comment: str = ""
     scale_since: int = 0
     """The schema version since which a decimal has its scale: bounds of older files are in another one."""
+    stored_as: str = ""
+    """How files of this schema version call the column, where that is not its name."""
+
+    @property
+    def in_file(self) -> "Column":
+        """The column under the name that files have for it."""
+        return replace(self, name=self.stored_as, stored_as="") if self.stored_as else self
 
     def tells_bounds(self, schema_id: int) -> bool:
         """Whether files of that schema version have bounds of the column as its type encodes them."""
@@ -76,6 +83,12 @@ class TableSchema:
     def select(self, column_ids: Iterable[int]) -> tuple[Column, ...]:
         """The columns of those ids, in the order of the ids."""
         return tuple(self._by_id[column_id] for column_id in column_ids)
+
+    @cached_property
+    def in_files(self) -> "TableSchema":
+        """The columns under the names that files of this version have for them."""
+        columns = tuple(column.in_file for column in self.columns)
+        return self if columns == self.columns else TableSchema(id=self.id, columns=columns)
 
     def __hash__(self) -> int:
         return self._hash

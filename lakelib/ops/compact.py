@@ -123,7 +123,7 @@ def _outdated(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> 
     if not table.options.delta or not ids:
         return frozenset()
     schemas = tables.load_schemas(runtime.catalog, table.id, ids)
-    return frozenset(each.id for each in schemas.values() if names_differ(table.schema, each))
+    return frozenset(each.id for each in schemas.values() if names_differ(table.schema.in_files, each.in_files))
 
 
 def partition_predicate(table: TableInfo, where: str | Predicate | None) -> Predicate | None:
@@ -270,7 +270,7 @@ def _work(
     return RewriteWork(
         storage=runtime.storage,
         target=target,
-        schemas={file.schema_id: schemas[file.schema_id] for file in split.files},
+        schemas={file.schema_id: schemas[file.schema_id].in_files for file in split.files},
         split=split,
         output_depth=unit.output_depth,
         drops_deletes=unit.drops_deletes,

@@ -49,8 +49,6 @@ _LOG = logging.getLogger(__name__)
 _BATCH_SNAPSHOTS = 200
 _WRITTEN_AT_ONCE = 50
 _MOST_REMEMBERED = 16
-_MOST_AFTER_PUBLISH = 20
-"""Whoever publishes tells of so many snapshots; where the log is further behind, the rest is for a catch-up."""
 
 
 def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
@@ -70,19 +68,18 @@ def export_delta(runtime: Runtime, ref: TableRef) -> DeltaExport:
     return replace(result, deleted=deleted)
 
 
-def tell_log(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+def tell_log(runtime: Runtime, table: TableInfo, snapshot: Snapshot, most: int) -> str:
     """Tells of a snapshot that this process has published of a table with a log, and of others before it that the log
-    lacks, if they are not too many."""
+    lacks, `most` of them. What it does not tell of, or nothing."""
     log = runtime.storage.at(table.location)
     now = replace(table, head_id=snapshot.id)
     exporter = _Exporter(runtime, now, table.options.delta, log)
     actions = read_version(log, version_of(snapshot.id) - 1) if snapshot.id > 1 else None
     if actions is None:
-        result = exporter.catch_up(list_log(log), _MOST_AFTER_PUBLISH)
+        result = exporter.catch_up(list_log(log), most)
     else:
         result = exporter.go_on(version_of(snapshot.id) - 1, find_note(actions))
-    if not result.is_complete:
-        _LOG.warning("%s: `lake delta %s` goes on", result, table.full_name)
+    return "" if result.is_complete else str(result)
 
 
 def before_expiry(runtime: Runtime, table: TableInfo) -> None:

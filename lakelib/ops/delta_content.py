@@ -49,15 +49,17 @@ class ToldState:
             if isinstance(each, Add):
                 self._folders[_folder(each.path)][each.path] = each
 
-    def below(self, folders: Iterable[str]) -> dict[str, Add]:
+    def of(self, partitions: Iterable[Partition]) -> dict[str, Add]:
+        folders = {_folder(f"{log_path(each.path)}/") for each in partitions}
         return {path: each for folder in folders for path, each in self._folders.get(folder, {}).items()}
 
     def all(self) -> dict[str, Add]:
-        return self.below(list(self._folders))
+        return {path: each for found in self._folders.values() for path, each in found.items()}
 
 
 def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
+    """Of a file: the values alone, for a partition's files are in folders of the names that its columns have had."""
+    return "/".join(segment.partition("=")[2] for segment in path.split("/")[:-1])
 
 
 class NotTold(Exception):  # noqa: N818
@@ -144,8 +146,8 @@ class Batch:
         rest = [each for each in touched if each not in known]
         added, removed = self._grown(known, snapshot_id, state)
         if rest:
-            folders = [log_path(self.partitions[each].path) for each in rest]
-            others = _differences_to_log(state.below(folders), self._state(snapshot_id, rest).values())
+            earlier = state.of(self.partitions[each] for each in rest)
+            others = _differences_to_log(earlier, self._state(snapshot_id, rest).values())
             added, removed = [*added, *others[0]], [*removed, *others[1]]
         return added, removed
 
@@ -165,7 +167,7 @@ class Batch:
                 if (found := superseded.vector(file_id, snapshot_id)) is not None
             }
             added += self._told(changed.values(), vectors)
-        earlier = state.below({log_path(self.partitions[each].path) for each in partition_ids})
+        earlier = state.of(self.partitions[each] for each in partition_ids)
         paths = {log_path(each.file.path) for each in added}
         return added, [earlier[path] for path in sorted(paths) if path in earlier]
 

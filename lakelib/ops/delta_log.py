@@ -37,6 +37,10 @@ class OwnLog:
             return None
         if listing.foreign:
             raise self._foreign_log(listing.foreign[0])
+        for version, paths in listing.checkpoints.items():
+            # Readers would take it for the newest version, unless its snapshot was published meanwhile.
+            if version >= self.table.head_id > 0 and self._commit_of(version + 1) is None:
+                raise self._foreign_log(paths[0])
         if not listing.versions:
             paths = next(iter(listing.checkpoints.values()))
             if not self._begins_here(listing):

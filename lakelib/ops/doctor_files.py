@@ -267,7 +267,7 @@ class _Promises:
         self._schemas: dict[int, TableSchema] = {}
 
     def of(self, one: ExaminedFile) -> Promise:
-        schema = self._schema(one.file.schema_id)
+        schema = self._schema(one.file.schema_id).in_files
         partitions = [schema.by_id(column_id) for column_id in self._table.partition_ids]
         return Promise(
             file=one.file,

@@ -15,7 +15,7 @@ from lakelib.model.ducklake import DuckLake, DuckLakeShow, DuckLakeTable, NewSho
 from lakelib.model.mask import FOLDER, Mask
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
-from lakelib.ops.masks import load_vector, masks_at
+from lakelib.ops.masks import delete_unnamed, load_vector, masks_at
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.paths import file_name, join_uri, new_attempt_id
 from lakelib.storage.vectors import decode_positions, digest_of, write_positions
@@ -88,10 +88,9 @@ def _show(runtime: Runtime, table: TableInfo, snapshot_id: int, masks: Mapping[i
         yield _written(runtime, table, mask, names[mask.file_id], path)
 
     written = collect_in_order(list(enumerate(fresh)), write, runtime.read_threads)
-    is_shown = ducklake.show(runtime.catalog, table.id, snapshot_id, kept, written)
-    if not is_shown:
-        runtime.storage.at(table.location).delete_files([each.path for each in written])
-    return is_shown
+    if ducklake.show(runtime.catalog, table.id, snapshot_id, kept, written):
+        return True
+    return bool(delete_unnamed(runtime, table, [each.path for each in written]))
 
 
 def _written(runtime: Runtime, table: TableInfo, mask: Mask, made_of: str, path: str) -> NewShownMask:

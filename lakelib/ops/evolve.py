@@ -19,7 +19,7 @@ from lakelib.ops.gates import require_by_option
 from lakelib.ops.merging import require_newest
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.write import WrittenRows, propose
+from lakelib.ops.write import WrittenRows, named_earlier, propose
 from lakelib.plan.declare_merge import Roles, check_added, with_functions
 from lakelib.plan.declare_unique import check_definition
 from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
@@ -66,7 +66,7 @@ def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSc
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
-    return under_id(table.schema, changed(first_column_id), schema_id)
+    return under_id(table.schema, changed(first_column_id), schema_id, named_earlier(runtime, table))
 
 
 def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:

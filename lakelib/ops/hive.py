@@ -166,9 +166,14 @@ class _Report:
     def _is_plain(self, split: Split) -> bool:
         runs = {(file.sequence, file.run) for file in split.files}
         is_one_run = not self._table.primary_key_ids or len(runs) == 1
-        return is_one_run and all(
-            not file.delete_count and file.schema_id == self._table.schema.id and file.depth == split.depth
-            for file in split.files
+        has_own_names = self._table.schema.in_files is self._table.schema
+        return (
+            is_one_run
+            and has_own_names
+            and all(
+                not file.delete_count and file.schema_id == self._table.schema.id and file.depth == split.depth
+                for file in split.files
+            )
         )
 
     def _stored(self, paths: Sequence[str]) -> Mapping[str, set[str]]:

@@ -45,9 +45,11 @@ def masks_at(
     partition_ids: Collection[int] | None = None,
     *,
     session: Any = None,
+    anew: bool = False,
 ) -> Mapping[int, Mask]:
     """The masks of a snapshot's files, by file, of these partitions or of all; files whose rows are all seen have none.
-    What is missing is found, and kept if the user may. Raises NotFoundError for a snapshot that is not there."""
+    What is missing is found, and kept if the user may; with `anew` nothing that is kept is believed. Raises
+    NotFoundError for a snapshot that is not there."""
     if not table.primary_key_ids or not snapshot_id:
         return {}
     require_newest(table, "A mask")
@@ -60,9 +62,11 @@ def masks_at(
         states = {
             each.partition_id: each for each in masks.find_states(runtime.catalog, table.id, snapshot_id, list(splits))
         }
-        known = _load_known(runtime, plan, states)
+        known = {} if anew else _load_known(runtime, plan, states)
         missing = [
-            _Missing(state=state, splits=splits[state.partition_id]) for state in states.values() if not state.is_known
+            _Missing(state=state, splits=splits[state.partition_id], anew=anew)
+            for state in states.values()
+            if anew or not state.is_known
         ]
         if not missing:
             return known
@@ -76,19 +80,16 @@ def vectors_at(runtime: Runtime, plan: ScanPlan, *, session: Any = None) -> Mapp
     """The vectors of the masks of what the plan reads, by file. Where some that are kept cannot be read, all are found
     anew, for this reader alone."""
     partition_ids = {split.partition.id for split in plan.splits}
+
+    def load(anew: bool) -> Mapping[int, bytes]:
+        found = masks_at(runtime, plan.table, plan.snapshot_id, partition_ids, session=session, anew=anew)
+        return load_vectors(runtime, plan.table, found)
+
     try:
-        return load_vectors(
-            runtime, plan.table, masks_at(runtime, plan.table, plan.snapshot_id, partition_ids, session=session)
-        )
+        return load(anew=False)
     except CorruptionError as error:
         _LOG.warning("masks of %s are found anew: %s", plan.table.full_name, error)
-    whole = plan_scan(runtime, plan.table, _request(plan.table, plan.snapshot_id, tuple(partition_ids)))
-    works = [
-        MaskWork(target=_key_target(whole), split=split, fresh_ids=None) for split in whole.splits if needs_merge(split)
-    ]
-    with Held(runtime, whole):
-        found = _find(runtime, works, session)
-    return {file_id: unite(parts)[0] for file_id, parts in found.items()}
+        return load(anew=True)
 
 
 def known_masks(runtime: Runtime, plan: ScanPlan) -> Mapping[int, Mask] | None:
@@ -208,9 +209,20 @@ def _keep(runtime: Runtime, plan: ScanPlan, made: Sequence[FoundMasks]) -> list[
     root = runtime.storage.at(plan.table.location)
     written = [replace(each, masks=tuple(_written(root, mask) for mask in each.masks)) for each in newest]
     kept = masks.keep_masks(runtime.catalog, plan.table.id, written)
-    lost = [place for place, each in enumerate(written) if each.state.partition_id not in kept]
-    root.delete_files([mask.path for place in lost for mask in written[place].masks if mask.path is not None])
-    return [*others, *(newest[place] if place in set(lost) else each for place, each in enumerate(written))]
+    lost = {place for place, each in enumerate(written) if each.state.partition_id not in kept}
+    paths = [mask.path for place in lost for mask in written[place].masks if mask.path is not None]
+    delete_unnamed(runtime, plan.table, paths)
+    return [*others, *(newest[place] if place in lost else each for place, each in enumerate(written))]
+
+
+def delete_unnamed(runtime: Runtime, table: TableInfo, paths: Sequence[str]) -> int:
+    """Deletes files of masks that others have made unnecessary. Some may be named all the same, and stay: what named
+    them was said twice, for its first answer was lost. How many stay."""
+    if not paths:
+        return 0
+    named = masks.find_named(runtime.catalog, table.id, paths)
+    runtime.storage.at(table.location).delete_files([path for path in paths if path not in named])
+    return len(named)
 
 
 def _may_keep(runtime: Runtime) -> bool:

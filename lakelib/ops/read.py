@@ -171,9 +171,10 @@ def target_of(
     own_files: Iterable[DataFile],
 ) -> ReadTarget:
     """What reading takes, of files that may be of any version of the schema."""
+    schemas = load_schemas(runtime, table, schema, {file.schema_id for file in own_files})
     return ReadTarget(
         location=table.location,
-        schemas=load_schemas(runtime, table, schema, {file.schema_id for file in own_files}),
+        schemas={each.id: each.in_files for each in schemas.values()},
         columns=columns,
         predicate=predicate,
         asked_columns=asked_columns(schema, predicate),

@@ -4,7 +4,6 @@ becomes of this."""
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 from lakelib.catalog import ducklake, tables
 from lakelib.catalog.roles import has_right
@@ -16,32 +15,44 @@ from lakelib.ops.ducklake import show_snapshots
 from lakelib.ops.runtime import Runtime
 
 _LOG = logging.getLogger(__name__)
-Result = TypeVar("Result")
 _MOST_AFTER_PUBLISH = 20
-"""Whoever publishes shows so many snapshots; where DuckLake's views are further behind, the rest is for a catch-up."""
+"""Whoever publishes tells of so many snapshots; where others are further behind, the rest is for a catch-up."""
 
 
 def after_publish(runtime: Runtime, table_id: int, snapshot: Snapshot, table: TableInfo | None = None) -> None:
     """Tells of a snapshot that this process has published, as the table's options say."""
     if snapshot.replayed:
         return
-    found = table or _try("told of", snapshot, lambda: _look_up(runtime, table_id))
-    if found is None:
-        return
-    if found.options.delta:
-        _try("in the Delta log", snapshot, lambda: tell_log(runtime, found, snapshot))
-    if found.options.ducklake and found.primary_key_ids:
-        _try("shown to DuckDB", snapshot, lambda: _show(runtime, found, snapshot))
+    _try(
+        f"snapshot {snapshot.id} is not told of yet",
+        lambda: _tell(runtime, table or _look_up(runtime, table_id), snapshot),
+    )
 
 
-def _try(what: str, snapshot: Snapshot, work: Callable[[], Result]) -> Result | None:
+def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+    if table.options.delta:
+        _try(
+            f"snapshot {snapshot.id} is not in the Delta log yet (`lake delta {table.full_name}` makes up for it)",
+            lambda: tell_log(runtime, table, snapshot, _MOST_AFTER_PUBLISH),
+        )
+    if table.options.ducklake and table.primary_key_ids:
+        _try(
+            f"snapshot {snapshot.id} is not shown to DuckDB yet (`lake ducklake {table.full_name}` makes up for it)",
+            lambda: _show(runtime, table, snapshot),
+        )
+
+
+def _try(otherwise: str, work: Callable[[], str | None]) -> None:
+    """The work may say why it was not done."""
     try:
-        return work()
+        reason = work()
     except LakeError as error:
-        _LOG.warning("snapshot %s is not %s yet: %s", snapshot.id, what, error)
+        reason = str(error)
     except Exception:  # whatever it is, the rows are published
-        _LOG.warning("snapshot %s is not %s yet", snapshot.id, what, exc_info=True)
-    return None
+        _LOG.warning("%s", otherwise, exc_info=True)
+        return
+    if reason:
+        _LOG.warning("%s: %s", otherwise, reason)
 
 
 def _look_up(runtime: Runtime, table_id: int) -> TableInfo:
@@ -52,12 +63,12 @@ def _look_up(runtime: Runtime, table_id: int) -> TableInfo:
     return table
 
 
-def _show(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
+def _show(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> str | None:
     """Whoever may not maintain leaves it to those who may."""
     if not has_right(runtime.catalog, Right.MAINTAIN):
-        return
+        return None
     now = replace(table, head_id=snapshot.id)
     unshown = [each for each in ducklake.list_unshown(runtime.catalog, table.id) if each <= snapshot.id]
     show_snapshots(runtime, now, unshown[:_MOST_AFTER_PUBLISH])
-    if len(unshown) > _MOST_AFTER_PUBLISH:
-        _LOG.warning("DuckDB does not see %s up to its head yet: `lake ducklake %s` goes on", *[table.full_name] * 2)
+    left = unshown[_MOST_AFTER_PUBLISH:]
+    return f"{len(left)} snapshots of {table.full_name} wait to be shown" if left else None

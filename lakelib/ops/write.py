@@ -290,7 +290,13 @@ def under_own_ids(runtime: Runtime, table: TableInfo, draft: TableSchema) -> Tab
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, len(added))
     own = {column_id: first_column_id + at for at, column_id in enumerate(added)}
     columns = tuple(replace(column, id=own.get(column.id, column.id)) for column in draft.columns)
-    return under_id(table.schema, TableSchema(id=schema_id, columns=columns), schema_id)
+    return under_id(table.schema, TableSchema(id=schema_id, columns=columns), schema_id, named_earlier(runtime, table))
+
+
+def named_earlier(runtime: Runtime, table: TableInfo) -> tuple[TableSchema, ...] | None:
+    """All versions of the schema of a table with a Delta log, which has one name for a column in all files; None where
+    new files may have new names."""
+    return tables.list_schemas(runtime.catalog, table.id) if table.options.delta else None
 
 
 def _auxiliary_columns(

@@ -1,7 +1,9 @@
 """Pure. Decides what a schema becomes when its columns change."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
@@ -109,13 +111,43 @@ def evolve_schema(
     return TableSchema(id=schema.id + 1, columns=tuple(columns))
 
 
-def under_id(before: TableSchema, after: TableSchema, schema_id: int) -> TableSchema:
-    """The changed schema as the version that it becomes: decimals of another scale note it."""
+def under_id(
+    before: TableSchema, after: TableSchema, schema_id: int, earlier: Sequence[TableSchema] | None = None
+) -> TableSchema:
+    """The changed schema as the version that it becomes: decimals of another scale note it. `earlier` are all versions
+    of the schema, where files are to call a column what they have called it first, and nothing else so; without them
+    new files have its new name."""
     columns = tuple(
         replace(column, scale_since=schema_id) if _is_rescaled(before.by_id(column.id), column) else column
         for column in after.columns
     )
-    return TableSchema(id=schema_id, columns=columns)
+    return TableSchema(id=schema_id, columns=_stored_under_names(before, columns, earlier))
+
+
+def _stored_under_names(
+    before: TableSchema, columns: Sequence[Column], earlier: Sequence[TableSchema] | None
+) -> tuple[Column, ...]:
+    taken: dict[str, set[int]] = defaultdict(set)
+    kept: dict[int, str] = {}
+    for column in columns:
+        known = before.by_id(column.id)
+        if known is not None and (earlier is not None or column.name == known.name):
+            kept[column.id] = known.in_file.name
+            taken[known.in_file.name.casefold()].add(column.id)
+    for column in (each for schema in earlier or () for each in schema.in_files.columns):
+        taken[column.name.casefold()].add(column.id)
+    found = []
+    for column in columns:
+        name = kept.get(column.id) or _free_name(column, taken)
+        taken[name.casefold()].add(column.id)
+        found.append(replace(column, stored_as="" if name == column.name else name))
+    return tuple(found)
+
+
+def _free_name(column: Column, taken: Mapping[str, Collection[int]]) -> str:
+    """One that means no other column."""
+    names = chain([column.name], (f"{column.name}-{column.id}{'-' * more}" for more in count()))
+    return next(name for name in names if not {*taken.get(name.casefold(), ())} - {column.id})
 
 
 def _is_rescaled(before: Column | None, after: Column) -> bool:

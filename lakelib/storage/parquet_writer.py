@@ -71,8 +71,9 @@ def write_file(
     """Writes tables of one schema as one durable file, a row group in memory at a time.
 
     `columns` are the table's columns that the schema holds (by name; hidden columns are not among them): the file
-    carries their ids, the result their bounds. `lookup_columns` are those of them that rows are sorted by, in that
-    order, and looked up by. If anything fails, the file is deleted again and the error raised.
+    carries their ids and has its own names for them, the result their bounds. `lookup_columns` are those of them that
+    rows are sorted by, in that order, and looked up by. If anything fails, the file is deleted again and the error
+    raised.
     """
     writer = FileWriter(storage, path, schema, columns, options, lookup_columns)
     try:
@@ -125,7 +126,7 @@ class FileWriter:
         self._uri = storage.uri_of(path)
         self._plan = _plan_file(schema, tuple(columns))
         self._options = options
-        self._lookup_columns = lookup_columns
+        self._lookup_columns = tuple(column.in_file for column in lookup_columns)
         self._nan_columns: set[str] = set()
         self._metadata: list[pq.FileMetaData] = []
         self._stream: pa.NativeFile = storage.open_output(self._uri)
@@ -134,10 +135,11 @@ class FileWriter:
     def write(self, table: pa.Table) -> None:
         """Each table ends a row group; one that is longer than the options allow becomes several."""
         try:
+            named = table if self._plan.has_own_names else table.rename_columns(self._plan.schema.names)
             if self._writer is None:
-                self._writer = self._open_writer(table)
-            self._find_nan(table)
-            self._writer.write_table(table, self._options.row_group_rows)
+                self._writer = self._open_writer(named)
+            self._find_nan(named)
+            self._writer.write_table(named, self._options.row_group_rows)
         except WRITE_FAILURES as error:
             raise translate_writing(error, self._uri) from error
 
@@ -222,7 +224,9 @@ class _FilePlan:
     """What files of one schema share."""
 
     schema: pa.Schema
-    """With the ids of the table's columns."""
+    """With the ids of the table's columns, and the names that files have for them."""
+    has_own_names: bool
+    """Whether those are the names that rows come with."""
     leaves: Mapping[str, range]
     """Where each top-level column's values are among the file's Parquet columns."""
     by_name: frozenset[str]
@@ -235,19 +239,24 @@ class _FilePlan:
 @lru_cache(maxsize=_MOST_PLANS)
 def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
     """A writer of one file mostly writes more of the same."""
-    ids = {column.name: column.id for column in columns}
-    fields = [
-        field.with_metadata({FIELD_ID: str(ids[field.name])}) if field.name in ids else field.remove_metadata()
-        for field in schema
-    ]
-    leaves, nested = arrange_leaves(schema), nested_columns(schema)
+    known = {column.name: column for column in columns}
+    inside = pa.schema([_field_inside(field, known.get(field.name)) for field in schema])
+    own = tuple(column.in_file for column in columns)
+    leaves, nested = arrange_leaves(inside), nested_columns(inside)
     return _FilePlan(
-        schema=pa.schema(fields),
+        schema=inside,
+        has_own_names=inside.names == schema.names,
         leaves=leaves,
         by_name=frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested)),
-        floats=frozenset(column.name for column in columns if is_float(column.type)),
-        bounded=tuple(column for column in columns if column.name in leaves and is_sortable(column.type)),
+        floats=frozenset(column.name for column in own if is_float(column.type)),
+        bounded=tuple(column for column in own if column.name in leaves and is_sortable(column.type)),
     )
+
+
+def _field_inside(field: pa.Field, column: Column | None) -> pa.Field:
+    if column is None:
+        return field.remove_metadata()
+    return field.with_name(column.in_file.name).with_metadata({FIELD_ID: str(column.id)})
 
 
 def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:

@@ -18,7 +18,7 @@ from tests.merge_model import Event, Model
 _DDL = "id BIGINT, day STRING, u BIGINT, a BIGINT, b STRING, sa BIGINT, c BIGINT, n BIGINT"
 _NAMES = ("id", "day", "u", "a", "b", "sa", "c", "n")
 _GROUPS = [{"sequence": ["sa"], "columns": ["a", "b"]}]
-_FUNCTIONS = {"a": "sum", "b": "max", "sa": "first", "c": "last_non_null", "n": "count"}
+_FUNCTIONS = {"a": "sum", "b": "max", "sa": "first", "c": "approx_count_distinct", "n": "count"}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _check_changes(engine: Engine, walk: Walk, first: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ["spark"], indirect=True)
-@pytest.mark.parametrize("case", CASES if WHOLE_MATRICES else [CASES[5], CASES[8]], ids=str)
+@pytest.mark.parametrize("case", CASES if WHOLE_MATRICES else [CASES[5], CASES[7]], ids=str)
 def test_spark_reads_writes_and_compacts_the_same(engine: SparkEngine, new_table: NewTable, case: Case) -> None:
     walk = _walk(engine, new_table, case, 1, 6)
     last = max(walk.states)

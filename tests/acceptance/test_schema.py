@@ -11,9 +11,10 @@ from lakelib.settings import StorageSettings
 from tests.acceptance.support import Engine, NewTable, data, refused, rows_of
 
 
-@pytest.fixture
-def table(engine: Engine, new_table: NewTable) -> Table:
-    table = new_table("id bigint, p string, n int, s string", primary_key=["id"], partition_by=["p"], sequence_by=["n"])
+@pytest.fixture(params=[{}, {"delta": "head"}], ids=["", "files keep names"])
+def table(engine: Engine, new_table: NewTable, request: pytest.FixtureRequest) -> Table:
+    schema = "id bigint, p string, n int, s string"
+    table = new_table(schema, primary_key=["id"], partition_by=["p"], sequence_by=["n"], options=request.param)
     engine.write(table, "upsert", _rows((1, "a", 1, "one"), (2, "a", 2, "two")))
     return table
 

@@ -138,15 +138,17 @@ def test_a_file_that_is_missing_is_never_passed_over(
         old.scan().to_spark(spark).collect()
 
 
+@pytest.mark.parametrize("options", [{}, {"delta": "head"}], ids=["", "files keep names"])
 @pytest.mark.parametrize("primary_key", [[], ["id"]], ids=["append", "keyed"])
 def test_columns_that_were_renamed_added_dropped_or_widened_between_files(
-    spark: SparkSession, new_table: NewTable, primary_key: list[str]
+    spark: SparkSession, new_table: NewTable, primary_key: list[str], options: dict[str, str]
 ) -> None:
     table = table_of(
         new_table,
         "id bigint, a int, b string, c string",
         *({"id": n, "a": n, "b": "b", "c": "c"} for n in (1, 2)),
         primary_key=primary_key,
+        options=options,
     )
     table.evolve(rename={"a": "A", "b": "x.y"}, drop=["c"])
     table.append(pa.Table.from_pylist([{"id": 3, "A": 3, "x.y": "new"}], table.schema))

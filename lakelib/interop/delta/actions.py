@@ -178,12 +178,16 @@ def from_json(content: bytes, where: str) -> tuple[Action, ...]:
     """The actions of a version. Raises CorruptionError, naming `where`, for what is none."""
     try:
         return tuple(from_object(json.loads(line)) for line in content.decode().split("\n") if line.strip())
-    except (ValueError, Malformed) as error:
-        raise CorruptionError(
-            f"{where} is not a version of a Delta log: {error}.",
-            kind="unreadable_delta_log",
-            remedy="Restore the file, or move the folder _delta_log away and export the table again.",
-        ) from error
+    except (ValueError, RecursionError, Malformed) as error:
+        raise unreadable(where, str(error)) from error
+
+
+def unreadable(where: str, why: str) -> CorruptionError:
+    return CorruptionError(
+        f"{where} is not a version of a Delta log: {why}.",
+        kind="unreadable_delta_log",
+        remedy="Restore the file, or move the folder _delta_log away and export the table again.",
+    )
 
 
 def to_object(action: Action) -> dict[str, Any]:

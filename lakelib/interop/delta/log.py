@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from lakelib.errors import NotFoundError
-from lakelib.interop.delta.actions import Action, from_json, to_json
+from lakelib.interop.delta.actions import Action, from_json, to_json, unreadable
 from lakelib.interop.delta.checkpoint import from_table, to_tables
+from lakelib.interop.delta.note import is_cut
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import read_plain_file
 from lakelib.storage.parquet_writer import plain_bytes
@@ -88,13 +89,16 @@ def version_path(version: int) -> str:
 
 
 def read_version(storage: Storage, version: int) -> tuple[Action, ...] | None:
-    """None if there is no such version. Raises CorruptionError for a file that is none."""
+    """None if there is no such version. Raises CorruptionError for a file that is none, or has lost a part."""
     path = version_path(version)
     try:
         content = storage.read_bytes(path)
     except NotFoundError:
         return None
-    return from_json(content, storage.uri_of(path))
+    actions = from_json(content, storage.uri_of(path))
+    if is_cut(actions):
+        raise unreadable(storage.uri_of(path), "it was cut, for it has had another number of actions")
+    return actions
 
 
 def create_versions(storage: Storage, versions: Sequence[tuple[int, Sequence[Action]]]) -> int:

@@ -1,13 +1,15 @@
 """Interop. What a version that was written here says of itself in its `commitInfo`: whose it is, and what the next one
 has to know of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lakelib.interop.delta.actions import Action, CommitInfo
 
 FIELD = "lake"
+COUNT = "actions"
+"""How many actions the version has: one that was cut between two lines is told by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,12 @@ def find_note(actions: Iterable[Action]) -> Note | None:
         if isinstance(action, CommitInfo):
             return _parse(action.others.get(FIELD))
     return None
+
+
+def is_cut(actions: Sequence[Action]) -> bool:
+    """Whether a version says that it has had more actions, or fewer."""
+    said = next((action.others.get(FIELD) for action in actions if isinstance(action, CommitInfo)), None)
+    return isinstance(said, Mapping) and said.get(COUNT, len(actions)) != len(actions)
 
 
 def _parse(said: Any) -> Note | None:

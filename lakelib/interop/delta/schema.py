@@ -38,6 +38,11 @@ class Naming:
     def of(self, column: Column) -> str:
         return column.name if self.physical is None else self.physical[column.id]
 
+    def differs(self, schema: TableSchema) -> bool:
+        """Whether a column has another name inside. DuckDB loses the values of partitions then, and says nothing:
+        they have to be read from the files."""
+        return any(self.of(column) != column.name for column in schema.columns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixed:
@@ -50,15 +55,16 @@ def find_naming(now: TableSchema, stored: Sequence[TableSchema], before: Mapping
     """How the columns of a snapshot are called in its files, whose versions of the schema are given. Where they have
     had other names than their own `before`, these stay as long as they are right."""
     physical: dict[int, str] = {}
+    inside = [each.in_files for each in stored]
     for column in now.columns:
-        names = {found.name for each in stored if (found := each.by_id(column.id)) is not None}
+        names = {found.name for each in inside if (found := each.by_id(column.id)) is not None}
         if len(names) > 1:
             return Mixed(column=column.name)
         kept = None if before is None else before.get(column.id)
-        physical[column.id] = names.pop() if names else _free_name(column, kept, stored)
+        physical[column.id] = names.pop() if names else _free_name(column, kept, inside)
     for column in now.columns:
         name = physical[column.id]
-        if any(_means_another(each, name, column.id) for each in stored):
+        if any(_means_another(each, name, column.id) for each in inside):
             return Mixed(column=column.name)
     if before is None and all(physical[column.id] == column.name for column in now.columns):
         return Naming(physical=None)
@@ -67,7 +73,7 @@ def find_naming(now: TableSchema, stored: Sequence[TableSchema], before: Mapping
 
 def _free_name(column: Column, kept: str | None, stored: Sequence[TableSchema]) -> str:
     """For a column that no file has: a name that is no other's in any of them."""
-    for name in (kept, column.name, f"{column.name}-{column.id}"):
+    for name in (column.in_file.name, kept, f"{column.name}-{column.id}"):
         if name is not None and not any(_means_another(each, name, column.id) for each in stored):
             return name
     return f"column-{column.id}"

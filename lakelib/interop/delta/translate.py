@@ -16,7 +16,7 @@ from lakelib.interop.delta.actions import (
     Remove,
     Txn,
 )
-from lakelib.interop.delta.note import FIELD, Note
+from lakelib.interop.delta.note import COUNT, FIELD, Note
 from lakelib.interop.delta.schema import Mixed, Naming, find_naming, find_type_changes, has_type, schema_string
 from lakelib.interop.delta.values import can_be_partitioned, is_plain, log_path, partition_values, statistics
 from lakelib.model.files import DataFile, Partition
@@ -117,7 +117,7 @@ def plan_version(
     is_partitioned = can_be_partitioned(partitions) if before is None else before.is_partitioned
     files = list(content.added)
     restates = before is None or _is_renamed(before, content, naming)
-    if is_partitioned and not _all_plain(partitions, files):
+    if is_partitioned and (naming.differs(content.schema) or not _all_plain(partitions, files)):
         is_partitioned, restates = False, True
     if restates:
         files = list(content.all_files())
@@ -146,7 +146,7 @@ def plan_version(
     fresh = {each.file.path for each in content.added}
     removes = [telling.remove(each, moment, changes_rows) for each in content.removed]
     adds = [telling.add(each, before is None or (changes_rows and each.file.path in fresh)) for each in files]
-    actions: list[Action] = [_commit_info(table, facts, note, len(content.added), len(removes))]
+    actions: list[Action] = []
     if before is None or before.features != note.features:
         actions.append(_protocol(note))
     if before is None or restates or _definition(before) != _definition(note):
@@ -155,7 +155,8 @@ def plan_version(
         actions.append(Txn(app_id=facts.application, version=facts.application_version, last_updated=moment))
     actions += _by_path(removes)
     actions += _by_path(adds)
-    return Version(number=version_of(snapshot.id), actions=tuple(actions), note=note)
+    said = _commit_info(table, facts, note, len(content.added), len(removes), 1 + len(actions))
+    return Version(number=version_of(snapshot.id), actions=(said, *actions), note=note)
 
 
 def plan_state(
@@ -298,13 +299,15 @@ def _protocol(note: Note) -> Protocol:
     )
 
 
-def _commit_info(table: TableFacts, facts: CommitFacts, note: Note, added: int, removed: int) -> CommitInfo:
+def _commit_info(
+    table: TableFacts, facts: CommitFacts, note: Note, added: int, removed: int, action_count: int
+) -> CommitInfo:
     snapshot = facts.snapshot
     metrics = {"numAddedFiles": str(added), "numRemovedFiles": str(removed)}
     metrics |= {
         name: str(snapshot.summary[key]) for key, name in _METRICS.items() if snapshot.summary.get(key) is not None
     }
-    said: dict[str, Any] = {**note.to_object(), "kind": snapshot.kind}
+    said: dict[str, Any] = {**note.to_object(), "kind": snapshot.kind, COUNT: action_count}
     if facts.application is not None:
         said |= {"application": facts.application, "version": facts.application_version}
     if facts.verdicts:

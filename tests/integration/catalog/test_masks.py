@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -124,6 +125,24 @@ def test_a_small_commit_is_sought_in_the_row_groups_that_may_have_its_keys(
     assert {len(work.fresh_ids) for work in works} == {1}
     assert sum(mask not in before.values() for mask in after.values()) <= 2
     check(lake, large, 3)
+
+
+def test_files_of_masks_stay_where_the_answer_was_lost_that_they_are_kept(
+    lake: Lake, large: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = kept_masks.keep_masks
+
+    def twice(*given: Any) -> set[int]:
+        keep(*given)
+        return keep(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kept_masks, "keep_masks", twice)
+        masks_of(lake, large, 2)
+
+    named = {mask.path for mask in masks_of(lake, large, 2).values()}
+    assert vector_files(large) == named != set()
+    check(lake, large, 2)
 
 
 def test_a_compaction_makes_masks_vanish(lake: Lake, large: Table) -> None:

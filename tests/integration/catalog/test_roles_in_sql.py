@@ -302,6 +302,7 @@ OWN = [("id", "bigint"), ("day", "string"), ("value", "bigint")]
         [*OWN, ("more", "nonsense")],
         [*OWN, ("VALUE", "bigint")],
         [*OWN, ("more", "string"), ("yet more", "string")],
+        [("id", "bigint"), ("day", "string"), ("value", "bigint", "day"), ("more", "string")],
     ],
     ids=[
         "all dropped",
@@ -311,12 +312,13 @@ OWN = [("id", "bigint"), ("day", "string"), ("value", "bigint")]
         "no type",
         "two of a name",
         "an id that is not reserved",
+        "another name in files",
     ],
 )
-def test_rows_change_a_schema_only_as_rows_may(town: Town, open_table: Table, columns: list[tuple[str, str]]) -> None:
+def test_rows_change_a_schema_only_as_rows_may(town: Town, open_table: Table, columns: list[tuple[str, ...]]) -> None:
     other = [
-        {"id": number, "name": name, "type": type_, "nullable": number > 1}
-        for number, (name, type_) in enumerate(columns, start=1)
+        dict(zip(("name", "type", "stored_as"), told, strict=False), id=number, nullable=number > 1)
+        for number, told in enumerate(columns, start=1)
     ]
     with client(town, "writer") as db:
         db.execute("select lake.reserve_schema_v1(%s, 1)", [open_table._ref.id])

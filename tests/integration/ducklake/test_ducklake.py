@@ -117,14 +117,16 @@ def test_fields_are_added_inside_and_types_widened(new_table: NewTable, db: Any)
         assert_shown(db, table, snapshot)
 
 
-def test_a_name_that_comes_again_is_another_column(new_table: NewTable, db: Any) -> None:
-    table = new_table("id bigint, note string, other string")
-    table.append(pa.table({"id": [1], "note": ["old"], "other": ["o"]}))
+@pytest.mark.parametrize("options", [{}, {"delta": "head"}], ids=["", "files keep names"])
+def test_a_name_that_comes_again_is_another_column(new_table: NewTable, db: Any, options: dict[str, str]) -> None:
+    table = new_table("id bigint, note string, other string, deep struct<note:bigint>", options=options)
+    table.append(pa.table({"id": [1], "note": ["old"], "other": ["o"], "deep": [{"note": 1}]}))
     table.evolve(drop=["note"])
-    table.evolve(rename={"other": "note"})
-    table.evolve(add=[("other", "string")])
+    table.evolve(rename={"other": "note", "deep": "other"})
+    table.evolve(add=[("deep", "string")])
+    table.append(pa.table({"id": [2], "note": ["new"], "deep": ["d"], "other": [{"note": 2}]}))
 
-    for snapshot in (None, 1, 2, 3):
+    for snapshot in (None, 1, 2, 3, 5):
         assert_shown(db, table, snapshot)
 
 
@@ -268,7 +270,7 @@ def test_a_publish_stands_whatever_becomes_of_it(
         table.upsert(rows([1]))
         table.upsert(rows([1]))
 
-    assert "snapshot 2 is not shown to DuckDB yet" in caplog.text
+    assert f"snapshot 2 is not shown to DuckDB yet (`lake ducklake {table.name}` makes up for it)" in caplog.text
     assert table.show_in_ducklake().is_complete
     assert_shown(db, table)
 

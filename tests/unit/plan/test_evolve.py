@@ -21,8 +21,12 @@ NEXT_ID = 20
 
 
 def evolved(**changes: Any) -> TableSchema:
+    return evolve(BEFORE, **changes)
+
+
+def evolve(schema: TableSchema, **changes: Any) -> TableSchema:
     return evolve_schema(
-        BEFORE,
+        schema,
         NEXT_ID,
         SchemaChange(**changes),
         key_ids=frozenset((1,)),
@@ -198,6 +202,31 @@ def test_a_decimal_of_another_scale_notes_since_when() -> None:
     longer = under_id(scaled, replace(scaled, columns=_with_type(scaled, "d", "decimal(14,4)")), 11)
     assert column("d", longer).scale_since == 9
     assert all(each.scale_since == 0 for each in longer.columns if each.name != "d")
+
+
+def in_files(schema: TableSchema) -> dict[str, str]:
+    return {column.name: column.in_file.name for column in schema.columns if column.stored_as}
+
+
+def test_files_call_a_column_what_they_have_called_it_first_if_they_are_to() -> None:
+    renamed = under_id(BEFORE, evolved(rename={"s": "t"}), 2, [BEFORE])
+    again = under_id(renamed, evolve(renamed, rename={"t": "u", "v": "s"}), 3, [BEFORE, renamed])
+    back = under_id(again, evolve(again, rename={"u": "s", "s": "v"}), 4, [BEFORE, renamed, again])
+
+    assert [in_files(each) for each in (renamed, again, back)] == [{"t": "s"}, {"u": "s", "s": "v"}, {}]
+    assert in_files(under_id(BEFORE, evolved(rename={"s": "t"}), 2)) == {}
+    assert in_files(under_id(renamed, evolve(renamed, rename={"t": "u"}), 3)) == {}
+
+
+def test_in_files_a_name_never_means_another_column_again() -> None:
+    dropped = under_id(BEFORE, evolved(drop=["s"]), 2, [BEFORE])
+    again = under_id(dropped, evolve(dropped, add=["S INT"]), 3, [BEFORE, dropped])
+    assert in_files(again) == {"S": f"S-{again.columns[-1].id}"}
+    assert in_files(under_id(dropped, evolve(dropped, add=["S INT"]), 3)) == {}
+
+    renamed = under_id(BEFORE, evolved(rename={"s": "t"}), 2, [BEFORE])
+    taken = under_id(renamed, evolve(renamed, rename={"v": "s"}), 3)  # the log has ended meanwhile
+    assert in_files(taken) == {"t": "s", "s": f"s-{column('s', taken).id}"}
 
 
 def _with_type(schema: TableSchema, name: str, kind: str) -> tuple[Column, ...]:

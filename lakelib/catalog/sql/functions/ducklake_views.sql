@@ -98,9 +98,14 @@ select s.number as mapping_id, s.table_id, 'map_by_name'::text as type
 from lake.table_schema s join lake."table" t on t.id = s.table_id where t.dropped_at is null;
 
 create or replace view lake.ducklake_name_mapping as
-select f.number as mapping_id, f.id as column_id, f.name as source_name, f.id as target_field_id,
+select f.number as mapping_id, f.id as column_id, coalesce(o.name, f.name) as source_name, f.id as target_field_id,
        f.parent_id as parent_column, false as is_partition
 from lake."table" t cross join lateral lake.ducklake_fields_v1(t.id) f
+left join (
+    select s.table_id, s.id as schema_id, (c.told ->> 'id')::bigint as id, c.told ->> 'stored_as' as name
+    from lake.table_schema s cross join lateral jsonb_array_elements(s.columns) c (told)
+    where c.told ? 'stored_as'
+) o on o.table_id = t.id and o.schema_id = f.schema_id and o.id = f.id
 where t.dropped_at is null;
 
 -- From when on a file is shown, and until when: from the first snapshot on that is, after the one which has brought it.

@@ -91,10 +91,11 @@ create or replace function lake.extends_v1(before jsonb, after jsonb, last_id in
 language plpgsql immutable as $$
 begin
     return not exists (
-            select from jsonb_to_recordset(before) as was (id integer, name text, type text, nullable boolean)
-            left join jsonb_to_recordset(after) as now (id integer, name text, type text, nullable boolean)
+            select from jsonb_to_recordset(before) as was (id integer, name text, type text, nullable boolean, stored_as text)
+            left join jsonb_to_recordset(after) as now (id integer, name text, type text, nullable boolean, stored_as text)
                 on now.id = was.id
-            where now.id is null or now.name <> was.name or was.nullable and not now.nullable
+            where now.id is null or now.name <> was.name or now.stored_as is distinct from was.stored_as
+               or was.nullable and not now.nullable
                or now.type <> was.type and not lake.may_widen_v1(was.type, now.type))
         and not exists (
             select from jsonb_to_recordset(after) as now (id integer, name text, type text, nullable boolean)

@@ -41,6 +41,13 @@ order by m.file_id;
 -- name: keep_masks
 select partition_id from lake.keep_masks_v1(%(table_id)s, %(wanted)s) as partition_id;
 
+-- Which files of masks, of these, are named.
+-- name: find_named_masks
+select w.path from unnest(%(paths)s::text[]) as w (path)
+where exists (select from lake.mask m where m.table_id = %(table_id)s and m.path = w.path)
+   or exists (select from lake.shown_mask m where m.table_id = %(table_id)s and m.path = w.path)
+   or exists (select from lake.deletion_queue q where q.table_id = %(table_id)s and q.path = w.path);
+
 -- Masks that no snapshot needs go; their files enter the queue.
 -- name: forget_masks
 select lake.forget_masks_v1(%(table_id)s, %(grace)s);

@@ -58,6 +58,10 @@ where t.id = %(table_id)s and t.dropped_at is null;
 -- name: load_schemas
 select id, columns::text as columns from lake.table_schema where table_id = %(table_id)s and id = any(%(ids)s);
 
+-- All versions of a table's schema, those included that commits have proposed and that never counted.
+-- name: list_schemas
+select id, columns::text as columns from lake.table_schema where table_id = %(table_id)s order by id;
+
 -- The name is free from now on; the table's rows stay for whoever reclaims its files.
 -- name: drop_table
 update lake."table" set dropped_at = clock_timestamp() where id = %(table_id)s and dropped_at is null;

@@ -1,0 +1,2 @@
+-- Functions alone: a column of a schema version may have another name in files (`stored_as`), which DuckLake's views tell,
+-- and which writers of rows may not change.
