@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -104,14 +104,11 @@ class QueryRows:
     database: Database
     sql: str
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    session: ClassVar[Any] = None
 
     @property
     def rereadable(self) -> bool:
         return True
-
-    @property
-    def session(self) -> None:
-        return None
 
     @property
     def size_bytes(self) -> int:

@@ -90,11 +90,6 @@ class TableInfo:
     def ref(self) -> TableRef:
         return TableRef(id=self.id, full_name=self.full_name)
 
-    @property
-    def moves_keys(self) -> bool:
-        """Whether a key is in one partition at most."""
-        return self.options.cross_partition
-
     @cached_property
     def primary_key(self) -> tuple[Column, ...]:
         return self.schema.select(self.primary_key_ids)

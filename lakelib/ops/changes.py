@@ -98,7 +98,7 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
         steps=snapshots.list_steps(runtime.catalog, table.id, after_id, until_id),
         has_key=bool(table.primary_key_ids),
         asks_after=bool(table.sequence_ids) or not table.merge.is_newest,
-        moves_keys=table.moves_keys,
+        moves_keys=table.options.cross_partition,
     )
     query = _query(table, schema, range_, predicate)
     splits = _splits(runtime, table, range_, query)
@@ -111,7 +111,7 @@ def plan_changes(runtime: Runtime, table: TableInfo, request: ChangesRequest) ->
         target=replace(
             change_target(base, schema, view=view, after_id=after_id),
             backwards=first_id > last_id,
-            moves_keys=table.moves_keys,
+            moves_keys=table.options.cross_partition,
         ),
         splits=tuple(splits),
         holds=_holds(range_, splits),

@@ -94,14 +94,10 @@ class Work:
     """Whether there is something for a gate to judge."""
 
 
-def schema_again(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
-    """For work that depends on nothing but the schema, and where its keys are: it is done anew, if its rows can be read
-    again."""
-
-    def redo(conflict: Conflict, proposal: Proposal) -> Redo:
-        return Redo.ANEW if is_repeatable and set(conflict.reasons) <= _MADE_AGAIN else Redo.NOT
-
-    return redo
+def schema_again(conflict: Conflict, proposal: Proposal) -> Redo:
+    """For work that depends on nothing but the schema, and where its keys are, and whose rows can be read again: it is
+    done anew."""
+    return Redo.ANEW if set(conflict.reasons) <= _MADE_AGAIN else Redo.NOT
 
 
 def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> UUID:

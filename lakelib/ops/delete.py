@@ -222,12 +222,12 @@ def _propose_keys(runtime: Runtime, table: TableInfo, source: RowSource, request
     if knows_sequence and knows_partition:
         done = source.write(work, threads=runtime.threads, distribution=request.distribution)
         written = WrittenRows(files=done.files, rows_in=done.rows_in)
-        if table.moves_keys:
+        if table.options.cross_partition:
             written = with_moves(runtime, table, written, source.session)
         return propose(table, CommitKind.DELETE, request, written)
     alignment = work.align(source.schema)
     keys = (alignment.apply(batch) for batch in source.batches())
-    if table.moves_keys:
+    if table.options.cross_partition:
         told = table.sequence_by if knows_sequence else ()
         written = write_deletes(runtime, table, _rows_anywhere(runtime, table, keys, told))
         scope = WHOLE_TABLE
@@ -262,7 +262,7 @@ def _told_of_keys(table: TableInfo, places: Mapping[str, int]) -> tuple[tuple[Co
     else:
         asked = set(table.sequence_ids) | table.merge.group_ids
         knows = table.merge.on_delete is not OnDelete.GROUPS or any(told_groups(table, places))
-    if table.moves_keys and not any(map(is_given, table.partition_by)):
+    if table.options.cross_partition and not any(map(is_given, table.partition_by)):
         asked |= set(table.partition_ids)
     told = tuple(column for column in columns if column.id not in asked or (knows and is_given(column)))
     return told, knows
@@ -272,7 +272,7 @@ def _knows_partition(table: TableInfo, places: dict[str, int]) -> bool:
     """Whether the keys come with their partition. Where a key is unique within its partition only it names nothing
     without: raises InvalidInputError."""
     lacking = [column for column in table.partition_by if column.name.casefold() not in places]
-    if lacking and not (table.moves_keys and len(lacking) == len(table.partition_by)):
+    if lacking and not (table.options.cross_partition and len(lacking) == len(table.partition_by)):
         raise InvalidInputError(
             f"The keys to delete from {table.full_name} lack the partition column {lacking[0].name!r}.",
             kind="missing_column",

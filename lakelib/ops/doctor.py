@@ -162,7 +162,7 @@ def _lag(one: str, other: str, ahead: timedelta, blur: timedelta) -> Iterator[Fi
 def _check_keys(runtime: Runtime, examined: ExaminedTable, account: Account) -> None:
     """That a key is in one partition at most, where the table says so."""
     table = tables.load_table(runtime.catalog, TableRef(id=examined.id, full_name=examined.name))
-    strays = find_strays(runtime, table, table.head_id) if table.moves_keys else None
+    strays = find_strays(runtime, table, table.head_id) if table.options.cross_partition else None
     if strays is not None and strays.count:
         account.unsettled.append(table.ref)
         account.add(

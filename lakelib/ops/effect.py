@@ -65,7 +65,7 @@ def measure_effect(
         after.files,
         {**before.partitions, **after.partitions},
         has_key=has_key,
-        moves_keys=table.moves_keys,
+        moves_keys=table.options.cross_partition,
     )
     columns = schema.columns if with_updates or not has_key else schema.select(table.primary_key_ids)
     base = target_of(runtime, table, schema, columns, None, [file for split in told.splits for file in split.files])

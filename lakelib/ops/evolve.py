@@ -38,7 +38,7 @@ def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: Write
         proposal = propose(table, CommitKind.EVOLVE, request, written, effect=NOTHING)
         return replace(proposal, summary={**proposal.summary, "columns": describe_change(table.schema, changed)})
 
-    work = Work(prepare=prepare, redo=schema_again(True), right=Right.OWN, brings_rows=False)
+    work = Work(prepare=prepare, redo=schema_again, right=Right.OWN, brings_rows=False)
     return commit_work(runtime, ref, request, work)
 
 
@@ -109,7 +109,7 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
 def _looked_at(runtime: Runtime, table: TableInfo, wanted: TableOptions) -> int | None:
     """The snapshot at which the table was found to be what the options say of it; None where nothing was looked at.
     Raises InvalidInputError if it is not."""
-    if not wanted.cross_partition or table.moves_keys:
+    if not wanted.cross_partition or table.options.cross_partition:
         return None
     check_definition(table.schema, table.primary_key_ids, table.partition_ids, table.sequence_ids, table.merge)
     check_each_once(runtime, table, table.head_id)

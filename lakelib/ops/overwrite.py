@@ -22,7 +22,7 @@ from lakelib.model.predicate import Constant, Predicate, Raw
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
-from lakelib.ops.commit import Redo, Work, commit_work, schema_again, stage_work
+from lakelib.ops.commit import Redo, Work, commit_work, give_up, schema_again, stage_work
 from lakelib.ops.moves import Replaced
 from lakelib.ops.replace import replace_work
 from lakelib.ops.request import WriteRequest, parse_write
@@ -134,7 +134,7 @@ def emptying_work(runtime: Runtime, wanted: tuple[Declared, ...]) -> Work:
 
 def _redo(is_repeatable: bool) -> Callable[[Conflict, Proposal], Redo]:
     """Whatever was added to its target since, or is gone, it replaces by what was published last."""
-    after_schema = schema_again(is_repeatable)
+    after_schema = schema_again if is_repeatable else give_up
 
     def redo(conflict: Conflict, proposal: Proposal) -> Redo:
         if set(conflict.reasons) <= _IN_ITS_TARGET:

@@ -12,7 +12,7 @@ from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.commit import Conflict
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import CommitKind, Proposal, TableInfo
-from lakelib.ops.commit import Redo, Work, schema_again
+from lakelib.ops.commit import Redo, Work, give_up, schema_again
 from lakelib.ops.delete import OVERTAKEN, find_doomed
 from lakelib.ops.moves import NOTHING_REPLACED, Replaced
 from lakelib.ops.request import WriteRequest
@@ -28,7 +28,7 @@ _FILE_KIND = "replace"
 
 def replace_work(runtime: Runtime, source: RowSource, where: str | Predicate, request: WriteRequest) -> Work:
     """The rows in place of those that match, those of other writers included that were published before."""
-    after_schema = schema_again(source.rereadable)
+    after_schema = schema_again if source.rereadable else give_up
 
     def prepare(table: TableInfo) -> Proposal:
         return _propose(runtime, table, source, parse_replaced(table, where, request), request)

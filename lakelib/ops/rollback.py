@@ -72,7 +72,7 @@ def _work(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> Wor
         try:
             target = _resolve(runtime, table, to if target is None else target)
             _check_stored(runtime, table, target, rollbacks.find_moved(runtime.catalog, table.id, target))
-            if table.moves_keys:
+            if table.options.cross_partition:
                 check_each_once(runtime, table, target)
         except ExpiredError as error:  # not the head, for which one may look again
             raise NotFoundError(error.message, kind=error.kind, remedy=error.remedy) from None

@@ -37,7 +37,7 @@ def run_target(
 
 def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
     """By which the newest version is known. Other merge engines know by themselves, and take rows as they come."""
-    if not table.sequence_ids or not table.merge.is_newest:
+    if not table.merge.is_newest:
         return ()
     return tuple(column.name for column in schema.select(table.sequence_ids))
 

@@ -38,7 +38,7 @@ class KnownTables:
         if (
             table is None
             or table.options.required_gate
-            or table.moves_keys
+            or table.options.cross_partition
             or time.monotonic() - since > _KNOWN_SECONDS
         ):
             return None

@@ -19,7 +19,7 @@ from lakelib.model.files import NewFile
 from lakelib.model.schema import Column, Op, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, KeysLooked, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
-from lakelib.ops.commit import Work, commit_work, schema_again, stage_work
+from lakelib.ops.commit import Work, commit_work, give_up, schema_again, stage_work
 from lakelib.ops.merging import refused_deletes, told_by_deletes
 from lakelib.ops.moves import NOTHING_REPLACED, NewRows, Replaced, as_own_files, delete_written, write_moves
 from lakelib.ops.request import WriteRequest
@@ -57,7 +57,7 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
 
     return Work(
         prepare=prepare,
-        redo=schema_again(source.rereadable),
+        redo=schema_again if source.rereadable else give_up,
         looks_again=source.rereadable,
         is_small=_is_small(source, request),
         session=source.session,
@@ -132,13 +132,13 @@ def write_rows(
                 file_kind=file_kind,
                 order_names=_order_names(table, schema, request.aux_order),
                 holds_deletes=bool(request.deletes_in),
-                one_partition=table.moves_keys,
+                one_partition=table.options.cross_partition,
             ),
             wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
             deletes_in=request.deletes_in,
             mark=mark_of(table) if request.deletes_in else Op.DELETE,
             refusal=refused_deletes(table, source.schema.names) if request.deletes_in else None,
-            told_by=told_by_deletes(table),
+            told_by=told_by_deletes(table) if request.deletes_in else (),
             required_ids=frozenset(table.primary_key_ids),
             explicit_cast=request.explicit_cast,
             inside=inside,
@@ -153,7 +153,7 @@ def write_rows(
     if request.refuse_empty and not written.rows_in:
         raise EmptySourceError(f"There are no rows for {table.full_name}.", remedy="Give rows, or allow none.")
     rows = WrittenRows(files=written.files, rows_in=written.rows_in, new_schema=new_schema)
-    return with_moves(runtime, table, rows, source.session, replaced) if table.moves_keys else rows
+    return with_moves(runtime, table, rows, source.session, replaced) if table.options.cross_partition else rows
 
 
 def with_moves(
@@ -339,7 +339,7 @@ def _auxiliary_columns(
 def _order_names(table: TableInfo, schema: TableSchema, aux_order: tuple[str, ...]) -> tuple[str, ...]:
     stored = (schema.find(name) for name in aux_order)
     auxiliary = (column.name if column else name for name, column in zip(aux_order, stored, strict=True))
-    return (*order_names(table, schema), *auxiliary)
+    return (*(order_names(table, schema) if table.sequence_ids else ()), *auxiliary)
 
 
 def mark_of(table: TableInfo) -> Op:

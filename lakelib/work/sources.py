@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -58,10 +58,7 @@ class ArrowSource:
     schema: pa.Schema
     rereadable: bool
     size_bytes: int
-
-    @property
-    def session(self) -> None:
-        return None
+    session: ClassVar[Any] = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         return iter(self.data.to_batches(max_chunksize=_BATCH_ROWS) if isinstance(self.data, pa.Table) else self.data)
