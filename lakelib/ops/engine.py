@@ -57,7 +57,7 @@ def engine_instead(spec: TableSpec, reason: OnlySparkError) -> Engine:
         return Engine(name="spark", why=f"it takes Spark for {reason.message}")
     raise InvalidInputError(
         f"{spec.path}: the engine of {spec.table} is local, and it takes Spark for {reason.message}.",
-        kind=reason.kind,
+        kind=OnlySparkError.default_kind,
         remedy=f"{reason.remedy} {_DO_WITH_SPARK}".lstrip(),
     ) from reason
 

@@ -96,6 +96,7 @@ OPERATIONS: dict[str, Prepare] = {
     "consumer.remove": lambda p: (lambda consumer: consumer.remove)(p.consumer),
     "lake.namespaces": lambda p: p.lake.namespaces,
     "lake.tables": lambda p: p.lake.tables,
+    "lake.sql": lambda p: lambda: p.lake.sql(f"SELECT count(*) FROM {p.made.name}").to_arrow(),
     "lake.table": lambda p: lambda: p.lake.table(p.made.name),
     "lake.staged": lambda p: (lambda id: lambda: p.lake.staged(id))(p.staged().id),
     "lake.gates": lambda p: p.lake.gates,
