@@ -70,7 +70,8 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	$(PYTHON) -m pip install --quiet --no-deps --upgrade --target build/clickhouse --requirement tests/soak/clickhouse.txt
 	PYTHONPATH=build/clickhouse LAKE_DELTA_RUNS=60 LAKE_DELTA_VERSIONS=10000 LAKE_EXPORT_STRIDE=1 $(PYTHON) -m pytest tests/integration/delta \
-		tests/integration/faults/test_killed_exports.py tests/integration/faults/test_s3_exports.py
+		tests/integration/faults/test_killed_exports.py tests/integration/faults/test_killed_shows.py \
+		tests/integration/faults/test_s3_exports.py
 	LAKE_MOVING_ROUNDS=15 LAKE_MOVING_COMMITS=20 $(PYTHON) -m pytest --timeout 1800 tests/integration/faults/test_moving_keys.py
 	LAKE_STREAM_ROUNDS=20 $(PYTHON) -m pytest tests/integration/spark/test_killed_streams.py
 	LAKE_STREAM_COMMITS=200 $(PYTHON) -m pytest tests/spark/test_stream_write.py -k ends_equal
