@@ -244,7 +244,7 @@ class LakeMachine(RuleBasedStateMachine):
         columns = sorted(model.partition_columns, key=lambda column: column.id)
         is_newest = not model.sequence_by and model.merge is None
         if is_newest and (not columns or data.draw(st.booleans())):
-            columns = list(model.schema)
+            columns = [column for column in model.schema if column.type in FLAT]
         if not columns:
             return
         pred = data.draw(_predicates(columns))
