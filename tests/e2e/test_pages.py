@@ -16,6 +16,7 @@ from tests.e2e.support import Live
 DAYS = 75
 FIRST = date(2026, 9, 1)
 WAITING, DISCARDED, WARNED, STALE = (FIRST + timedelta(days=day) for day in (DAYS, DAYS + 1, 40, 33))
+_BACKGROUNDS = {"light": "rgb(245, 246, 248)", "dark": "rgb(17, 21, 27)"}
 _SUITE = """name: glance
 expectations:
 - {type: expect_column_values_to_be_between, kwargs: {column: amount, min_value: 0}, severity: SEVERITY}
@@ -68,8 +69,7 @@ def test_a_person_sees_what_waits_and_why(live: Live, page: Page, waiting: Stage
     expect(row).to_contain_text("1 rejected")
     made = lake.get_by_role("row").filter(has=lake.get_by_role("link", name="glance.revenue"))
     expect(made).to_contain_text("2 stale")  # that of the run that corrected another day, too
-    background = lake.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
-    assert (background == "rgb(17, 21, 27)") == (theme == "dark"), background
+    expect(lake.locator("body")).to_have_css("background-color", _BACKGROUNDS[theme])
     shoot(page, f"lake-1-tables-{theme}")
     lake.get_by_role("link", name="glance.orders").click()
     expect(lake.locator(".cell.published")).to_have_count(DAYS)  # the legend's is one, the day with warnings none
