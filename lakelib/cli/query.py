@@ -83,12 +83,14 @@ def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
 
 def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer":
     """What takes something away is only looked at until it is told --yes."""
+    from lakelib.ops.sql_change import Told
+    from lakelib.ops.sql_plan import QueryPlan
     from lakelib.ops.sql_statements import carry_out, prepare  # they take long to load
     from lakelib.result import Result
 
     runtime = session.lake.runtime
     prepared = prepare(runtime, text, asked.values)
-    if getattr(prepared, "takes_away", False) and not asked.yes:
+    if not isinstance(prepared, QueryPlan | Told) and prepared.takes_away and not asked.yes:
         explained = prepared.explain()
         note = Note("Nothing was changed. --yes does it.")
         return Answer(_document(explained) | {"dry_run": True}, [Sentence(explained.change), note])

@@ -25,14 +25,15 @@ def run(runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: 
 
 def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | None) -> QueryPlan | Told:
     """Does what is to be done."""
-    request = parse_options(options)
     if isinstance(prepared, QueryPlan) and options:
         raise InvalidInputError(
             "A query changes nothing, and takes no options.",
             kind="invalid_option",
             remedy="Give the values of parameters by name: lake.sql('… $day', day=…).",
         )
-    return prepared if isinstance(prepared, QueryPlan | Told) else prepared.carry_out(request)
+    if isinstance(prepared, QueryPlan | Told):
+        return prepared
+    return prepared.carry_out(parse_options(options))
 
 
 def prepare(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan | Told | Change:

@@ -28,6 +28,11 @@ class Insert:
     places: tuple[str, ...]
     """Of the query's columns in the text, where they stand there one by one."""
 
+    @property
+    def has_places(self) -> bool:
+        """Whether the query's last column is the place of the row in the text, by which rows are told in order."""
+        return isinstance(self.source.tree, exp.Values)
+
 
 def read_insert(parsed: Parsed) -> Insert:
     """Raises InvalidInputError for what is not known of it."""
@@ -54,9 +59,12 @@ def read_insert(parsed: Parsed) -> Insert:
 
 
 def _query(tree: exp.Expr) -> exp.Expr:
-    """Its query, with what is named before the word INSERT."""
+    """Its query, with what is named before the word INSERT; rows that stand in the text with their places."""
     source = tree.args.get("source")
     query: exp.Expr = exp.select("*").from_(source.copy()) if source else tree.expression
+    if isinstance(query, exp.Values):
+        for place, row in enumerate(query.expressions):
+            row.append("expressions", exp.Literal.number(place))
     before = tree.args.get("with_")
     if before is None:
         return query
@@ -74,7 +82,7 @@ def _places(query: exp.Expr) -> tuple[str, ...]:
     match query:
         case exp.Select() if not any(each.find(exp.Star) for each in query.expressions):
             return tuple(place_of(each) for each in query.expressions)
-        case exp.Values(expressions=[exp.Tuple(expressions=cells), *_]):
+        case exp.Values(expressions=[exp.Tuple(expressions=[*cells, _]), *_]):
             return tuple(place_of(each) for each in cells)
     return ()
 
@@ -83,16 +91,16 @@ def shape_insert(insert: Insert, schema: TableSchema, full_name: str, query: Ask
     """The query, whose columns are those of the table that its rows go into. Raises InvalidInputError for columns that
     are not there, too many or too few of them, and types that cannot be stored."""
     given = _given_by_name(insert, schema, full_name, query) if insert.by_name else _given(insert, schema, full_name)
-    if len(given) != len(query.columns):
+    width = len(query.columns) - insert.has_places
+    if len(given) != width:
         names = ", ".join(column.name for column in given)
         raise InvalidInputError(
-            f"The query has {_count(len(query.columns))}, and {full_name} takes {len(given)}{insert.table.place}:"
-            f" {names}.",
+            f"The query has {_count(width)}, and {full_name} takes {len(given)}{insert.table.place}: {names}.",
             kind="wrong_columns",
             remedy="Name those that are given: INSERT INTO shop.orders (id, amount) SELECT …; others are NULL.",
         )
     places = insert.places if len(insert.places) == len(given) else ("",) * len(given)
-    return shape_query(query, given, places)
+    return shape_query(query, given, places, ordered_by=width if insert.has_places else None)
 
 
 def _count(columns: int) -> str:
@@ -114,11 +122,11 @@ def _given(insert: Insert, schema: TableSchema, full_name: str) -> list[Column]:
 
 
 def _given_by_name(insert: Insert, schema: TableSchema, full_name: str, query: AskedQuery) -> list[Column]:
-    if insert.columns is not None:
+    if insert.columns is not None or insert.has_places:
         raise InvalidInputError(
             f"BY NAME takes the columns' names from the query{insert.table.place}.",
             kind="unknown_sql",
-            remedy="Leave the list of columns out.",
+            remedy="Leave the list of columns out, and name them in a SELECT.",
         )
     fixed = _fixed(insert)
     places = insert.places or ("",) * len(query.columns)

@@ -31,18 +31,22 @@ def stored(value: Value, column: Column, place: str = "") -> Value:
     raise _not_stored(value, column, place, f"Say how: CAST(… AS {kind.upper()}).")
 
 
-def shape_query(query: AskedQuery, into: Sequence[Column], places: Sequence[str]) -> AskedQuery:
-    """The query, its columns in this order stored in these. NULL of a nested type is left out."""
+def shape_query(
+    query: AskedQuery, into: Sequence[Column], places: Sequence[str], *, ordered_by: int | None = None
+) -> AskedQuery:
+    """The query, its columns in this order stored in these; ordered by one behind them, if told. NULL of a nested type
+    is left out."""
     values = [Value(sql=f"q.c{place}", type=kind) for place, kind in enumerate(query.types)]
-    pairs = zip(values, into, places, strict=True)
+    pairs = zip(values[: len(into)], into, places, strict=True)
     made = [(column.name, stored(value, column, place)) for value, column, place in pairs]
     kept = [(name, value) for name, value in made if value.type != VOID] or made[:1]
     listed = ", ".join(f"{value.sql} AS {in_quotes(name)}" for name, value in kept)
     names = ", ".join(f"c{place}" for place in range(len(values)))
+    order = "" if ordered_by is None else f" ORDER BY q.c{ordered_by}"
     return replace(
         query,
-        sql=f"SELECT {listed} FROM ({query.sql}) AS q({names})",
-        wide_sql=f"SELECT {listed} FROM ({query.wide_sql}) AS q({names})",
+        sql=f"SELECT {listed} FROM ({query.sql}) AS q({names}){order}",
+        wide_sql=f"SELECT {listed} FROM ({query.wide_sql}) AS q({names}){order}",
         columns=tuple((name, "string" if value.type == VOID else value.type) for name, value in kept),
         types=tuple(value.type for _, value in kept),
     )

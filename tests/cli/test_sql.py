@@ -88,7 +88,8 @@ def test_timing_is_told(run: Run, orders: Table) -> None:
         (["SELECT 1 FROM {o}x"], 4, "Do you mean"),
         (["COPY {o} TO '/tmp/x'"], 3, "COPY is no statement"),
         (["SELECT 1", "--mode", "upsert"], 2, "--mode is for --into TABLE"),
-        (["SELECT 1", "--gate", "x"], 2, "--gate is for --into TABLE"),
+        (["SELECT 1", "--gate", "x"], 3, "A query changes nothing"),
+        (["SELECT 1", "--merge-schema"], 2, "--merge-schema is for --into TABLE"),
         (["SELECT 1", "--into", "{o}", "--timing"], 2, "--timing is for a query without --into"),
         (["SELECT 1", "--parquet", "x.parquet", "--format", "csv"], 2, "give one of them"),
     ],
@@ -149,9 +150,9 @@ def test_a_prompt_asks_again_until_the_person_leaves(
 
 def test_a_statement_changes_a_table_and_tells_what_was_done(run: Run, lake: Lake, orders: Table) -> None:
     name = f"{orders.name}_copy"
-    lake.create_table(name, orders.schema, primary_key=["id"])
+    lake.create_table(name, orders.schema, primary_key=["order_id"])
     insert = f"INSERT INTO {name} SELECT * FROM {orders.name} WHERE customer = $who"
-    options = ("--param", "who=customer 0", "--key", "loader:1", "--property", "run=r1", "--json")
+    options = ("--param", "who=customer 0", "--idempotency-key", "loader:1", "--property", "run=r1", "--json")
 
     told = [run("sql", insert, *options).document for _ in range(2)]
     assert [(each["statement"], each["snapshot_id"], each["replayed"]) for each in told] == [
