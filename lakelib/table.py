@@ -15,6 +15,7 @@ from lakelib.changes import Changes
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
 from lakelib.interop.hive.metastore import parse_address
+from lakelib.merge_into import MergeInto
 from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.ducklake import DuckLakeShow
@@ -147,6 +148,44 @@ class Table:
         """Deletes the rows for which the SQL predicate is TRUE."""
         return delete.delete_where(self._runtime, self._ref, where, parse_request(**options))
 
+    def update(
+        self,
+        set: Mapping[str, str],
+        where: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> Snapshot:
+        """Changes the rows for which the condition is TRUE, all of them without one: `{"amount": "amount * 2"}`. What
+        columns are to be, and the condition, are SQL in Spark's dialect, inner queries included; `$name` in them is one
+        of `parameters`. What it was computed from is looked at again if others have changed it meanwhile. Columns of
+        the key, and of the partition unless a key is in one partition of the table, are not updated."""
+        from lakelib.ops import merge_into, revise  # SQL takes long to load
+
+        revision = merge_into.parse_update(self._ref, set, where, parameters)
+        return revise.revise(self._runtime, self._ref, revision, None, parse_request("set", "where", **options))
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str] | None = None,
+        *,
+        target_alias: str = "target",
+        source_alias: str = "source",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> MergeInto:
+        """Begins a merge of other rows into the table: whatever `upsert` takes, or another table of the lake. Rows
+        belong together where `on` is TRUE, a condition in SQL or names of columns that both have; without one, where
+        the key is the same, and the partition, if a key is in each. `when_matched_update()` and its kin say what
+        becomes of them, and `execute()` does it, in one commit."""
+        from lakelib.ops import merge_into  # SQL takes long to load
+
+        rows = source._ref if isinstance(source, Table) else source
+        merging = merge_into.open_merge(
+            self._runtime, self._ref, rows, on, target_alias, source_alias, parameters
+        )
+        return MergeInto(merging, self._staged)
+
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
         return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
@@ -184,6 +223,20 @@ class Table:
         source, request = overwrite.parse_overwrite(data, overwrite_schema, **options)
         commit_id = overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request, where)
         return self._staged(commit_id, request)
+
+    def stage_update(
+        self,
+        set: Mapping[str, str],
+        where: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> "StagedCommit":
+        from lakelib.ops import merge_into, revise  # SQL takes long to load
+
+        request = parse_request("set", "where", **options)
+        revision = merge_into.parse_update(self._ref, set, where, parameters)
+        return self._staged(revise.stage_revision(self._runtime, self._ref, revision, None, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
         request = parse_request(**options)
