@@ -93,8 +93,8 @@ class Changer(Writer):
         chosen = self._chance.sample(names, self.one(1, 2, 3))
         return ", ".join(f"«{name}» = {self.stored(name, self.one(alias, other or alias))}" for name in chosen)
 
-    def stored(self, name: str, alias: str) -> str:
-        """What may be stored in the column."""
+    def stored(self, name: str, alias: str, *, may_ask: bool = True) -> str:
+        """What may be stored in the column. DuckDB takes no query there where it inserts."""
         choices: dict[str, tuple[str, ...]] = {
             "id": (f"{alias}.id",),
             "part": (f"{alias}.part", "'p1'", "NULL"),
@@ -110,7 +110,7 @@ class Changer(Writer):
         }
         if name == "id":
             return choices[name][0]
-        if name == "small" and self._chance.random() < 0.2:
+        if name == "small" and may_ask and self._chance.random() < 0.2:
             return f"(SELECT max(m.small) FROM {{x}}plain m WHERE m.flag = {alias}.flag)"
         return str(self.one(*choices[name], "NULL", f"{alias}.{name}"))
 
@@ -139,7 +139,7 @@ class Changer(Writer):
 
     def missing(self) -> list[str]:
         names = ["id", "part", *self._chance.sample(SCHEMA.names[2:], 3)]
-        values = ", ".join(self.stored(name, "s") for name in names)
+        values = ", ".join(self.stored(name, "s", may_ask=False) for name in names)
         whole = ", ".join(f"«{name}»" for name in SCHEMA.names)
         insert = self.one(
             f"INSERT ({', '.join(f'«{name}»' for name in names)}) VALUES ({values})",
