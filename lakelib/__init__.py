@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RetryableError,
     )
     from lakelib.lake import Lake, Transaction, connect, migrate, restore
+    from lakelib.merge_into import MergeInto
     from lakelib.model.table import Snapshot
     from lakelib.model.upgrade import Upgrade
     from lakelib.model.verdict import Verdict
@@ -38,6 +39,7 @@ __all__ = [
     "InvalidInputError",
     "Lake",
     "LakeError",
+    "MergeInto",
     "NotFoundError",
     "OutcomeUnknownError",
     "RejectedError",
@@ -60,6 +62,7 @@ _HOMES = {
     "Changes": "lakelib.changes",
     "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
+    "MergeInto": "lakelib.merge_into",
     "Result": "lakelib.result",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",

@@ -1,8 +1,9 @@
-"""The public API: MergeInto. What a merge makes of a table's rows, clause by clause; nothing happens before `execute`."""
+"""The public API: MergeInto. What a merge makes of a table's rows, clause by clause. Nothing happens before it is
+carried out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from lakelib.model.table import Snapshot
 from lakelib.ops.request import WriteOptions

@@ -181,9 +181,7 @@ class Table:
         from lakelib.ops import merge_into  # SQL takes long to load
 
         rows = source._ref if isinstance(source, Table) else source
-        merging = merge_into.open_merge(
-            self._runtime, self._ref, rows, on, target_alias, source_alias, parameters
-        )
+        merging = merge_into.open_merge(self._runtime, self._ref, rows, on, target_alias, source_alias, parameters)
         return MergeInto(merging, self._staged)
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:

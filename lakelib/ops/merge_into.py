@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-from sqlglot import exp
 
 from lakelib.catalog.tables import load_table
 from lakelib.errors import InvalidInputError
@@ -17,6 +16,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_plan import Known, QueryExplanation
 from lakelib.plan.revise import Action, Beside, Clause, Match, Revision, identity_ids
 from lakelib.plan.sql_revise import (
+    Condition,
     assigned_texts,
     check_names,
     condition_of,
@@ -46,7 +46,7 @@ class Merging:
         return Clause(
             match=Match(f"WHEN {match.upper()}"),
             action=Action[action.upper()],
-            condition=condition_of(condition, f"the condition of when {match}"),
+            condition=None if condition is None else condition_of(condition, f"the condition of when {match}"),
             values=assigned,
         )
 
@@ -108,7 +108,7 @@ def parse_update(
     clause = Clause(
         match=Match.TABLE,
         action=Action.UPDATE,
-        condition=condition_of(where, "where"),
+        condition=None if where is None else condition_of(where, "where"),
         values=assigned_texts(set, alias),
     )
     return Revision(
@@ -124,30 +124,19 @@ def parse_parameters(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return dict(given or {})
 
 
-def _condition(
-    runtime: Runtime, ref: TableRef, on: str | Sequence[str] | None, target: str, source: str
-) -> exp.Expr:
+def _condition(runtime: Runtime, ref: TableRef, on: str | Sequence[str] | None, target: str, source: str) -> Condition:
     table = load_table(runtime.catalog, ref)
-    never_null = {column.name.casefold() for column in table.primary_key}
-    if on is None:
-        names = [column.name for column in table.schema.select(identity_ids(table))]
-        if not names:
-            raise InvalidInputError(
-                f"{table.full_name} has no primary key to merge by.",
-                kind="no_primary_key",
-                remedy="Create it with a primary_key; rows are appended, and overwritten by a condition.",
-            )
-        return equal_columns(names, never_null, target, source)
-    if isinstance(on, str) and table.schema.find(on) is None:
-        found = condition_of(on, "on")
-        assert found is not None
-        return found
-    names = [on] if isinstance(on, str) else list(on)
-    if not names or not all(isinstance(name, str) for name in names):
+    if on is None and not table.primary_key_ids:
         raise InvalidInputError(
-            f"on is {on!r}.", kind="invalid_on", remedy='Give a condition, "target.id = source.id", or names of columns.'
+            f"{table.full_name} has no primary key to merge by.",
+            kind="no_primary_key",
+            remedy="Create it with a primary_key; rows are appended, and overwritten by a condition.",
         )
-    return equal_columns(names, never_null, target, source)
+    if isinstance(on, str) and table.schema.find(on) is None:
+        return condition_of(on, "on")
+    names = [column.name for column in table.schema.select(identity_ids(table))] if on is None else on
+    never_null = {column.name.casefold() for column in table.primary_key}
+    return equal_columns([names] if isinstance(names, str) else names, never_null, target, source)
 
 
 def _rows(source: Any) -> Known:

@@ -1,6 +1,6 @@
 """Use cases: rows of a table are updated, merged with others, deleted by what a query says of them.
 
-Step by step: what is meant, as one query whose rows are the change (`ops.revise_plan`); those rows are written, the ones
+Step by step: what is meant, as one query whose rows are the change (`ops.revise_plan`); those rows are written, those
 that go as delete marks, for one commit. It depends on all that it was computed from: whoever changes that meanwhile
 makes it look again.
 """
@@ -42,8 +42,8 @@ _WORD = f"{CHANGE}_word"
 _REMEDIES = {
     MOVED: "Delete the row, and insert the one that it is to be.",
     OLDER: "Set the columns of its sequence to what is not lower than it was, or leave them.",
-    LOST: "Delete the row, and upsert what it is to be: NULL replaces nothing in a table with partial updates, and columns of"
-    " a group are set with its sequence.",
+    LOST: "Delete the row, and upsert what it is to be: NULL replaces nothing in a table with partial updates, and"
+    " columns of a group are set with its sequence.",
 }
 _KINDS = {MOVED: "key_update_refused", OLDER: "older_row", LOST: "update_refused"}
 _TROUBLES = {

@@ -6,10 +6,9 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.predicate import And, Compare, Comparison, Constant, In, Predicate
+from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH, TableInfo
 from lakelib.ops import sql
@@ -20,9 +19,8 @@ from lakelib.plan.asked import AskedQuery, TableName
 from lakelib.plan.literals import never
 from lakelib.plan.local_types import INTEGERS
 from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
-from lakelib.plan.revise_query import CHANGE, ReviseQuery
-from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, filled, key_of, query_of
-from lakelib.plan.where import bind_condition
+from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
+from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.types import arrow_type
 from lakelib.rows.values import raw_value, raw_values
@@ -60,7 +58,7 @@ class _Planner:
         self._runtime, self._revision = runtime, revision
         self._given = {} if given is None else {GIVEN: given}
         self._found = sql.look_up(
-            runtime, [*self._statement(_all_of(revision)).references, TableName(name=full_name, place="")]
+            runtime, [*self._statement(all_names(revision)).references, TableName(name=full_name, place="")]
         )
         self._table = self._found[full_name]
         if self._table.id != table_id:
@@ -80,12 +78,12 @@ class _Planner:
         doubles = self._check_apart(within)
         return Planned(table=table, plan=self._planned(query.tree(), within), is_counted=not doubles)
 
-    def _statement(self, tree: exp.Expr) -> Statement:
+    def _statement(self, tree: Tree) -> Statement:
         return query_of(
             Parsed(text=self._revision.text, tree=tree, values=self._revision.parameters, is_explained=False)
         )
 
-    def _planned(self, tree: exp.Expr, within: Within | None = None) -> QueryPlan:
+    def _planned(self, tree: Tree, within: Within | None = None) -> QueryPlan:
         statement = self._statement(tree)
         limits = {} if within is None else {key_of(self._query.table_node): within}
         return sql.plan_statement(
@@ -100,16 +98,14 @@ class _Planner:
         return replace(query, columns=columns)
 
     def _source_names(self) -> tuple[str, ...]:
-        beside = self._revision.beside
-        if beside is None:
+        if self._revision.beside is None:
             return ()
-        tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=beside.table.copy()))
-        if self._revision.before is not None:
-            tree.set("with_", self._revision.before.copy())
-        columns = sql.columns_of(self._runtime, self._statement(tree), self._found, self._given)
+        columns = sql.columns_of(
+            self._runtime, self._statement(all_of_source(self._revision)), self._found, self._given
+        )
         return tuple(name for name, _ in columns)
 
-    def _ask(self, tree: exp.Expr, within: Within | None = None) -> pa.Table:
+    def _ask(self, tree: Tree, within: Within | None = None) -> pa.Table:
         plan = self._planned(tree, within)
         return pa.Table.from_batches(sql.stream_batches(self._runtime, plan), plan.schema)
 
@@ -153,10 +149,10 @@ class _Planner:
                     by_id = {column.id: values for column, values in zip(keys, found, strict=True)}
                     hashes = key_hashes([by_id[each] for each in self._table.primary_key_ids])
                     prefixes = tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist())))
-        for each in places:
-            few = self._sought([each.column], _MOST_PARTITIONS)
-            if few is not None and not each.with_null:
-                parts.append(_one_of(each.column, few[0]))
+        for pair in places:
+            few = None if pair.with_null else self._sought([pair.column], _MOST_PARTITIONS)
+            if few is not None:
+                parts.append(_one_of(pair.column, few[0]))
         if not parts:
             return None
         return Within(predicate=And(parts=tuple(parts)), hash_prefixes=prefixes, is_exact=prefixes is not None)
@@ -188,9 +184,9 @@ class _Planner:
     # Whether each is for a row of its own
 
     def _check_apart(self, within: Within | None) -> bool:
-        """Whether rows are deleted twice, which is no harm. Raises InvalidInputError, naming the key, where what becomes
-        of a row would depend on which of two rows of the source came first, or a row that is inserted has the key of
-        another."""
+        """Whether rows are deleted twice, which is no harm. Raises InvalidInputError, naming the key, where what
+        becomes of a row would depend on which of two rows of the source came first, or a row that is inserted has the
+        key of another."""
         if self._revision.beside is None:
             return False
         is_new = self._query.inserts_new_keys and (not has(self._revision, Action.INSERT) or self._keys_fit)
@@ -208,7 +204,7 @@ class _Planner:
             raise _two_for_one(table, row)
         if not is_new:
             self._check_new(rows.filter(pc.equal(rows.column(CHANGE), Action.INSERT.value)))
-        return twice.num_rows > 0
+        return bool(twice.num_rows)
 
     @cached_property
     def _keys_fit(self) -> bool:
@@ -224,7 +220,7 @@ class _Planner:
         )
 
     def _is_repeated(self) -> bool:
-        return self._ask(self._query.repeated()).num_rows > 0
+        return bool(self._ask(self._query.repeated()).num_rows)
 
     def _check_new(self, inserted: pa.Table) -> None:
         table = self._table
@@ -233,41 +229,11 @@ class _Planner:
         for found in rows_with_keys(self._runtime, table, keys.to_batches()):
             for row in found.select([column.name for column in table.primary_key]).slice(0, 1).to_pylist():
                 raise InvalidInputError(
-                    f"A row that is inserted has the key {_shown(row)}, and {table.full_name} has one of that key, which"
-                    " the condition of the merge does not match.",
+                    f"A row that is inserted has the key {_shown(row)}, and {table.full_name} has one of that key,"
+                    " which the condition of the merge does not match.",
                     kind="duplicate_key",
                     remedy="Match by the key (ON target.id = source.id), and ask for the rest in WHEN MATCHED AND ….",
                 )
-
-
-def bound_where(revision: Revision, table: TableInfo) -> Predicate | None:
-    """What the one condition says of the table's rows, as a scan's predicate; None if it says more than that can."""
-    (clause,) = revision.clauses
-    if clause.condition is None:
-        return Constant(value=True)
-    own = filled(clause.condition.copy(), revision.parameters)
-    if own.find(exp.Query) is not None:
-        return None
-    for each in own.find_all(exp.Column):
-        if each.table.casefold() == revision.alias.casefold():
-            each.set("table", None)
-    try:
-        return bind_condition(own, table.schema)
-    except InvalidInputError:
-        return None
-
-
-def _all_of(revision: Revision) -> exp.Expr:
-    """A query that names all tables that the revision does."""
-    parts = [each.condition for each in revision.clauses if each.condition is not None]
-    parts += [each.value for clause in revision.clauses for each in clause.values or ()]
-    tree = exp.Select(expressions=[each.copy() for each in parts])
-    if revision.beside is not None:
-        tree.set("from_", exp.From(this=revision.beside.table.copy()))
-        tree.append("expressions", revision.beside.on.copy())
-    if revision.before is not None:
-        tree.set("with_", revision.before.copy())
-    return tree
 
 
 def _one_of(column: Column, values: pa.Array) -> Predicate:
@@ -292,4 +258,6 @@ def _two_for_one(table: TableInfo, row: dict[str, object]) -> InvalidInputError:
 
 
 def _shown(row: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value!r}" if isinstance(value, str) else f"{name} {value}" for name, value in row.items())
+    return ", ".join(
+        f"{name} {value!r}" if isinstance(value, str) else f"{name} {value}" for name, value in row.items()
+    )

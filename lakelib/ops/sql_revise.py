@@ -10,11 +10,12 @@ from lakelib.ops.explain import explain_scan
 from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.revise import revise
-from lakelib.ops.revise_plan import Planned, bound_where, plan_revision
+from lakelib.ops.revise_plan import Planned, plan_revision
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.plan.revise import Action, has
+from lakelib.plan.revise_query import bound_where
 from lakelib.plan.sql_revise import Revise
 
 

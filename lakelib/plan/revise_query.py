@@ -9,13 +9,16 @@ from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.merge import MergeEngine
+from lakelib.model.predicate import Constant, Predicate
 from lakelib.model.schema import HIDDEN_PREFIX, Column
 from lakelib.model.table import TableInfo
 from lakelib.plan.local_select import conjuncts_of
-from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision, identity_ids, no_such_row
-from lakelib.plan.sql_statement import place_of
+from lakelib.plan.revise import Action, Beside, Clause, Match, Revision, identity_ids, no_such_row
+from lakelib.plan.sql_statement import filled, place_of
 from lakelib.plan.store_assignment import all_stored, stored_in
+from lakelib.plan.where import bind_condition
 
+Tree = exp.Expr
 CHANGE = f"{HIDDEN_PREFIX}change"
 """What becomes of a row: the number of an Action."""
 WRONG = f"{HIDDEN_PREFIX}wrong"
@@ -85,7 +88,7 @@ class ReviseQuery:
         if wrong is not None:
             listed.append(_named(wrong, WRONG))
         conditions = list(map(self._condition, self._revision.clauses))
-        where = None if exp.true() in conditions else reduce(_or, conditions)
+        where = None if exp.true() in conditions else _any_of(conditions)
         return self._select(listed, where, self._from())
 
     def source_tree(self, listed: Sequence[exp.Expr], **more: exp.Expr) -> exp.Expr:
@@ -111,7 +114,7 @@ class ReviseQuery:
             limit=exp.Limit(expression=exp.Literal.number(1)),
         )
         if there:
-            query.set("where", exp.Where(this=reduce(_and, there)))
+            query.set("where", exp.Where(this=_all_of(there)))
         return query
 
     def sought(self, columns: Sequence[Column], most: int) -> exp.Expr:
@@ -222,9 +225,7 @@ class ReviseQuery:
             return {"from_": exp.From(this=self.table_node)}
         source = beside.table.copy()
         if self._has_clause(Match.TABLE):
-            inner = exp.Select(
-                expressions=[exp.Star(), _named(exp.true(), _IS_THERE)], from_=exp.From(this=source)
-            )
+            inner = exp.Select(expressions=[exp.Star(), _named(exp.true(), _IS_THERE)], from_=exp.From(this=source))
             source = exp.Subquery(this=inner, alias=exp.TableAlias(this=_identifier(beside.alias)))
         side, kind = _JOINS.get(frozenset(each.match for each in self._revision.clauses), ("FULL", ""))
         join = exp.Join(this=self.table_node, side=side, kind=kind, on=beside.on.copy())
@@ -249,7 +250,7 @@ class ReviseQuery:
         """Whether a clause is for a row, if none before it is."""
         given = clause.condition
         parts = [*self._matched(clause.match), *([] if given is None else [self._own(given, clause)])]
-        return reduce(_and, parts) if parts else exp.true()
+        return _all_of(parts) if parts else exp.true()
 
     def _matched(self, match: Match) -> Iterator[exp.Expr]:
         beside = self._revision.beside
@@ -313,8 +314,7 @@ class ReviseQuery:
         if all(wrong is None for _, wrong in found):
             return None
         branches = [
-            exp.If(this=self._condition(clause), true=exp.null() if wrong is None else wrong)
-            for clause, wrong in found
+            exp.If(this=self._condition(clause), true=exp.null() if wrong is None else wrong) for clause, wrong in found
         ]
         return exp.Case(ifs=branches)
 
@@ -336,9 +336,10 @@ class ReviseQuery:
                 for group in table.merge.groups
                 if self._any_changed(clause, sequence := table.schema.select(group.sequence))
             ]
-        told = [(MOVED, moved), (OLDER, older), (LOST, lost)]
+        told: list[tuple[int, Sequence[exp.Expr]]] = [(MOVED, moved), (OLDER, older), (LOST, lost)]
         branches = [
-            exp.If(this=reduce(_or, conditions), true=exp.Literal.number(number)) for number, conditions in told
+            exp.If(this=_any_of(conditions), true=exp.Literal.number(number))
+            for number, conditions in told
             if conditions
         ]
         return exp.Case(ifs=branches) if branches else None
@@ -385,7 +386,7 @@ class ReviseQuery:
                     for each in members
                     for value in (self._value(clause, each), self._of_table(each))
                 ]
-                yield _and(reduce(_and, untold), reduce(_or, said))
+                yield _and(_all_of(untold), _any_of(said))
 
     # Names
 
@@ -420,6 +421,44 @@ class ReviseQuery:
         name = next(each for each in self._source_names if each.casefold() == column.name.casefold())
         return _column(self._revision.beside.alias, name)
 
+
+def bound_where(revision: Revision, table: TableInfo) -> Predicate | None:
+    """What the one condition says of the table's rows, as a scan's predicate; None if it says more than that can."""
+    (clause,) = revision.clauses
+    if clause.condition is None:
+        return Constant(value=True)
+    own = filled(clause.condition.copy(), revision.parameters)
+    if own.find(exp.Query) is not None:
+        return None
+    for each in own.find_all(exp.Column):
+        if each.table.casefold() == revision.alias.casefold():
+            each.set("table", None)
+    try:
+        return bind_condition(own, table.schema)
+    except InvalidInputError:
+        return None
+
+
+def all_names(revision: Revision) -> Tree:
+    """A query that names all tables that the revision does."""
+    parts = [each.condition for each in revision.clauses if each.condition is not None]
+    parts += [each.value for clause in revision.clauses for each in clause.values or ()]
+    tree = exp.Select(expressions=[each.copy() for each in parts])
+    if revision.beside is not None:
+        tree.set("from_", exp.From(this=revision.beside.table.copy()))
+        tree.append("expressions", revision.beside.on.copy())
+    if revision.before is not None:
+        tree.set("with_", revision.before.copy())
+    return tree
+
+
+def all_of_source(revision: Revision) -> Tree:
+    """The source's rows, with all columns."""
+    assert revision.beside is not None
+    tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=revision.beside.table.copy()))
+    if revision.before is not None:
+        tree.set("with_", revision.before.copy())
+    return tree
 
 
 def _columns_of(node: exp.Expr) -> Iterator[exp.Column]:
@@ -463,6 +502,14 @@ def _and(one: exp.Expr, other: exp.Expr) -> exp.Expr:
 
 def _or(one: exp.Expr, other: exp.Expr) -> exp.Expr:
     return exp.Or(this=_inside(one), expression=_inside(other))
+
+
+def _all_of(conditions: Sequence[exp.Expr]) -> exp.Expr:
+    return reduce(_and, conditions)
+
+
+def _any_of(conditions: Sequence[exp.Expr]) -> exp.Expr:
+    return reduce(_or, conditions)
 
 
 def _inside(node: exp.Expr) -> exp.Expr:

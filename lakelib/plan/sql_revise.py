@@ -14,6 +14,7 @@ from lakelib.plan.sql_parts import ColumnName, check_parts, column_names, not_kn
 from lakelib.plan.sql_statement import Parsed, given_rows, parse_expression, place_of
 from lakelib.plan.sqltext import quoted
 
+Condition = exp.Expr
 _SOURCE = "source"
 
 
@@ -203,9 +204,9 @@ def _assigned_texts(given: Mapping[Any, Any], alias: str) -> Iterator[Assigned]:
         yield Assigned(column=ColumnName(name=bare, place=""), value=value)
 
 
-def condition_of(text: str | None, what: str) -> exp.Expr | None:
+def condition_of(text: Any, what: str) -> Condition:
     """Raises InvalidInputError for what is no SQL."""
-    return None if text is None else parse_expression(text, what)
+    return parse_expression(text, what)
 
 
 def rows_beside(alias: str, on: exp.Expr) -> Beside:
@@ -224,8 +225,15 @@ def table_beside(full_name: str, alias: str, on: exp.Expr) -> Beside:
     return Beside(table=node, alias=alias, on=on)
 
 
-def equal_columns(names: Sequence[str], never_null: Collection[str], target: str, source: str) -> exp.Expr:
-    """A row of the source belongs to the one that has the same in these columns, NULL too."""
+def equal_columns(names: Any, never_null: Collection[str], target: str, source: str) -> Condition:
+    """A row of the source belongs to the one that has the same in these columns, NULL too. Raises InvalidInputError for
+    what names none."""
+    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(
+            f"on is {names!r}.",
+            kind="invalid_on",
+            remedy='Give a condition, "target.id = source.id", or names of columns.',
+        )
     parts: list[exp.Expr] = [
         (exp.EQ if name.casefold() in never_null else exp.NullSafeEQ)(
             this=exp.column(name, table=target, quoted=True), expression=exp.column(name, table=source, quoted=True)

@@ -22,8 +22,8 @@ from lakelib.plan.local_select import in_quotes
 from lakelib.plan.local_translator import first_column
 from lakelib.plan.local_types import VOID
 from lakelib.plan.sql_functions import ARGUMENTS, ASKED, parameter_name
-from lakelib.plan.store_assignment import storing
 from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
+from lakelib.plan.store_assignment import storing
 
 METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
 """What a table's name may end in, after a dollar sign."""
@@ -103,7 +103,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
         raise InvalidInputError(
             f"{what[0].upper()}{what[1:]} is {shown}, which is no SQL.",
             kind="invalid_sql",
-            remedy="Give SQL as text: \"amount * 2\", \"'paid'\" for a text; bind values as parameters: \"$name\".",
+            remedy='Give SQL as text: "amount * 2", "\'paid\'" for a text; bind values as parameters: "$name".',
         )
     dialect = Dialect.get_or_raise("spark")
     try:

@@ -61,7 +61,9 @@ def loose(new_table: NewTable) -> Table:
 
 
 def test_an_update_computes_each_row_from_what_it_was(table: Table) -> None:
-    snapshot = table.update({"v": "v + 1", "d": "coalesce(d, 0) + $more"}, "id < 4", parameters={"more": Decimal("0.5")})
+    snapshot = table.update(
+        {"v": "v + 1", "d": "coalesce(d, 0) + $more"}, "id < 4", parameters={"more": Decimal("0.5")}
+    )
 
     assert found(table) == [
         (1, "a", 2, Decimal("1.50")),
@@ -176,7 +178,8 @@ def merge(table: Table, *given: tuple[Any, ...], **options: Any) -> Any:
 
 def test_a_merge_of_whole_rows_is_an_upsert(table: Table) -> None:
     whole = merge(table, (1, "z", 9, None), (7, "n", 7, None)).when_matched_update().when_not_matched_insert()
-    assert "scan of" in str(whole.explain()) and table.name not in str(whole.explain()), "nothing of the table is read"
+    assert "scan of" in str(whole.explain())
+    assert table.name not in str(whole.explain()), "nothing of the table is read"
     whole.execute()
     assert found(table) == [(1, "z", 9, None), *START[1:], (7, "n", 7, None)]
 
@@ -227,7 +230,9 @@ def test_two_rows_of_the_source_for_one_are_refused_by_key(table: Table) -> None
     with pytest.raises(InvalidInputError, match=r"the row id 2 of ") as raised:
         merge(table, *twice).when_matched_update().when_not_matched_insert().execute()
     assert raised.value.kind == "ambiguous_source"
-    refused(table, lambda: merge(table, *twice).when_matched_delete("source.v = 1").when_matched_update().execute(), None)
+    refused(
+        table, lambda: merge(table, *twice).when_matched_delete("source.v = 1").when_matched_update().execute(), None
+    )
     merge(table, *twice).when_matched_update(condition="source.v = 2").execute()
     assert found(table)[1] == (2, "y", 2, None), "the one for which a clause is counts"
     merge(table, *twice).when_matched_delete().execute()
@@ -265,7 +270,11 @@ def test_a_null_partition_is_one_that_a_key_is_unique_in(parted: Table) -> None:
 def test_what_is_compared_as_another_type_is_inserted_as_its_own(table: Table) -> None:
     source = pa.table({"id": [Decimal("1.5"), Decimal("9.0")], "v": pa.array([1, 2], pa.int32())})
     values = {"id": "source.id", "v": "source.v"}
-    refused(table, lambda: table.merge(source, "target.id = source.id").when_not_matched_insert(values).execute(), "duplicate_key")
+    refused(
+        table,
+        lambda: table.merge(source, "target.id = source.id").when_not_matched_insert(values).execute(),
+        "duplicate_key",
+    )
     table.merge(source, "target.id = source.id").when_not_matched_insert(values, "source.v = 2").execute()
     assert found(table, "id")[-1] == (9,)
 
@@ -296,7 +305,9 @@ def test_a_merge_by_few_keys_reads_no_more_than_it_can_touch(new_table: NewTable
 
 def test_other_tables_scans_and_results_are_merged(lake: Lake, table: Table, parted: Table) -> None:
     parted.update({"v": "v + 1000"}, "id <= 2")
-    for number, source in enumerate((parted, parted.scan(), lake.sql(f"SELECT * FROM {parted.name}"), [{"id": 1, "v": 1001}])):
+    for number, source in enumerate(
+        (parted, parted.scan(), lake.sql(f"SELECT * FROM {parted.name}"), [{"id": 1, "v": 1001}])
+    ):
         table.merge(source, on="id").when_matched_update({"v": f"source.v + {number}"}, "source.v > 1000").execute()
         assert found(table, "id", "v")[0] == (1, 1001 + number)
 
@@ -328,8 +339,9 @@ def test_a_source_that_lacks_columns_sets_none(table: Table) -> None:
 
 
 def test_merge_into_is_sparks(lake: Lake, table: Table, parted: Table) -> None:
-    told = lake.sql(
-        f"""
+    told = (
+        lake.sql(
+            f"""
         WITH fresh AS (SELECT id + 2 AS id, 'q' AS p, v, d FROM {parted.name} WHERE id <= $most)
         MERGE INTO {table.name} AS t USING (SELECT * FROM fresh) AS s ON t.id = s.id
         WHEN MATCHED AND t.v > s.v THEN UPDATE SET t.v = s.v, p = concat(t.p, s.p)
@@ -337,10 +349,23 @@ def test_merge_into_is_sparks(lake: Lake, table: Table, parted: Table) -> None:
         WHEN NOT MATCHED BY TARGET AND s.id < 6 THEN INSERT *
         WHEN NOT MATCHED BY SOURCE THEN UPDATE SET d = NULL
         """,
-        most=3,
-    ).to_arrow().to_pylist()
-    assert found(table) == [(1, "a", 1, None), (2, "a", 20, None), (3, "bq", 1, Decimal("3.00")), (5, "q", 30, Decimal("3.00"))]
-    assert [told[0][name] for name in ("statement", "rows_inserted", "rows_updated", "rows_deleted")] == ["MERGE", 1, 3, 1]
+            most=3,
+        )
+        .to_arrow()
+        .to_pylist()
+    )
+    assert found(table) == [
+        (1, "a", 1, None),
+        (2, "a", 20, None),
+        (3, "bq", 1, Decimal("3.00")),
+        (5, "q", 30, Decimal("3.00")),
+    ]
+    assert [told[0][name] for name in ("statement", "rows_inserted", "rows_updated", "rows_deleted")] == [
+        "MERGE",
+        1,
+        3,
+        1,
+    ]
 
 
 def test_statements_are_explained_and_carried_out_once(lake: Lake, table: Table) -> None:
@@ -395,7 +420,11 @@ def test_delete_takes_all_rows_or_those_of_a_condition(lake: Lake, table: Table)
 
 
 def test_what_others_change_meanwhile_is_computed_anew(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [lambda: table.upsert(rows((1, "late", 100, None))), lambda: table.delete("id = 2"), lambda: table.upsert(rows((9, "n", 9, None)))]
+    left = [
+        lambda: table.upsert(rows((1, "late", 100, None))),
+        lambda: table.delete("id = 2"),
+        lambda: table.upsert(rows((9, "n", 9, None))),
+    ]
 
     def overtake(catalog: Any, proposal: Proposal) -> None:
         if left and proposal.read_scope.rows_from_base:
@@ -509,7 +538,11 @@ def test_what_is_merged_with_what_was_there_is_not_updated(new_table: NewTable, 
 
 
 def test_deletes_that_take_no_row_away_are_left_to_delete(lake: Lake, new_table: NewTable) -> None:
-    merge_engine = {"engine": "partial_update", "groups": [{"sequence": ["s"], "columns": ["g"]}], "on_delete": "groups"}
+    merge_engine = {
+        "engine": "partial_update",
+        "groups": [{"sequence": ["s"], "columns": ["g"]}],
+        "on_delete": "groups",
+    }
     table = new_table(FILLED, primary_key=["id"], merge=merge_engine)
     table.upsert([{"id": 1, "a": 1, "b": 2, "s": 5, "g": 6}], explicit_cast=True)
     refused(table, lambda: table.merge([{"id": 1}]).when_matched_delete().execute(), "deletes_refused")
@@ -547,6 +580,10 @@ def test_values_of_all_kinds_stay_what_they_are(new_table: NewTable) -> None:
 
 
 def test_a_table_that_is_not_there(lake: Lake) -> None:
-    for text in ("UPDATE x.y SET a = 1", "DELETE FROM x.y", "MERGE INTO x.y USING x.z s ON true WHEN MATCHED THEN DELETE"):
+    for text in (
+        "UPDATE x.y SET a = 1",
+        "DELETE FROM x.y",
+        "MERGE INTO x.y USING x.z s ON true WHEN MATCHED THEN DELETE",
+    ):
         with pytest.raises(NotFoundError):
             lake.sql(text)

@@ -6,7 +6,6 @@ LAKE_SQL_STATEMENTS says how many; a statement after which they differ is shown,
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -74,9 +73,11 @@ class Changer(Writer):
 
     def delete(self, name: str) -> str:
         condition = self.condition("t") if name in KEYED else self.understood("t")
-        return f"DELETE FROM {{x}}{name} AS t WHERE {condition} AND t.id % 3 = {self.one(0, 1)}" if (
-            name in KEYED
-        ) else f"DELETE FROM {{x}}{name} AS t WHERE {condition}"
+        return (
+            f"DELETE FROM {{x}}{name} AS t WHERE {condition} AND t.id % 3 = {self.one(0, 1)}"
+            if (name in KEYED)
+            else f"DELETE FROM {{x}}{name} AS t WHERE {condition}"
+        )
 
     def understood(self, alias: str) -> str:
         """What the predicate of a scan says."""
@@ -91,10 +92,14 @@ class Changer(Writer):
     def set(self, alias: str, other: str | None = None, *, is_loose: bool = False) -> str:
         names = [name for name in SCHEMA.names if name != "id" and (is_loose or name != "part")]
         chosen = self._chance.sample(names, self.one(1, 2, 3))
-        return ", ".join(f"«{name}» = {self.stored(name, self.one(alias, other or alias))}" for name in chosen)
+        may_ask = other is None
+        sides = [self.one(alias, other or alias) for _ in chosen]
+        return ", ".join(
+            f"«{name}» = {self.stored(name, side, may_ask=may_ask)}" for name, side in zip(chosen, sides, strict=True)
+        )
 
     def stored(self, name: str, alias: str, *, may_ask: bool = True) -> str:
-        """What may be stored in the column. DuckDB takes no query there where it inserts."""
+        """What may be stored in the column. DuckDB takes no query there in a MERGE: it fails, or ends."""
         choices: dict[str, tuple[str, ...]] = {
             "id": (f"{alias}.id",),
             "part": (f"{alias}.part", "'p1'", "NULL"),
