@@ -5,7 +5,7 @@ for the engine; of each table it is decided what is read, by what the query says
 are held, the rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,16 +34,19 @@ from lakelib.storage.paths import split_uri
 
 _GLOBS = {*"*?[]{}"}
 """In a folder's name they would be read as a pattern."""
+Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
-def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:
-    """Decides what to read. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for
-    tables and snapshots that are not there."""
+def plan_query(
+    runtime: Runtime, text: str, values: Mapping[str, Any], translate: Translate = translate_statement
+) -> QueryPlan:
+    """Decides what to read, for the engine that it is translated for. Raises InvalidInputError for what is no SQL, or
+    none that is known, NotFoundError for tables and snapshots that are not there."""
     statement = parse_statement(text, values)
     found = _find_tables(runtime, statement)
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = translate_statement(statement, {key: _columns(base) for key, base in bases.items()})
+    query = translate(statement, {key: _columns(base) for key, base in bases.items()})
     return QueryPlan(
         text=text,
         query=query,
