@@ -117,8 +117,9 @@ def test_an_order_is_kept(lake: Lake, orders: Table, spark: SparkSession) -> Non
 
 VALUES = (
     None, True, 7, -(2**31), 2**31, -(2**63), 2**63, "it's", "a\\' OR 1=1 --", "{t0} ${env:HOME} :x", b"\x00\xff", b"",
-    1.5, float("inf"), float("nan"), date(1500, 2, 28), date(2026, 3, 29), datetime(1500, 2, 28, 1, 2, 3, 4, tzinfo=UTC),
-    datetime(2026, 3, 29, 2, 30, tzinfo=UTC), Decimal("0.00"), Decimal("-12345678901234567890.123456789"),
+    1.5, float("inf"), float("nan"), date(1500, 2, 28), date(2026, 3, 29),
+    datetime(1500, 2, 28, 1, 2, 3, 4, tzinfo=UTC), datetime(2026, 3, 29, 2, 30, tzinfo=UTC),
+    Decimal("0.00"), Decimal("-12345678901234567890.123456789"),
 )  # fmt: skip
 
 
