@@ -9,9 +9,10 @@ from typing import Any
 
 from lakelib.ops import changes, frame, read
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql import plan_query
+from lakelib.ops.sql import look_up, plan_statement
 from lakelib.ops.sql_plan import Known, Plan
 from lakelib.plan.sql_on_spark import translate_for_spark
+from lakelib.plan.sql_statement import parse_statement
 from lakelib.work import engines
 
 
@@ -19,7 +20,8 @@ def query_frame(runtime: Runtime, session: Any, text: str, values: Mapping[str, 
     """The rows as a Spark data frame, read when Spark is told to; of EXPLAIN, Spark's plan. Raises InvalidInputError
     for what is no SQL, or none that is known, NotFoundError for tables and snapshots that are not there."""
     engines.require_spark()
-    plan = plan_query(runtime, text, values, translate_for_spark)
+    statement = parse_statement(text, values)
+    plan = plan_statement(runtime, statement, look_up(runtime, statement.references), translate=translate_for_spark)
     frames = {key: _frame(runtime, session, each) for key, each in plan.plans.items()}
     asked = plan.query
     if plan.is_explained:

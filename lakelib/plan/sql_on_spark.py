@@ -3,6 +3,7 @@ values. What it is made of is known node by node here, too; of functions there a
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -40,18 +41,18 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
     """
     try:
         asked = translate_statement(statement, tables)
-        columns, uses, conditions = asked.columns, asked.uses, asked.conditions
     except InvalidInputError as error:
         if error.kind != "unknown_sql":
             raise
         _check_known(statement.tree)
-        columns, uses, conditions = (), _used_by_name(statement, tables), {}
+        uses = _used_by_name(statement, tables)
+        asked = AskedQuery(sql="", wide_sql="", columns=(), types=(), uses=uses, conditions={}, bound={})
     said = _Said(statement.values)
     tree = statement.tree.copy()
-    if _asks_commit(uses):
+    if _asks_commit(asked.uses):
         _replace_stars(tree)
     sql = said.text(tree)
-    return AskedQuery(sql=sql, wide_sql=sql, columns=columns, uses=uses, conditions=conditions, bound=said.bound)
+    return replace(asked, sql=sql, wide_sql=sql, bound=said.bound)
 
 
 def _asks_commit(uses: Mapping[str, tuple[str, ...]]) -> bool:
