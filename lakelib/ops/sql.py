@@ -34,6 +34,7 @@ from lakelib.storage.paths import split_uri
 
 _GLOBS = {*"*?[]{}"}
 """In a folder's name they would be read as a pattern."""
+Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -49,10 +50,12 @@ def plan_statement(
     statement: Statement,
     found: Mapping[str, TableInfo],
     shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
+    translate: Translate = translate_statement,
 ) -> QueryPlan:
-    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
+    """Decides what a query reads of tables that were looked up, for the engine that it is translated for; `shape` makes
+    of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = shape(translate_statement(statement, {key: _columns(base) for key, base in bases.items()}))
+    query = shape(translate(statement, {key: _columns(base) for key, base in bases.items()}))
     return QueryPlan(
         text=statement.text,
         query=query,
