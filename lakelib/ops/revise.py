@@ -67,10 +67,15 @@ def revise(
 
 
 def stage_revision(
-    runtime: Runtime, ref: TableRef, revision: Revision, given: Known | None, request: WriteRequest
+    runtime: Runtime,
+    ref: TableRef,
+    revision: Revision,
+    given: Known | None,
+    request: WriteRequest,
+    planned: Planned | None = None,
 ) -> UUID:
     """As a staged commit. It conflicts with whatever changes the table from now on."""
-    return stage_work(runtime, ref, request, _work(runtime, ref, revision, given, request))
+    return stage_work(runtime, ref, request, _work(runtime, ref, revision, given, request, planned))
 
 
 def explain_revision(runtime: Runtime, ref: TableRef, revision: Revision, given: Known | None) -> QueryExplanation:

@@ -2,14 +2,15 @@
 is one by predicate."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from lakelib.model.predicate import Predicate
-from lakelib.model.table import Snapshot, TableInfo
+from lakelib.model.table import TableInfo
 from lakelib.ops import delete, sql
 from lakelib.ops.explain import explain_scan
 from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.ops.request import WriteRequest
-from lakelib.ops.revise import revise
+from lakelib.ops.revise import revise, stage_revision
 from lakelib.ops.revise_plan import Planned, plan_revision
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell
@@ -37,10 +38,15 @@ class DeleteChange:
         return QueryExplanation(change=f"DELETE {self.table.full_name}: rows are deleted by a predicate", scans=(scan,))
 
     def carry_out(self, request: WriteRequest) -> Told:
-        return self._told(delete.delete_where(self.runtime, self.table.ref, self.where, request))
+        snapshot = delete.delete_where(self.runtime, self.table.ref, self.where, request)
+        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
 
-    def _told(self, snapshot: Snapshot) -> Told:
-        return tell(self.statement.parsed.text, self.statement.word, self.table.full_name, snapshot)
+    def stage(self, request: WriteRequest) -> UUID:
+        return delete.stage_delete_where(self.runtime, self.table.ref, self.where, request)
+
+    @property
+    def word(self) -> str:
+        return self.statement.word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +64,18 @@ class ReviseChange:
 
     def explain(self) -> QueryExplanation:
         means = "rows are upserted" if self.planned.is_upsert else "the query's rows are the change"
-        return sql.explain_plan(
-            self.runtime, self.planned.plan, f"{self.statement.word} {self.table.full_name}: {means}"
-        )
+        return sql.explain_plan(self.runtime, self.planned.plan, f"{self.word} {self.table.full_name}: {means}")
 
     def carry_out(self, request: WriteRequest) -> Told:
         snapshot = revise(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)
-        return tell(self.statement.parsed.text, self.statement.word, self.table.full_name, snapshot)
+        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        return stage_revision(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)
+
+    @property
+    def word(self) -> str:
+        return self.statement.word
 
 
 def plan_revise(runtime: Runtime, statement: Revise) -> DeleteChange | ReviseChange:
