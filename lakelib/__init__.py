@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from lakelib.model.verdict import Verdict
     from lakelib.result import Result
     from lakelib.scan import Scan
-    from lakelib.table import StagedCommit, Table
+    from lakelib.staged import StagedCommit
+    from lakelib.table import Table
 
     __version__: str
 
@@ -66,7 +67,7 @@ _HOMES = {
     "Result": "lakelib.result",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",
-    "StagedCommit": "lakelib.table",
+    "StagedCommit": "lakelib.staged",
     "Table": "lakelib.table",
     "Transaction": "lakelib.lake",
     "Upgrade": "lakelib.model.upgrade",

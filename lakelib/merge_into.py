@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 from lakelib.model.table import Snapshot
 from lakelib.ops.request import WriteOptions
 from lakelib.ops.sql_plan import QueryExplanation
+from lakelib.staged import StagedCommit
 
 if TYPE_CHECKING:
     from lakelib.ops.merge_into import Merging
-    from lakelib.table import StagedCommit
 
 
 class MergeInto:
@@ -19,7 +19,7 @@ class MergeInto:
     was. Expressions are SQL in Spark's dialect, over the names `target` and `source` (or those that were given); `set`
     and `values` are such expressions by column, and without them all columns are as the source has them."""
 
-    def __init__(self, merging: "Merging", staged: "Callable[..., StagedCommit]") -> None:
+    def __init__(self, merging: "Merging", staged: Callable[..., StagedCommit]) -> None:
         self._merging = merging
         self._staged = staged
 
@@ -50,7 +50,7 @@ class MergeInto:
         anything is written, where two rows of the source would change one of the table."""
         return self._merging.execute(options)
 
-    def stage(self, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage(self, **options: Unpack[WriteOptions]) -> StagedCommit:
         """As a staged commit, which conflicts with whatever changes the table from now on."""
         return self._staged(*self._merging.stage(options))
 

@@ -21,7 +21,8 @@ from lakelib.model.roles import Role
 from lakelib.ops.changes import ChangesPlan, count_rows
 from lakelib.ops.create import find_table
 from lakelib.ops.stream import StreamRequest, keep_unread, next_position, plan_batch
-from lakelib.table import StagedCommit, Table
+from lakelib.staged import StagedCommit
+from lakelib.table import Table
 from tests.integration.catalog.town import ROLES, SCHEMA, Town, as_user, rows, suite
 
 DOCS = Path(__file__).parents[3] / "docs" / "operating.md"
