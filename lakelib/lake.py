@@ -54,6 +54,7 @@ from lakelib.ops import restore as ops_restore
 from lakelib.ops.identity import Ownership
 from lakelib.ops.import_request import ImportOptions, parse_import
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_change import SqlOptions
 from lakelib.result import Result
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
@@ -446,19 +447,24 @@ class Lake:
         table, found = decide.find_staged(self._runtime, commit_id)
         return StagedCommit(self._runtime, table.ref, found)
 
-    def sql(self, text: str, /, **parameters: Any) -> Result:
-        """A query over tables of the lake, in Spark's SQL: `SELECT … FROM shop.orders WHERE dt = $day`, with what `day`
-        is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP AS OF`,
-        `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed, and for
-        what is known of a table; docs/sql.md says what else. It is carried out in this process (the extra `sql`), when
-        its rows are asked for.
+    def sql(self, text: str, options: SqlOptions | None = None, /, **parameters: Any) -> Result:
+        """A statement over tables of the lake, in Spark's SQL. A query: `SELECT … FROM shop.orders WHERE dt = $day`,
+        with what `day` is as a keyword. All its tables are read as of one moment; `FOR VERSION AS OF`, `FOR TIMESTAMP
+        AS OF`, `changes('shop.orders', after => 3)` and `shop.orders$snapshots` ask for another, for what has changed,
+        and for what is known of a table; docs/sql.md says what else. It is carried out in this process (the extra
+        `sql`), when its rows are asked for.
+
+        A statement that changes something, as INSERT does, is carried out at once, by the same use cases as the methods
+        are; the result's one row tells what was done. `options` are what a write takes besides: `idempotency_key`,
+        `properties`, `gate`.
 
         Raises InvalidInputError, with the place in the text, for what is no SQL, what is not known, and names that mean
-        no column, or two; NotFoundError for tables and snapshots that are not there.
+        no column, or two; NotFoundError for tables and snapshots that are not there; and what the method raises that a
+        statement stands for. Then nothing was changed.
         """
-        from lakelib.ops import sql  # it takes long to load
+        from lakelib.ops import sql_statements  # it takes long to load
 
-        return Result(self._runtime, sql.plan_query(self._runtime, text, parameters))
+        return Result(self._runtime, sql_statements.run(self._runtime, text, options, parameters))
 
     def transaction(self) -> "Transaction":
         """Publishes several staged commits, of any tables, all or none, when its `with` block ends without an error."""

@@ -5,7 +5,7 @@ for the engine; of each table it is decided what is read, by what the query says
 are held, the rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,8 +24,8 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_files import choose_files, engine_folder
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
-from lakelib.ops.sql_understood import say_anew, understand
-from lakelib.plan.asked import AskedQuery, Reference, TableColumns
+from lakelib.ops.sql_understood import say_anew
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
 from lakelib.plan.sql_statement import Statement
@@ -35,15 +35,17 @@ from lakelib.rows.types import type_text
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
-def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:
-    """Decides what to read. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for
-    tables and snapshots that are not there."""
-    statement = understand(text, values)
-    found = _find_tables(runtime, statement)
+def plan_statement(
+    runtime: Runtime,
+    statement: Statement,
+    found: Mapping[str, TableInfo],
+    shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
+) -> QueryPlan:
+    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = say_anew(statement, {key: _columns(base) for key, base in bases.items()})
+    query = shape(say_anew(statement, {key: _columns(base) for key, base in bases.items()}))
     return QueryPlan(
-        text=text,
+        text=statement.text,
         query=query,
         plans={key: _narrowed(runtime, base, query, key) for key, base in bases.items()},
         names={each.key: _said(each) for each in statement.references},
@@ -64,8 +66,9 @@ def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch
         )
 
 
-def explain_plan(runtime: Runtime, plan: QueryPlan) -> QueryExplanation:
-    """What is read of each table, and what the engine makes of the query."""
+def explain_plan(runtime: Runtime, plan: QueryPlan, change: str = "") -> QueryExplanation:
+    """What is read of each table, and what the engine makes of the query; and what is done with its rows, if they
+    change something."""
     scans = tuple(explain_scan(runtime, each) for each in plan.plans.values() if isinstance(each, read.ScanPlan))
     others = tuple(
         f"scan of {plan.names[key]}" for key, each in plan.plans.items() if not isinstance(each, read.ScanPlan)
@@ -77,7 +80,7 @@ def explain_plan(runtime: Runtime, plan: QueryPlan) -> QueryExplanation:
         folder=engine_folder(runtime),
         threads=runtime.threads,
     )
-    return QueryExplanation(scans=scans, others=others, plan=engine)
+    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
 
 
 # What is meant
@@ -95,11 +98,12 @@ class _Scanned:
 _Base = _Scanned | changes.ChangesPlan | Known
 
 
-def _find_tables(runtime: Runtime, statement: Statement) -> dict[str, TableInfo]:
+def look_up(runtime: Runtime, named: Sequence[Reference | TableName]) -> dict[str, TableInfo]:
+    """The tables by name, all at the heads of one moment. Raises NotFoundError, with the place in the text."""
     try:
-        return find_tables(runtime, dict.fromkeys(each.name for each in statement.references))
+        return find_tables(runtime, dict.fromkeys(each.name for each in named))
     except NotFoundError as error:
-        place = next((each.place for each in statement.references if f" {each.name}." in error.message), "")
+        place = next((each.place for each in named if f" {each.name}." in error.message), "")
         raise NotFoundError(f"{error.message.rstrip('.')}{place}.", kind=error.kind, remedy=error.remedy) from None
 
 

@@ -18,7 +18,8 @@ import pytest
 import lakelib
 from lakelib import Lake, Table
 from lakelib.ops import sql_files
-from lakelib.ops.sql import plan_query
+from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_statements import prepare
 
 SEED = int(os.environ.get("LAKE_SQL_MASKED_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 TABLES = 8
@@ -163,7 +164,9 @@ def check(lake: Lake, table: Table, chance: random.Random, seen: Counter[str]) -
 
 
 def count_ways(lake: Lake, query: str, seen: Counter[str]) -> None:
-    (plan,) = plan_query(lake.runtime, query, {}).plans.values()
+    prepared = prepare(lake.runtime, query, {})
+    assert isinstance(prepared, QueryPlan)
+    (plan,) = prepared.plans.values()
     own = sql_files.choose_files(lake.runtime, plan, may_find=True)  # type: ignore[arg-type]
     seen["masked"] += bool(own.masked)
     seen["streamed"] += bool(own.rest)

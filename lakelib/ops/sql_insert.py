@@ -1,0 +1,101 @@
+"""Use case: INSERT. The rows of a query go into a table, as `append` or, where it has a key, `upsert` brings them
+there; or take the place of all of its rows, or of those of partitions, as by `overwrite`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.table import CommitKind, Snapshot, TableInfo
+from lakelib.model.text import choose_from
+from lakelib.ops import overwrite, sql, write
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_change import Told, tell
+from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
+from lakelib.ops.sql_source import source_of
+from lakelib.plan.sql_insert import Insert, shape_insert
+from lakelib.work.sources import RowSource
+
+DYNAMIC = "dynamic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertChange:
+    """Rows are known to fit, and not read yet."""
+
+    runtime: Runtime
+    insert: Insert
+    table: TableInfo
+    plan: QueryPlan
+    target: overwrite.StaticTarget
+    """The partition that all rows are in, as far as the statement says."""
+
+    @property
+    def takes_away(self) -> bool:
+        return self.insert.overwrites
+
+    def explain(self) -> QueryExplanation:
+        return sql.explain_plan(self.runtime, self.plan, f"{self._word} {self.table.full_name}: {self._means}")
+
+    def carry_out(self, request: WriteRequest) -> Told:
+        return tell(self.insert.parsed.text, self._word, self.table.full_name, self._written(request))
+
+    @property
+    def _word(self) -> str:
+        return "INSERT OVERWRITE" if self.insert.overwrites else "INSERT"
+
+    @property
+    def _means(self) -> str:
+        if not self.insert.overwrites:
+            return "rows are upserted" if self.table.primary_key_ids else "rows are appended"
+        match self._partitions:
+            case "all":
+                return "rows take the place of all that is there"
+            case "dynamic":
+                return "rows take the place of the partitions that they are in"
+            case _:
+                return "rows take the place of the partitions that are named"
+
+    def _written(self, request: WriteRequest) -> Snapshot:
+        source = self._source()
+        if self.insert.overwrites:
+            return overwrite.overwrite(self.runtime, self.table.ref, source, self._partitions, request)
+        kind = CommitKind.UPSERT if self.table.primary_key_ids else CommitKind.APPEND
+        return write.write(self.runtime, self.table.ref, kind, source, request)
+
+    def _source(self) -> RowSource:
+        return source_of(self.runtime, self.plan).with_constants(self.target.constants)
+
+    @property
+    def _partitions(self) -> str | Mapping[str, Any]:
+        partition = self.insert.partition
+        if partition is None:
+            return "all"
+        return DYNAMIC if partition.dynamic else partition.values
+
+
+def plan_insert(runtime: Runtime, insert: Insert) -> InsertChange:
+    """Raises InvalidInputError for columns that are not there and rows that do not fit, NotFoundError for tables."""
+    found = sql.look_up(runtime, [insert.table, *insert.source.references])
+    table = found[insert.table.name]
+    target = _target(insert, table)
+    plan = sql.plan_statement(
+        runtime, insert.source, found, lambda query: shape_insert(insert, table.schema, table.full_name, query)
+    )
+    return InsertChange(runtime=runtime, insert=insert, table=table, plan=plan, target=target)
+
+
+def _target(insert: Insert, table: TableInfo) -> overwrite.StaticTarget:
+    partition = insert.partition
+    if partition is None:
+        return overwrite.StaticTarget(values={})
+    known = [column.name for column in table.partition_by]
+    for name in (*partition.values, *(each.name for each in partition.dynamic)):
+        if name.casefold() not in {*map(str.casefold, known)}:
+            raise InvalidInputError(
+                f"{name!r} is no partition column of {table.full_name}{partition.place}.",
+                kind="invalid_partitions",
+                remedy=choose_from("Its partition columns", name, known),
+            )
+    return overwrite.parse_target(table, partition.values or "all")
