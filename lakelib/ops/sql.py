@@ -31,6 +31,7 @@ from lakelib.plan.sql_statement import Statement
 from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
 
+Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -39,10 +40,12 @@ def plan_statement(
     statement: Statement,
     found: Mapping[str, TableInfo],
     shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
+    translate: Translate = say_anew,
 ) -> QueryPlan:
-    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
+    """Decides what a query reads of tables that were looked up, for the engine that it is translated for; `shape` makes
+    of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = shape(say_anew(statement, {key: _columns(base) for key, base in bases.items()}))
+    query = shape(translate(statement, {key: _columns(base) for key, base in bases.items()}))
     return QueryPlan(
         text=statement.text,
         query=query,
@@ -111,9 +114,11 @@ def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:
         return changes.plan_changes(runtime, table, changes.ChangesRequest(**reference.changes))
     if reference.metadata is not None:
         return Known(rows=read_metadata(runtime, table, reference.metadata, reference.at))
-    snapshot_id, schema = read.resolve_request(runtime, table, read.ScanRequest(at=reference.at))
+    staged = None if reference.at is not None else read.view_after(runtime.staged.get(table.id, ()))
+    request = read.ScanRequest(at=reference.at, staged=staged)
+    snapshot_id, schema = read.resolve_request(runtime, table, request)
     at = None if reference.at is None else snapshot_id
-    return _Scanned(table=table, schema=schema, request=read.ScanRequest(at=at))
+    return _Scanned(table=table, schema=schema, request=replace(request, at=at))
 
 
 def _columns(base: _Base) -> TableColumns:

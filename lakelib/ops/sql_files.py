@@ -45,9 +45,15 @@ def choose_files(runtime: Runtime, plan: ScanPlan, *, may_find: bool) -> OwnFile
     place = runtime.storage.place_of(plan.table.location)
     _, _, root = split_uri(place)
     is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if not is_near or _GLOBS & {*root} or COMMIT in plan.target.columns or plan.target.engine is not None:
-        return OwnFiles(rest=plan.splits)
     target = plan.target
+    if (
+        not is_near
+        or _GLOBS & {*root}
+        or plan.query.commit_id is not None
+        or COMMIT in target.columns
+        or target.engine is not None
+    ):
+        return OwnFiles(rest=plan.splits)
     found = sort_splits(plan.splits, target.columns, target.schemas, merges=bool(target.primary_key))
     masks = _masks(runtime, plan, found, may_find=may_find)
     if masks is None:

@@ -30,7 +30,7 @@ TRANSLATED: Known = {**SCALARS, **FUNCTIONS}
 Spark."""
 
 _LONGEST = 1 << 22
-_STRUCTURE = (
+STRUCTURE = (
     exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Distinct, exp.With,
     exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Star, exp.Identifier, exp.Union, exp.Except, exp.Intersect,
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.DataType, exp.DataTypeParam, exp.Var, exp.Hint,
@@ -52,7 +52,7 @@ class LocalQuery:
 def check_query(text: str) -> None:
     """Raises OnlySparkError for a query that is not translated, as far as that shows without knowing any column."""
     for node in _parsed(text).walk():
-        if type(node) not in TRANSLATED and not isinstance(node, _STRUCTURE):
+        if type(node) not in TRANSLATED and not isinstance(node, STRUCTURE):
             raise OnlySparkError(quoted(node))
 
 
@@ -131,6 +131,8 @@ class Reach:
     """Types, by name."""
     note_condition: Callable[[str, exp.Expr], None] | None = None
     """Hears what holds of all rows of a view that can make a difference, in its own columns."""
+    note_star: Callable[[exp.Expr, Sequence[tuple[str | None, str]]], None] | None = None
+    """Hears which columns a star stands for, by relation."""
 
 
 TRANSFORM = Reach(translated=TRANSLATED)

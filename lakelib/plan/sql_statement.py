@@ -30,6 +30,7 @@ METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers",
 SAYS_WHAT = "Tables are called namespace.table; docs/sql.md says which statements there are, and what is known in them."
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
+_STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -134,6 +135,9 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
     def note(key: str, node: exp.Expr) -> None:
         conditions.setdefault(key, []).append(_filled(node, statement.values))
 
+    def note_star(node: exp.Expr, columns: Sequence[tuple[str | None, str]]) -> None:
+        node.meta[_STAR] = tuple(columns)
+
     types = {name: type_of_value(name, value) for name, value in statement.values.items()}
     reach = Reach(
         translated=ASKED,
@@ -142,6 +146,7 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
         parameters=types,
         arguments=ARGUMENTS,
         note_condition=note,
+        note_star=note_star,
         narrow=True,
     )
     query = Query({}, "", reach)
@@ -168,6 +173,25 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
             for name, value in statement.values.items()
             if f"${parameter_name(name)}" in made.sql
         },
+    )
+
+
+def reference_key(node: exp.Expr) -> str | None:
+    """The key of the reference that a node of a statement's tree is."""
+    key: str | None = node.meta.get(_KEY)
+    return key
+
+
+def star_columns(node: exp.Expr) -> Sequence[tuple[str | None, str]] | None:
+    """By relation and name, what a star stands for in a statement that was translated; None for what is no star."""
+    columns: Sequence[tuple[str | None, str]] | None = node.meta.get(_STAR)
+    return columns
+
+
+def unknown_sql(node: exp.Expr) -> InvalidInputError:
+    """What is said of a part that no engine is given."""
+    return InvalidInputError(
+        f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=SAYS_WHAT
     )
 
 
@@ -331,9 +355,7 @@ def _reference(node: exp.Table, number: int, values: Mapping[str, Any]) -> Refer
         return _changes(node, key, values)
     for part, given in node.args.items():
         if given and part not in ("this", "db", "alias", "version"):
-            raise InvalidInputError(
-                f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=SAYS_WHAT
-            )
+            raise unknown_sql(node)
     if not node.db:
         raise InvalidInputError(
             f"{node.name!r} is no table{place_of(node)}.",
