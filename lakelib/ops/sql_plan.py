@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.model.predicate import Predicate
 from lakelib.ops import changes, read
 from lakelib.ops.explain import Explanation
 from lakelib.plan.asked import AskedQuery
@@ -16,6 +17,17 @@ class Known:
     """What is known of a table, read when the query is planned."""
 
     rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """What is known of all rows of a table that can make a difference, besides what the query says of them."""
+
+    predicate: Predicate
+    hash_prefixes: tuple[int, ...] | None = None
+    """Where their keys are, if that is known."""
+    is_exact: bool = False
+    """Whether none but these are to be seen, or so few that the engine is not to look at others: lakelib reads them."""
 
 
 Plan = read.ScanPlan | changes.ChangesPlan | Known
@@ -33,6 +45,8 @@ class QueryPlan:
     names: Mapping[str, str]
     """How the query calls them."""
     is_explained: bool = False
+    exact: frozenset[str] = frozenset()
+    """The references of which the engine sees no rows but those that its plan asks for."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -41,17 +55,21 @@ class QueryPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QueryExplanation:
-    """How a query is carried out. `str()` and `repr()` of it are text for people."""
+    """How a query is carried out, or a statement that changes something. `str()` and `repr()` of it are text for
+    people."""
 
-    scans: tuple[Explanation, ...]
+    change: str = ""
+    """What would change; '' where nothing does."""
+    scans: tuple[Explanation, ...] = ()
     """What is read of each table, and what was left out."""
-    others: tuple[str, ...]
+    others: tuple[str, ...] = ()
     """What else is read: changes, and what is known of tables."""
-    plan: str
+    plan: str = ""
     """What the engine makes of it."""
 
     def __str__(self) -> str:
-        return "\n".join([*(str(each) for each in self.scans), *self.others, self.plan])
+        parts = [self.change, *(str(each) for each in self.scans), *self.others, self.plan]
+        return "\n".join(each for each in parts if each)
 
     def __repr__(self) -> str:
         return str(self)
