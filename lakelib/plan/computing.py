@@ -24,7 +24,6 @@ _MOMENTS = ("timestamp", "timestamp_ntz")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """Of the decimals that Spark takes whole numbers for."""
 _MOST_DIGITS = 38
-_ONE_ROW = pa.table({"row": pa.array([0])})
 
 
 class NotComputableError(Exception):
@@ -38,7 +37,7 @@ def compute(function: Function, arguments: Sequence[Operand], kind: str) -> Oper
     computed = Computed(function=function, arguments=tuple(arguments), type=kind)
     if not all(isinstance(each, Fixed) for each in arguments):
         return computed
-    found = values_of(computed, _ONE_ROW)
+    found = values_of(computed, pa.table({"row": pa.nulls(1)}))
     if found.failed is not None and found.failed[0].as_py():
         raise InvalidInputError(
             f"The predicate has a value that cannot be computed: {found.reason}.",
@@ -231,7 +230,7 @@ def order_of(left: Value, right: Value) -> int | None:
         low, high = (each.encode() if isinstance(each, str) else each for each in (left, right))
     else:
         return None
-    return (low > high) - (low < high)
+    return int(low > high) - int(low < high)
 
 
 def _rank(number: Decimal | float) -> tuple[int, Decimal | float]:

@@ -49,7 +49,8 @@ def _weekday(days: np.ndarray) -> np.ndarray:
 def _week(days: np.ndarray) -> np.ndarray:
     """A week belongs to the year that its Thursday is in."""
     thursdays = days - _weekday(days) + 3
-    return (thursdays - _first_of(thursdays, "Y")) // 7 + 1
+    found: np.ndarray = (thursdays - _first_of(thursdays, "Y")) // 7 + 1
+    return found
 
 
 _OF_TIMES = {Function.HOUR: (_HOUR, 24), Function.MINUTE: (_MINUTE, 60), Function.SECOND: (_SECOND, 60)}

@@ -29,7 +29,7 @@ def re2_of(pattern: str) -> str:
     way."""
     translated = "".join(_Translator(pattern).pieces())
     try:
-        pc.match_substring_regex(pa.array([""]), translated)
+        pc.match_substring_regex(pa.nulls(1, pa.string()), translated)
     except pa.ArrowInvalid:
         raise _refused(pattern, "what RE2 does not take") from None
     return translated
