@@ -1,4 +1,4 @@
-"""The public API: Result. What a query gives, read when it is asked for."""
+"""The public API: Result. What a query gives, read when it is asked for; or what another statement has done."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,15 +9,17 @@ from lakelib import handoff
 from lakelib.errors import InvalidInputError
 from lakelib.model.html import html_table
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_change import Told
 from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
 from lakelib.plan.describe import one_line
 
 
 class Result:
     """The rows of a query. It is pinned to the snapshots of one moment: reading twice gives the same rows, in the order
-    that the query asks for, if it asks for one."""
+    that the query asks for, if it asks for one. A statement that changes something has done so by then: its one row
+    tells what."""
 
-    def __init__(self, runtime: Runtime, plan: QueryPlan) -> None:
+    def __init__(self, runtime: Runtime, plan: QueryPlan | Told) -> None:
         self._runtime = runtime
         self._plan = plan
 
@@ -42,6 +44,8 @@ class Result:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream. What is read is held from the first batch until the iterator's end, or its close."""
+        if isinstance(self._plan, Told):
+            return (batch for batch in self._plan.rows.to_batches())
         from lakelib.ops import sql  # it takes long to load
 
         return sql.stream_batches(self._runtime, self._plan)
@@ -86,7 +90,14 @@ class Result:
         return sum(batch.num_rows for batch in self.to_batches())
 
     def explain(self) -> QueryExplanation:
-        """What is read of each table, what was pruned and why, and what the engine makes of it. Prints as text."""
+        """What is read of each table, what was pruned and why, and what the engine makes of it; of a statement that
+        changes something what it would do, where the text begins with EXPLAIN. Prints as text."""
+        if isinstance(self._plan, Told):
+            if self._plan.explanation is None:
+                raise InvalidInputError(
+                    "The statement was carried out.", kind="carried_out", remedy="Ask before: EXPLAIN INSERT INTO …."
+                )
+            return self._plan.explanation
         from lakelib.ops import sql  # it takes long to load
 
         return sql.explain_plan(self._runtime, self._plan)

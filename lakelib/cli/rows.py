@@ -138,6 +138,8 @@ _WRITE: Options = {
     "distribution": (Distribution, "auto"),
     "aux_order": (AuxOrder, None),
 }
+_OF_STATEMENTS = ("idempotency_key", "properties", "gate")
+"""What a statement that changes something takes of it, too."""
 _OVERWRITE: Options = {
     "partitions": (Partitions, None),
     "replace_where": (ReplaceWhere, None),
@@ -197,9 +199,10 @@ def sql(
     timing: Annotated[bool, typer.Option("--timing", help="Say how long it took; on a terminal that is so.")] = False,
     **given: Any,
 ) -> Job | Answer | None:
-    """Asks tables of the lake in SQL, in this process: docs/sql.md says what a query may be.
+    """Asks and changes tables of the lake in SQL, in this process: docs/sql.md says what a statement may be.
 
-    EXPLAIN before it tells how it is carried out. Without a query, on a terminal, there is a prompt.
+    EXPLAIN before it tells how it is carried out. Without a statement, on a terminal, there is a prompt. A statement
+    that takes away rows, columns, tables or snapshots is a dry run until it is told --yes.
 
     With --into TABLE it runs one query in Spark SQL, and writes its rows to a table; all in one instant or none. It is
     then over views of files (--view) and of tables (--lake-view), which are seen as they are when the work begins, or
@@ -213,6 +216,7 @@ def sql(
         wrong_usage("--into TABLE is missing")
     query = query_text(text, given.pop("sql"), given.pop("sql_file"))
     options = _QUERY | _OVERWRITE | _WRITE
+    yes, asked = given.pop("yes"), {name: given.pop(name) for name in _OF_STATEMENTS}
     of_writes = {name: (value, options[name][1]) for name, value in given.items()}
     refuse(of_writes | {"mode": (mode, "append")}, "--into TABLE")
     if parquet is not None and (format, output) != (None, None):
@@ -225,6 +229,12 @@ def sql(
         limit=limit,
         timing=timing,
         values=read_pairs(param or (), "--param"),
+        yes=yes,
+        options={
+            "idempotency_key": asked["idempotency_key"] and read_key(asked["idempotency_key"]),
+            "properties": read_pairs(asked["properties"] or (), "--property"),
+            "gate": asked["gate"],
+        },
     )
 
 

@@ -5,10 +5,8 @@ for the engine; of each table it is decided what is read, by what the query says
 are held, the rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,33 +18,37 @@ from lakelib.model.table import TableInfo
 from lakelib.ops import changes, read
 from lakelib.ops.create import find_tables
 from lakelib.ops.explain import explain_scan
-from lakelib.ops.hold import Held
+from lakelib.ops.hold import HeldTogether
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_files import choose_files, engine_folder
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
-from lakelib.plan.asked import AskedQuery, Reference, TableColumns
+from lakelib.ops.sql_understood import say_anew
+from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
-from lakelib.plan.own_files import FLOATS, plain_splits
-from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
-from lakelib.plan.where import COMMIT, bind_condition
+from lakelib.plan.own_files import FLOATS
+from lakelib.plan.sql_statement import Statement
+from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
-from lakelib.storage.paths import split_uri
 
-_GLOBS = {*"*?[]{}"}
-"""In a folder's name they would be read as a pattern."""
+Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
-def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:
-    """Decides what to read. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for
-    tables and snapshots that are not there."""
-    statement = parse_statement(text, values)
-    found = _find_tables(runtime, statement)
+def plan_statement(
+    runtime: Runtime,
+    statement: Statement,
+    found: Mapping[str, TableInfo],
+    shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
+    translate: Translate = say_anew,
+) -> QueryPlan:
+    """Decides what a query reads of tables that were looked up, for the engine that it is translated for; `shape` makes
+    of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = translate_statement(statement, {key: _columns(base) for key, base in bases.items()})
+    query = shape(translate(statement, {key: _columns(base) for key, base in bases.items()}))
     return QueryPlan(
-        text=text,
+        text=statement.text,
         query=query,
         plans={key: _narrowed(runtime, base, query, key) for key, base in bases.items()},
         names={each.key: _said(each) for each in statement.references},
@@ -60,27 +62,28 @@ def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch
         yield from run_query(
             (plan.query.sql, plan.query.wide_sql),
             plan.query.columns,
-            _relations(runtime, plan),
+            _relations(runtime, plan, may_find=True),
             plan.query.bound,
-            folder=_folder(runtime),
+            folder=engine_folder(runtime),
             threads=runtime.threads,
         )
 
 
-def explain_plan(runtime: Runtime, plan: QueryPlan) -> QueryExplanation:
-    """What is read of each table, and what the engine makes of the query."""
+def explain_plan(runtime: Runtime, plan: QueryPlan, change: str = "") -> QueryExplanation:
+    """What is read of each table, and what the engine makes of the query; and what is done with its rows, if they
+    change something."""
     scans = tuple(explain_scan(runtime, each) for each in plan.plans.values() if isinstance(each, read.ScanPlan))
     others = tuple(
         f"scan of {plan.names[key]}" for key, each in plan.plans.items() if not isinstance(each, read.ScanPlan)
     )
     engine = explain_query(
         plan.query.sql,
-        _relations(runtime, plan),
+        _relations(runtime, plan, may_find=False),
         plan.query.bound,
-        folder=_folder(runtime),
+        folder=engine_folder(runtime),
         threads=runtime.threads,
     )
-    return QueryExplanation(scans=scans, others=others, plan=engine)
+    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
 
 
 # What is meant
@@ -98,11 +101,12 @@ class _Scanned:
 _Base = _Scanned | changes.ChangesPlan | Known
 
 
-def _find_tables(runtime: Runtime, statement: Statement) -> dict[str, TableInfo]:
+def look_up(runtime: Runtime, named: Sequence[Reference | TableName]) -> dict[str, TableInfo]:
+    """The tables by name, all at the heads of one moment. Raises NotFoundError, with the place in the text."""
     try:
-        return find_tables(runtime, dict.fromkeys(each.name for each in statement.references))
+        return find_tables(runtime, dict.fromkeys(each.name for each in named))
     except NotFoundError as error:
-        place = next((each.place for each in statement.references if f" {each.name}." in error.message), "")
+        place = next((each.place for each in named if f" {each.name}." in error.message), "")
         raise NotFoundError(f"{error.message.rstrip('.')}{place}.", kind=error.kind, remedy=error.remedy) from None
 
 
@@ -111,9 +115,11 @@ def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:
         return changes.plan_changes(runtime, table, changes.ChangesRequest(**reference.changes))
     if reference.metadata is not None:
         return Known(rows=read_metadata(runtime, table, reference.metadata, reference.at))
-    snapshot_id, schema = read.resolve_request(runtime, table, read.ScanRequest(at=reference.at))
+    staged = None if reference.at is not None else read.view_after(runtime.staged.get(table.id, ()))
+    request = read.ScanRequest(at=reference.at, staged=staged)
+    snapshot_id, schema = read.resolve_request(runtime, table, request)
     at = None if reference.at is None else snapshot_id
-    return _Scanned(table=table, schema=schema, request=read.ScanRequest(at=at))
+    return _Scanned(table=table, schema=schema, request=replace(request, at=at))
 
 
 def _columns(base: _Base) -> TableColumns:
@@ -166,14 +172,14 @@ def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None
 # How it is read
 
 
-def _relations(runtime: Runtime, plan: QueryPlan) -> dict[str, Relation]:
-    return {key: _relation(runtime, each) for key, each in plan.plans.items()}
+def _relations(runtime: Runtime, plan: QueryPlan, *, may_find: bool) -> dict[str, Relation]:
+    return {key: _relation(runtime, each, may_find) for key, each in plan.plans.items()}
 
 
-def _relation(runtime: Runtime, plan: Plan) -> Relation:
+def _relation(runtime: Runtime, plan: Plan, may_find: bool) -> Relation:
     match plan:
         case read.ScanPlan():
-            return _scanned(runtime, plan)
+            return _scanned(runtime, plan, may_find)
         case changes.ChangesPlan():
             columns = tuple(_typed(plan.target.output_schema))
             return Relation(
@@ -186,42 +192,19 @@ def _relation(runtime: Runtime, plan: Plan) -> Relation:
             )
 
 
-def _scanned(runtime: Runtime, plan: read.ScanPlan) -> Relation:
-    """Files that hold just what readers see are read by the engine itself, where they are below its folder."""
+def _scanned(runtime: Runtime, plan: read.ScanPlan, may_find: bool) -> Relation:
     columns = tuple((column.name, column.type) for column in plan.target.columns)
-    plain, others = _split_up(runtime, plan)
-    rest = replace(plan, splits=tuple(others))
+    own = choose_files(runtime, plan, may_find=may_find)
+    rest = replace(plan, splits=tuple(own.rest))
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         chosen = tuple(column for column in plan.target.columns if column.name in names)
         narrow = replace(rest, target=replace(rest.target, columns=chosen))
         return (batch.select(list(names)) for batch in read.stream_held(runtime, narrow))
 
-    return Relation(columns=columns, paths=plain, read=rows if others or not plain else None)
+    streams = own.rest or not (own.paths or own.masked)
+    return Relation(columns=columns, paths=own.paths, masked=own.masked, read=rows if streams else None)
 
 
-def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequence[Any]]:
-    """The paths of files that the engine may read, and the splits that it may not."""
-    folder = _folder(runtime)
-    place = runtime.storage.place_of(plan.table.location)
-    _, _, root = split_uri(place)
-    is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if not is_near or _GLOBS & {*root} or COMMIT in plan.target.columns or plan.target.engine is not None:
-        return [], plan.splits
-    merges = bool(plan.target.primary_key)
-    plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)
-    return [f"{root}/{file.path}" for split in plain for file in split.files], others
-
-
-def _folder(runtime: Runtime) -> str | None:
-    """Below which the engine may read files."""
-    return split_uri(runtime.storage.uri)[2] if runtime.storage.is_local else None
-
-
-@contextmanager
-def _held(runtime: Runtime, plan: QueryPlan) -> Iterator[None]:
-    with ExitStack() as stack:
-        for each in plan.plans.values():
-            if isinstance(each, read.ScanPlan):
-                stack.enter_context(Held(runtime, each))
-        yield
+def _held(runtime: Runtime, plan: QueryPlan) -> HeldTogether:
+    return HeldTogether(runtime, [each for each in plan.plans.values() if isinstance(each, read.ScanPlan)])

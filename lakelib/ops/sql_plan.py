@@ -41,17 +41,21 @@ class QueryPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QueryExplanation:
-    """How a query is carried out. `str()` and `repr()` of it are text for people."""
+    """How a query is carried out, or a statement that changes something. `str()` and `repr()` of it are text for
+    people."""
 
-    scans: tuple[Explanation, ...]
+    change: str = ""
+    """What would change; '' where nothing does."""
+    scans: tuple[Explanation, ...] = ()
     """What is read of each table, and what was left out."""
-    others: tuple[str, ...]
+    others: tuple[str, ...] = ()
     """What else is read: changes, and what is known of tables."""
-    plan: str
+    plan: str = ""
     """What the engine makes of it."""
 
     def __str__(self) -> str:
-        return "\n".join([*(str(each) for each in self.scans), *self.others, self.plan])
+        parts = [self.change, *(str(each) for each in self.scans), *self.others, self.plan]
+        return "\n".join(each for each in parts if each)
 
     def __repr__(self) -> str:
         return str(self)

@@ -29,6 +29,16 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableName:
+    """A table that a statement changes."""
+
+    name: str
+    """Namespace and table."""
+    place: str
+    """Where it stands in the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumns:
     """The columns of a table, as the query sees them."""
 
@@ -45,6 +55,8 @@ class AskedQuery:
     """The same, with room for products that overflow in the other."""
     columns: tuple[tuple[str, str], ...]
     """Names and types."""
+    types: tuple[str, ...]
+    """Those of Spark, of which NULL has one of its own, "void"."""
     uses: Mapping[str, tuple[str, ...]]
     """By reference, the columns that the query looks at."""
     conditions: Mapping[str, tuple[exp.Expr, ...]]

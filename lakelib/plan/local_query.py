@@ -19,7 +19,7 @@ from lakelib.errors import OnlySparkError
 from lakelib.plan.local_functions import FUNCTIONS
 from lakelib.plan.local_scalars import SCALARS
 from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type, limit_of, nulls_of
-from lakelib.plan.local_translator import Known, Translator, check_arguments
+from lakelib.plan.local_translator import Known, Translator, check_arguments, placed
 from lakelib.plan.local_types import VOID, Value, all_typed
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
@@ -30,7 +30,7 @@ TRANSLATED: Known = {**SCALARS, **FUNCTIONS}
 Spark."""
 
 _LONGEST = 1 << 22
-_STRUCTURE = (
+STRUCTURE = (
     exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Distinct, exp.With,
     exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Star, exp.Identifier, exp.Union, exp.Except, exp.Intersect,
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.DataType, exp.DataTypeParam, exp.Var, exp.Hint,
@@ -52,7 +52,7 @@ class LocalQuery:
 def check_query(text: str) -> None:
     """Raises OnlySparkError for a query that is not translated, as far as that shows without knowing any column."""
     for node in _parsed(text).walk():
-        if type(node) not in TRANSLATED and not isinstance(node, _STRUCTURE):
+        if type(node) not in TRANSLATED and not isinstance(node, STRUCTURE):
             raise OnlySparkError(quoted(node))
 
 
@@ -131,6 +131,8 @@ class Reach:
     """Types, by name."""
     note_condition: Callable[[str, exp.Expr], None] | None = None
     """Hears what holds of all rows of a view that can make a difference, in its own columns."""
+    note_star: Callable[[exp.Expr, Sequence[tuple[str | None, str]]], None] | None = None
+    """Hears which columns a star stands for, by relation."""
 
 
 TRANSFORM = Reach(translated=TRANSLATED)
@@ -174,8 +176,27 @@ class Query:
                 return self._with_before(node, lambda: Select(self, node, outer).made(is_outermost=is_outermost))
             case exp.Union() | exp.Except() | exp.Intersect():
                 return self._with_before(node, lambda: self._cut(node, self._combined(node)))
+            case exp.Values() if self.reach.is_asked:
+                return self._listed(node)
             case _:
                 raise OnlySparkError(quoted(node))
+
+    def _listed(self, node: exp.Expr) -> Made:
+        """VALUES: rows that stand in the text."""
+        check_arguments(node, "expressions", "alias")
+        bare = self.translator(Select(self, exp.Select()))
+        rows = [bare.values(each.expressions if isinstance(each, exp.Tuple) else [each]) for each in node.expressions]
+        if len({len(row) for row in rows}) != 1:
+            unlike = OnlySparkError("rows of unlike width", kind="invalid_sql", remedy="Give all rows as many values.")
+            raise placed(unlike, node)
+        kinds = [bare.common(column, "VALUES") for column in zip(*rows, strict=True)]
+        listed = ", ".join(
+            f"({', '.join(all_typed([value], kind)[0] for value, kind in zip(row, kinds, strict=True))})"
+            for row in rows
+        )
+        columns = tuple((f"col{place}", kind) for place, kind in enumerate(kinds, start=1))
+        names = ", ".join(in_quotes(name) for name, _ in columns)
+        return Made(sql=f"SELECT * FROM (VALUES {listed}) AS {self.alias()}({names})", columns=columns)
 
     def _with_before(self, node: exp.Expr, make: Callable[[], Made]) -> Made:
         clause = node.args.get("with_")
@@ -277,7 +298,7 @@ class Query:
         alias = self.alias()
         named = node.args.get("alias")
         if named is not None:
-            check_arguments(named, "this", *(("columns",) if isinstance(node, exp.Subquery) else ()))
+            check_arguments(named, "this", *(("columns",) if isinstance(node, exp.Subquery | exp.Values) else ()))
         name = named.name if named is not None else None
         match node:
             case exp.Table():
@@ -291,9 +312,9 @@ class Query:
                 )
                 self._views += [] if found.view is None else [found.view]
                 return f"{found.sql} AS {alias}", relation
-            case exp.Subquery():
-                check_arguments(node, "this", "alias")
-                made = self.made(node.this)
+            case exp.Subquery() | exp.Values():
+                check_arguments(node, "this", "alias", *(("expressions",) if isinstance(node, exp.Values) else ()))
+                made = self.made(node if isinstance(node, exp.Values) else node.this)
                 columns = self.renamed(named, made)
                 relation = Relation(alias=alias, name=name.casefold() if name else None, columns=columns)
                 if not self.reach.is_asked:

@@ -236,8 +236,7 @@ class Select:
             self._query.note_use(right, others[0][0])
             conditions.append(f"({one.sql} = {others[0][1].sql})")
         hidden = frozenset(each.name.casefold() for each in node.args["using"])
-        relation = Relation(alias=right.alias, name=right.name, columns=right.columns, hidden=hidden, view=right.view)
-        return relation, " AND ".join(conditions)
+        return replace(right, hidden=hidden), " AND ".join(conditions)
 
     def _filtered(self) -> str:
         where = self._node.args.get("where")
@@ -317,6 +316,7 @@ class Select:
                 case exp.Star():
                     check_arguments(node, *(("except_",) if self._is_asked else ()))
                     chosen += _without(node, self._all(self._relations, with_hidden=False))
+                    self._note_star(node, self._relations, with_hidden=False)
                 case exp.Column(this=exp.Star()):
                     check_arguments(node, "this", "table")
                     check_arguments(node.this)
@@ -324,6 +324,7 @@ class Select:
                     if len(named) != 1:
                         raise OnlySparkError(quoted(node))
                     chosen += self._all(named, with_hidden=True)
+                    self._note_star(node, named, with_hidden=True)
                 case exp.Alias():
                     check_arguments(node, "this", "alias")
                     chosen.append((node.alias, self._translate.value(node.this)))
@@ -346,6 +347,22 @@ class Select:
                     self._query.note_use(relation, name)
                     chosen.append((name, Value(sql=f"{relation.alias}.{in_quotes(name)}", type=kind)))
         return chosen
+
+    def _note_star(self, node: exp.Expr, relations: Sequence[Relation], *, with_hidden: bool) -> None:
+        """Tells which columns it stands for, by relation."""
+        note = self._query.reach.note_star
+        if note is None:
+            return
+        left_out = {each.name.casefold() for each in node.args.get("except_") or ()}
+        note(
+            node,
+            [
+                (relation.name, name)
+                for relation in relations
+                for name, _ in relation.columns
+                if name.casefold() not in left_out and (with_hidden or name.casefold() not in relation.hidden)
+            ],
+        )
 
     def _grouped(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
         group = self._node.args.get("group")

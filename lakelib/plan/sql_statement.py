@@ -1,5 +1,5 @@
-"""Pure. The text of what people ask, in Spark's SQL: one query, and the tables that it is of. What it is made of is
-known node by node; anything else is refused, with its place in the text."""
+"""Pure. The text of what people ask, in Spark's SQL: one statement; of a query, the tables that it is of. What it is
+made of is known node by node; anything else is refused, with its place in the text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,20 +27,24 @@ from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
 METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
 """What a table's name may end in, after a dollar sign."""
 
-_READS = "It reads with SELECT, over tables called namespace.table; docs/sql.md says what is known."
-_OTHERS = {
-    exp.Insert: "Write with Table.append, upsert or overwrite.",
-    exp.Update: "Write with Table.upsert or overwrite.",
-    exp.Delete: "Delete with Table.delete.",
-    exp.Merge: "Write with Table.upsert.",
-    exp.Create: "Create tables with Lake.create_table.",
-    exp.Drop: "Drop tables with Lake.drop_table.",
-    exp.Alter: "Change tables with Table.evolve.",
-}
+SAYS_WHAT = "Tables are called namespace.table; docs/sql.md says which statements there are, and what is known in them."
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
+_STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """One statement, of whatever kind."""
+
+    text: str
+    tree: exp.Expr
+    values: Mapping[str, Any]
+    """Of parameters, by name."""
+    is_explained: bool
+    """Whether it asks only how it would be carried out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +63,18 @@ class Statement:
 
 def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
     """Raises InvalidInputError for what is no SQL, no single query, or names what is no table."""
+    return query_of(parse_text(text, values))
+
+
+def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
+    """Raises InvalidInputError for what is no SQL, or no single statement."""
     _check_text(text)
     dialect = Dialect.get_or_raise("spark")
     explain = _EXPLAIN.match(text)
     if explain is not None:  # places stay what they are
         text = " " * explain.end() + text[explain.end() :]
     try:
-        tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+        tokens = _with_word_table(list(joined_quotes(_named_whole(dialect.tokenize(text)))))
         _check_texts(tokens)
         found = dialect.parser().parse(tokens, text)
     except SqlglotError as error:
@@ -79,19 +88,35 @@ def parse_statement(text: str, values: Mapping[str, Any]) -> Statement:
             if not trees
             else f"There are {len(trees)} statements, and one is run.",
             kind="invalid_sql",
-            remedy=_READS,
+            remedy=SAYS_WHAT,
         )
-    _check_kind(trees[0])
-    nodes = _tables(trees[0])
-    references = [_reference(node, number, values) for number, node in enumerate(nodes)]
+    return Parsed(text=text, tree=trees[0], values=dict(values), is_explained=explain is not None)
+
+
+def query_of(parsed: Parsed, tree: exp.Expr | None = None) -> Statement:
+    """The query that it is, or one that is a part of it. Raises InvalidInputError for one that is none, or names what
+    is no table."""
+    query = parsed.tree if tree is None else tree
+    if not isinstance(query, exp.Query | exp.Values):
+        raise refused(query)
+    nodes = _tables(query)
+    references = [_reference(node, number, parsed.values) for number, node in enumerate(nodes)]
     for node, each in zip(nodes, references, strict=True):
         node.meta[_KEY] = each.key
     return Statement(
-        text=text,
-        tree=trees[0],
+        text=parsed.text,
+        tree=query,
         references=tuple(references),
-        values=dict(values),
-        is_explained=explain is not None,
+        values=parsed.values,
+        is_explained=parsed.is_explained,
+    )
+
+
+def refused(tree: exp.Expr) -> InvalidInputError:
+    """What to say of a statement that is of no kind that there is."""
+    word = str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__
+    return InvalidInputError(
+        f"{word.upper()} is no statement that is known here{place_of(tree)}.", kind="sql_refused", remedy=SAYS_WHAT
     )
 
 
@@ -110,6 +135,9 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
     def note(key: str, node: exp.Expr) -> None:
         conditions.setdefault(key, []).append(_filled(node, statement.values))
 
+    def note_star(node: exp.Expr, columns: Sequence[tuple[str | None, str]]) -> None:
+        node.meta[_STAR] = tuple(columns)
+
     types = {name: type_of_value(name, value) for name, value in statement.values.items()}
     reach = Reach(
         translated=ASKED,
@@ -118,6 +146,7 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
         parameters=types,
         arguments=ARGUMENTS,
         note_condition=note,
+        note_star=note_star,
         narrow=True,
     )
     query = Query({}, "", reach)
@@ -136,6 +165,7 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
         sql=made.sql,
         wide_sql=wide.sql,
         columns=columns,
+        types=tuple(kind for _, kind in made.columns),
         uses=query.uses(),
         conditions={key: tuple(found) for key, found in conditions.items()},
         bound={
@@ -143,6 +173,25 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
             for name, value in statement.values.items()
             if f"${parameter_name(name)}" in made.sql
         },
+    )
+
+
+def reference_key(node: exp.Expr) -> str | None:
+    """The key of the reference that a node of a statement's tree is."""
+    key: str | None = node.meta.get(_KEY)
+    return key
+
+
+def star_columns(node: exp.Expr) -> Sequence[tuple[str | None, str]] | None:
+    """By relation and name, what a star stands for in a statement that was translated; None for what is no star."""
+    columns: Sequence[tuple[str | None, str]] | None = node.meta.get(_STAR)
+    return columns
+
+
+def unknown_sql(node: exp.Expr) -> InvalidInputError:
+    """What is said of a part that no engine is given."""
+    return InvalidInputError(
+        f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=SAYS_WHAT
     )
 
 
@@ -195,7 +244,7 @@ def _place(line: int | None, column: int | None) -> str:
 
 def _check_text(text: Any) -> None:
     if not isinstance(text, str) or not text.strip():
-        raise InvalidInputError(f"{text!r} is no SQL.", kind="invalid_sql", remedy=_READS)
+        raise InvalidInputError(f"{text!r} is no SQL.", kind="invalid_sql", remedy=SAYS_WHAT)
     if len(text) > MAX_TEXT:
         raise InvalidInputError(
             f"The text has {len(text):,} characters, and {MAX_TEXT:,} are the most.",
@@ -217,6 +266,17 @@ def _named_whole(tokens: Sequence[Token]) -> list[Token]:
             token = Token(TokenType.IDENTIFIER, name, last.line, last.col, token.start, last.end, token.comments)
         found.append(token)
     return found
+
+
+def _with_word_table(tokens: list[Token]) -> list[Token]:
+    """The parser takes a namespace called `local` for a word of INSERT OVERWRITE LOCAL DIRECTORY."""
+    for place, token in enumerate(tokens[:-3]):
+        word, name, dot = tokens[place + 1 : place + 4]
+        is_overwrite = token.token_type is TokenType.INSERT and word.token_type is TokenType.OVERWRITE
+        if is_overwrite and name.text.casefold() == "local" and dot.token_type is TokenType.DOT:
+            table = Token(TokenType.TABLE, "TABLE", name.line, name.col, name.start, name.end, [])
+            return [*tokens[: place + 2], table, *tokens[place + 2 :]]
+    return tokens
 
 
 def _are_one_name(first: Token, dollar: Token, last: Token) -> bool:
@@ -244,7 +304,7 @@ def _no_sql(text: str, error: Exception) -> InvalidInputError:
     place = _place(details.get("line"), details.get("col"))
     what = str(details.get("description") or "it cannot be read").rstrip(".")
     return InvalidInputError(
-        f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=_READS
+        f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=SAYS_WHAT
     )
 
 
@@ -253,7 +313,7 @@ def _not_known(error: OnlySparkError) -> InvalidInputError:
     place = _place(error.line, error.column)
     if error.kind == OnlySparkError.default_kind:
         return InvalidInputError(
-            f"{error.message} is not known in SQL on the lake{place}.", kind="unknown_sql", remedy=_READS
+            f"{error.message} is not known in SQL on the lake{place}.", kind="unknown_sql", remedy=SAYS_WHAT
         )
     return InvalidInputError(
         f"The query has {error.message}{place}.",
@@ -266,14 +326,6 @@ def _too_deep() -> InvalidInputError:
     return InvalidInputError(
         "The query is nested too deeply.", kind="invalid_sql", remedy="Use WITH, or IN for many values."
     )
-
-
-def _check_kind(tree: exp.Expr) -> None:
-    if isinstance(tree, exp.Query):
-        return
-    remedy = next((remedy for kind, remedy in _OTHERS.items() if isinstance(tree, kind)), _READS)
-    word = str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__
-    raise InvalidInputError(f"This is no query, but {word.upper()}{place_of(tree)}.", kind="sql_refused", remedy=remedy)
 
 
 def _tables(tree: exp.Expr) -> list[exp.Table]:
@@ -303,9 +355,7 @@ def _reference(node: exp.Table, number: int, values: Mapping[str, Any]) -> Refer
         return _changes(node, key, values)
     for part, given in node.args.items():
         if given and part not in ("this", "db", "alias", "version"):
-            raise InvalidInputError(
-                f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=_READS
-            )
+            raise unknown_sql(node)
     if not node.db:
         raise InvalidInputError(
             f"{node.name!r} is no table{place_of(node)}.",
@@ -331,7 +381,7 @@ def _reference(node: exp.Table, number: int, values: Mapping[str, Any]) -> Refer
 
 
 def _at(node: exp.Expr, values: Mapping[str, Any]) -> int | str | datetime:
-    value = _constant(node.expression, values)
+    value = constant_of(node.expression, values)
     if str(node.args.get("kind")).upper() != "AS OF":
         raise InvalidInputError(
             f"{quoted(node)} is not known.", kind="invalid_at", remedy="Write FOR VERSION AS OF 42."
@@ -375,7 +425,7 @@ def _changes(node: exp.Table, key: str, values: Mapping[str, Any]) -> Reference:
         name = each.this.name.casefold() if isinstance(each, exp.Kwarg) else next(places, "")
         if name not in ("table", *_OF_CHANGES) or name in given:
             _wrong_changes(node)
-        given[name] = _constant(each.expression if isinstance(each, exp.Kwarg) else each, values)
+        given[name] = constant_of(each.expression if isinstance(each, exp.Kwarg) else each, values)
     table = given.pop("table", None)
     if not isinstance(table, str) or table.count(".") != 1:
         _wrong_changes(node)
@@ -395,7 +445,7 @@ def _wrong_changes(node: exp.Table) -> NoReturn:
     )
 
 
-def _constant(node: exp.Expr, values: Mapping[str, Any]) -> Any:
+def constant_of(node: exp.Expr, values: Mapping[str, Any]) -> Any:
     """A literal, a day or moment, or what a parameter is bound to."""
     match node:
         case exp.Literal(is_string=True):

@@ -1,5 +1,5 @@
-"""For people who work in Spark: `register` makes the format "lake" known to a session, `views` its tables; `batch_key`
-is for streams whose batches go to several tables.
+"""For people who work in Spark: `sql` asks tables of a lake; `register` makes the format "lake" known to a session,
+`views` its tables; `batch_key` is for streams whose batches go to several tables.
 
 import lakelib.spark
 
@@ -11,6 +11,7 @@ spark.readStream.format("lake").load("shop.orders").writeStream.format("lake").o
 
 import lakelib.work.spark  # noqa: F401 - first: it tells what to install if Spark is missing
 from lakelib.spark.checkpoint import batch_key
+from lakelib.spark.query import sql
 from lakelib.spark.session import register, views
 
-__all__ = ["batch_key", "register", "views"]
+__all__ = ["batch_key", "register", "sql", "views"]

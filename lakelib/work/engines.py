@@ -109,6 +109,22 @@ def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, spli
     return changes.read_frame(session, storage, target, splits)
 
 
+def run_query(
+    session: Any, text: str, frames: Mapping[str, Any], bound: Mapping[str, Any], names: Sequence[str]
+) -> Any:
+    """The rows of a query in Spark's SQL, over frames, as a frame. Nothing is read yet."""
+    from lakelib.work.spark import query
+
+    return query.run_query(session, text, frames, bound, names)
+
+
+def known_frame(session: Any, rows: pa.Table) -> Any:
+    """A few rows that are known already, as a Spark data frame."""
+    from lakelib.work.spark import query
+
+    return query.known_frame(session, rows)
+
+
 def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], format: str, **how: Any) -> FileRows:
     """Files as `look_into_files` gives them, for the session's tasks to read; None is this process."""
     if session is None:

@@ -86,9 +86,10 @@ def test_timing_is_told(run: Run, orders: Table) -> None:
     [
         (["SELECT idd FROM {o}"], 3, "line 1, column 8"),
         (["SELECT 1 FROM {o}x"], 4, "Do you mean"),
-        (["COPY {o} TO '/tmp/x'"], 3, "no query, but COPY"),
+        (["COPY {o} TO '/tmp/x'"], 3, "COPY is no statement"),
         (["SELECT 1", "--mode", "upsert"], 2, "--mode is for --into TABLE"),
-        (["SELECT 1", "--gate", "x"], 2, "--gate is for --into TABLE"),
+        (["SELECT 1", "--gate", "x"], 3, "A query changes nothing"),
+        (["SELECT 1", "--merge-schema"], 2, "--merge-schema is for --into TABLE"),
         (["SELECT 1", "--into", "{o}", "--timing"], 2, "--timing is for a query without --into"),
         (["SELECT 1", "--parquet", "x.parquet", "--format", "csv"], 2, "give one of them"),
     ],
@@ -145,3 +146,31 @@ def test_a_prompt_asks_again_until_the_person_leaves(
     assert process.wait(60) == 0
     os.close(ours)
     assert "SELECT 7 * 11 AS x;" in (tmp_path / "lake" / "sql_history").read_text()
+
+
+def test_a_statement_changes_a_table_and_tells_what_was_done(run: Run, lake: Lake, orders: Table) -> None:
+    name = f"{orders.name}_copy"
+    lake.create_table(name, orders.schema, primary_key=["order_id"])
+    insert = f"INSERT INTO {name} SELECT * FROM {orders.name} WHERE customer = $who"
+    options = ("--param", "who=customer 0", "--idempotency-key", "loader:1", "--property", "run=r1", "--json")
+
+    told = [run("sql", insert, *options).document for _ in range(2)]
+    assert [(each["statement"], each["snapshot_id"], each["replayed"]) for each in told] == [
+        ("INSERT", 1, False),
+        ("INSERT", 1, True),
+    ]
+    head = lake.table(name).head
+    assert (head and head.properties) == {"run": "r1"}
+
+
+def test_what_takes_rows_away_is_a_dry_run_until_it_is_told(run: Run, lake: Lake, orders: Table) -> None:
+    overwrite = f"INSERT OVERWRITE {orders.name} SELECT * FROM {orders.name} WHERE customer = 'customer 0'"
+    head = orders.head
+
+    dry = run("sql", overwrite)
+    assert f"INSERT OVERWRITE {orders.name}: rows take the place of all that is there" in dry.out
+    assert "Nothing was changed. --yes does it." in dry.err
+    assert run("sql", overwrite, "--json").document["dry_run"] is True
+    assert orders.head == head
+    assert run("sql", overwrite, "--yes", "--json").document["rows_written"] == 5
+    assert orders.scan().count() == 5

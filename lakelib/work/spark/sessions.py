@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +105,16 @@ def _wanted_settings(schema: pa.Schema, long_rows: bool) -> dict[str, str | None
 
 def _may_be_long(kind: pa.DataType) -> bool:
     return not pa.types.is_primitive(kind) and not pa.types.is_decimal(kind)
+
+
+@contextmanager
+def changed_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Meanwhile the session has these settings; None is not set."""
+    before = _change(session, dict(settings))
+    try:
+        yield
+    finally:
+        _change(session, before)
 
 
 def _change(session: SparkSession, settings: dict[str, str | None]) -> dict[str, str | None]:

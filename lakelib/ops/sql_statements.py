@@ -1,0 +1,97 @@
+"""Use case: a statement of SQL, of whatever kind. A query is planned, and read when its rows are asked for; what
+changes something is done at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from lakelib.errors import InvalidInputError
+from lakelib.model.table import TableRef
+from lakelib.ops.decide import end_all
+from lakelib.ops.gates import gate_of
+from lakelib.ops.judge import Judging, judge, require_passed
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql import look_up, plan_statement
+from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
+from lakelib.ops.sql_insert import plan_insert
+from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_understood import understand
+from lakelib.plan import sql_kinds
+from lakelib.plan.sql_insert import Insert
+from lakelib.plan.sql_statement import Statement
+
+
+def run(runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]) -> QueryPlan | Told:
+    """A query's plan, or what was done. Raises as `prepare` does, and what the use case raises that a statement
+    means."""
+    parse_options(options)
+    return carry_out(prepare(runtime, text, values), options)
+
+
+def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | None) -> QueryPlan | Told:
+    """Does what is to be done."""
+    if isinstance(prepared, QueryPlan) and options:
+        raise InvalidInputError(
+            "A query changes nothing, and takes no options.",
+            kind="invalid_option",
+            remedy="Give the values of parameters by name: lake.sql('… $day', day=…).",
+        )
+    if isinstance(prepared, QueryPlan | Told):
+        return prepared
+    return prepared.carry_out(parse_options(options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedStatement:
+    """A statement of a transaction, whose change waits to be published with the others."""
+
+    ref: TableRef
+    commit_id: UUID
+    judging: Judging | None
+    """What it was judged by."""
+    told: Told
+
+
+def stage(
+    runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]
+) -> QueryPlan | Told | StagedStatement:
+    """A query's plan, or what was staged: judged on top of what the transaction has staged before, if the table or the
+    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, and RejectedError."""
+    prepared = prepare(runtime, text, values)
+    if isinstance(prepared, QueryPlan | Told):
+        return carry_out(prepared, options)
+    if not isinstance(prepared, RowsChange):
+        raise InvalidInputError(
+            "In a transaction are statements that change rows, and queries.",
+            kind="not_in_transaction",
+            remedy="Carry it out before the transaction, or after it: lake.sql(…).",
+        )
+    request, table = parse_options(options), prepared.table
+    judging = gate_of(runtime, table, request)
+    commit_id = prepared.stage(request)
+    if judging is not None:
+        try:
+            require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
+        except BaseException:
+            end_all(runtime, [commit_id], "its transaction ended before")
+            raise
+    told = tell(text, prepared.word, table.full_name, commit_id=commit_id)
+    return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told)
+
+
+def prepare(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan | Told | Change:
+    """A query's plan, or a statement that is ready to be carried out, or what EXPLAIN tells of one. Nothing has
+    changed. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for tables and snapshots
+    that are not there."""
+    understood = understand(text, values)
+    if isinstance(understood, Statement):
+        return plan_statement(runtime, understood, look_up(runtime, understood.references))
+    change = _plan_change(runtime, understood)
+    return explained(text, change.explain()) if understood.parsed.is_explained else change
+
+
+def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
+    match understood:
+        case Insert():
+            return plan_insert(runtime, understood)

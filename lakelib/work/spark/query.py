@@ -1,0 +1,80 @@
+"""Carries a query out: Spark's own SQL over frames."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import NullType
+
+from lakelib.errors import InvalidInputError
+from lakelib.work.spark.conditions import named
+from lakelib.work.spark.sessions import changed_settings, is_connect
+from lakelib.work.spark.types import spark_schema_of
+
+_MEANT = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+}
+"""What a query means depends on them. Spark takes them when it analyses it."""
+
+_analysing = threading.Lock()
+
+
+def run_query(
+    session: SparkSession, text: str, frames: Mapping[str, DataFrame], bound: Mapping[str, Any], names: Sequence[str]
+) -> DataFrame:
+    """The rows of a query whose text is a format: each frame's key in braces stands for it. Its columns get the names,
+    if there are any. Raises InvalidInputError with what Spark has against it."""
+    with _analysed(session) as is_changed:
+        frame = _asked(session, text, frames, bound)
+        frame = _called(frame, names) if names else frame
+        return _kept(session, frame) if is_changed and is_connect(session) else frame
+
+
+def known_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
+    """A few rows that are known already."""
+    return session.createDataFrame(rows, spark_schema_of(rows.schema))
+
+
+def _asked(session: SparkSession, text: str, frames: Mapping[str, DataFrame], bound: Mapping[str, Any]) -> DataFrame:
+    try:
+        frame = session.sql(text if frames else text.format(), args=dict(bound), **frames)
+        _ = frame.schema  # a server has looked at nothing yet
+    except PySparkException as error:
+        said = " ".join(str(error).partition("JVM stacktrace")[0].split())
+        raise InvalidInputError(
+            f"Spark does not take the query: {said}", kind="invalid_sql", remedy="Correct the query."
+        ) from None
+    return frame
+
+
+def _called(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """With columns of these names. What is always NULL is a text, as it is in process."""
+    frame = frame.toDF(*names)
+    voids = [each.name for each in frame.schema if isinstance(each.dataType, NullType)]
+    return frame.withColumns({name: named(name).cast("string") for name in voids}) if voids else frame
+
+
+@contextmanager
+def _analysed(session: SparkSession) -> Iterator[bool]:
+    """Meanwhile the session's settings are those that a query means; whether they were others."""
+    with _analysing:  # of one at a time: the settings are the session's
+        others = {name: value for name, value in _MEANT.items() if session.conf.get(name, None) != value}
+        with changed_settings(session, others):
+            yield bool(others)
+
+
+def _kept(session: SparkSession, frame: DataFrame) -> DataFrame:
+    """As it is understood now. A server analyses a query each time that it is asked for, but a view once: it stays as
+    long as the session does."""
+    name = f"lake_sql_{uuid4().hex}"
+    frame.createTempView(name)
+    return session.table(name)
