@@ -1,6 +1,6 @@
 """Pure. Which predicates may have no answer for a row: those are asked of the rows alone that all else leaves."""
 
-from lakelib.model.predicate import Computed, Function, Predicate, computed_in
+from lakelib.model.predicate import Computed, Fixed, Function, Predicate, computed_in
 from lakelib.rows.values import INTEGER_BITS, decimal_parts
 
 _OVERFLOWING = (Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.NEGATE, Function.ABS)
@@ -21,7 +21,8 @@ def may_fail(predicate: Predicate) -> bool:
 def _may_fail(computed: Computed) -> bool:
     match computed.function:
         case Function.DIVIDE | Function.REMAINDER:
-            return True
+            divisor = computed.arguments[1]
+            return not isinstance(divisor, Fixed) or not divisor.value
         case Function.CAST:
             return not _fits(computed.arguments[0].type, computed.type)
     return computed.function in _OVERFLOWING and computed.type in INTEGER_BITS
