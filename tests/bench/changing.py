@@ -1,4 +1,4 @@
-"""Changing rows: UPDATE of one in a hundred, MERGE of five in a hundred, beside delta-rs and DuckLake on the same rows.
+"""Changing rows: UPDATE of one in a hundred, MERGE of five in a hundred, beside delta-rs and DuckLake.
 
 The rows that an update is of are told by a column that is no key, and lie in all files. A merge updates half of its rows
 and inserts the others: as whole rows, and with a value that is computed from what was there. DuckLake's catalog is a
