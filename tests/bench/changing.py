@@ -1,6 +1,6 @@
 """Changing rows: UPDATE of one in a hundred, MERGE of five in a hundred, beside delta-rs and DuckLake.
 
-The rows that an update is of are told by a column that is no key, and lie in all files. A merge updates half of its rows
+The rows that an update is of are told by a column that is no key, and lie in all files. A merge updates half its rows
 and inserts the others: as whole rows, and with a value that is computed from what was there. DuckLake's catalog is a
 file of DuckDB's, and it has its own threads, as delta-rs has.
 """
