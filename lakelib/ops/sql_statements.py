@@ -20,12 +20,12 @@ from lakelib.ops.sql_create import NamespaceChange, plan_create
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
 from lakelib.ops.sql_show import show
+from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
 from lakelib.plan.sql_call import Call
 from lakelib.plan.sql_create import CreateNamespace, CreateTable
 from lakelib.plan.sql_insert import Insert
-from lakelib.plan.sql_kinds import understand
 from lakelib.plan.sql_statement import Statement
 
 
