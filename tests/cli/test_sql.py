@@ -182,7 +182,8 @@ def test_what_takes_rows_away_is_a_dry_run_until_it_is_told(run: Run, lake: Lake
         "DROP TABLE {o}",
         "TRUNCATE TABLE {o}",
         "ALTER TABLE {o} DROP COLUMN note",
-        "CREATE OR REPLACE TABLE {o} PARTITIONED BY (dt) OPTIONS (primary_key = 'order_id') AS SELECT * FROM {o}",
+        "CREATE OR REPLACE TABLE {o} OPTIONS (primary_key = 'order_id', partition_by = 'dt', sequence_by = 'at')"
+        " AS SELECT * FROM {o}",
         "CALL rollback('{o}', 1)",
         "CALL expire('{o}', keep_last => 1)",
     ],
