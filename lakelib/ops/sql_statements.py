@@ -19,6 +19,7 @@ from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_op
 from lakelib.ops.sql_create import NamespaceChange, plan_create
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_revise import plan_revise
 from lakelib.ops.sql_show import show
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
@@ -26,6 +27,7 @@ from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
 from lakelib.plan.sql_call import Call
 from lakelib.plan.sql_create import CreateNamespace, CreateTable
 from lakelib.plan.sql_insert import Insert
+from lakelib.plan.sql_revise import Revise
 from lakelib.plan.sql_statement import Statement
 
 
@@ -104,6 +106,8 @@ def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
     match understood:
         case Insert():
             return plan_insert(runtime, understood)
+        case Revise():
+            return plan_revise(runtime, understood)
         case CreateTable():
             return plan_create(runtime, understood)
         case CreateNamespace():

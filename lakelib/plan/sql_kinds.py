@@ -9,10 +9,11 @@ from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate, read_alter, 
 from lakelib.plan.sql_call import Call, read_call
 from lakelib.plan.sql_create import CreateNamespace, CreateTable, read_create
 from lakelib.plan.sql_insert import Insert, read_insert
+from lakelib.plan.sql_revise import Revise, read_delete, read_merge, read_update
 from lakelib.plan.sql_show import Describe, ShowNamespaces, ShowTables, read_describe, read_show
 from lakelib.plan.sql_statement import Parsed, Statement, parse_text, query_of, refused
 
-Change = Insert | CreateTable | CreateNamespace | AlterTable | DropTable | Truncate | Call
+Change = Insert | Revise | CreateTable | CreateNamespace | AlterTable | DropTable | Truncate | Call
 """A statement that changes something."""
 Show = ShowTables | ShowNamespaces | Describe
 """One that tells what there is."""
@@ -24,6 +25,9 @@ _READ: Mapping[type[exp.Expr], Callable[[Parsed], Change | Show]] = {
     exp.Drop: read_drop,
     exp.TruncateTable: read_truncate,
     exp.Describe: read_describe,
+    exp.Update: read_update,
+    exp.Delete: read_delete,
+    exp.Merge: read_merge,
 }
 _COMMANDS: Mapping[str, Callable[[Parsed], Change | Show]] = {"CALL": read_call, "SHOW": read_show}
 """What the parser knows by its first word alone."""
