@@ -7,6 +7,7 @@ and if it were, it could do no more than read those.
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
 _WITH = "WITH "
+_TOO_NARROW = re.compile(r"Overflow in (multiplication|addition|subtract) of DECIMAL\(18\)")
 _ROW_BITS = 40
 _PLACE = f"(file_row_number | (file_index::BIGINT << {_ROW_BITS}))"
 """Which row of which file: an anti join by one number takes less time than by two. What DuckDB asks of rows that can
@@ -275,7 +277,7 @@ def _known_error(error: Exception) -> LakeError:
         _, is_marked, what = text.partition(sign)
         if is_marked:
             return _refused(what.splitlines()[0])
-    if "Overflow in multiplication of DECIMAL(18)" in text:
+    if _TOO_NARROW.search(text):
         return _OverflowError(
             f"The query met a value that it cannot be carried out with: {text.splitlines()[0]}.",
             kind="sql_failed",
