@@ -174,8 +174,6 @@ def _over(sql: str, named: Sequence[str]) -> str:
 
 def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
     """What streams is known to the cursor afterwards. Gives what else the query has to name."""
-    from lakelib.local.arrow_source import ArrowSource  # it loads what DuckDB alone needs
-
     named = []
     for name, relation in relations.items():
         parts = []
@@ -187,11 +185,17 @@ def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[Bas
             parts.append(_from_files(relation, list(relation.masked)) + seen)
         if relation.read is not None:
             streamed = f"{name}_rows" if parts else name
-            cursor.register(streamed, ArrowSource(_naive_schema(relation), _watched(relation, failures)))
+            cursor.register(streamed, _source(_naive_schema(relation), _watched(relation, failures)))
             parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
         if relation.has_files:
             named.append(f"{_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
     return named
+
+
+def _source(schema: pa.Schema, read: Read) -> Any:
+    from lakelib.local.arrow_source import ArrowSource  # it takes long to load
+
+    return ArrowSource(schema, read)
 
 
 def _from_files(relation: Relation, paths: Sequence[str]) -> str:
