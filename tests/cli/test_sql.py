@@ -203,3 +203,36 @@ def test_rows_are_laid_out_alike_however_much_was_loaded(run: Run) -> None:
 
     assert short.replace("longer", "längst") == long
     assert len(long.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE {o}",
+        "TRUNCATE TABLE {o}",
+        "ALTER TABLE {o} DROP COLUMN note",
+        "CREATE OR REPLACE TABLE {o} OPTIONS (primary_key = 'order_id', partition_by = 'dt', sequence_by = 'at')"
+        " AS SELECT * FROM {o}",
+        "CALL rollback('{o}', 1)",
+        "CALL expire('{o}', keep_last => 1)",
+    ],
+)
+def test_what_takes_something_away_says_so_first(run: Run, lake: Lake, orders: Table, statement: str) -> None:
+    head, columns = orders.head, orders.schema.names
+    ran = run("sql", statement.format(o=orders.name))
+    assert (ran.code, "--yes does it" in ran.err) == (0, True)
+    assert (orders.head, orders.schema.names, orders.name in lake.tables()) == (head, columns, True)
+
+
+def test_tables_are_made_and_looked_after(run: Run, lake: Lake, orders: Table) -> None:
+    name = f"{orders.name}_made"
+    assert (
+        run("sql", f"CREATE TABLE {name} AS SELECT order_id FROM {orders.name}", "--json").document["rows_written"]
+        == 30
+    )
+    assert run("sql", f"CALL compact('{name}')", "--json").document["statement"] == "CALL compact"
+    assert run("sql", f"DROP TABLE {name}", "--yes").code == 0
+    assert name not in lake.tables()
+    assert {"namespace": name.split(".")[0]} in [
+        json.loads(each) for each in run("sql", "SHOW NAMESPACES", "--json").lines
+    ]
