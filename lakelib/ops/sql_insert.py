@@ -91,11 +91,10 @@ class InsertChange:
 
     @property
     def _made_from(self) -> int | None:
-        """The snapshot of the table itself that rows are read of, which take the place of others of it. An upsert
-        behind other commits of its transaction is made from what these bring, too, and goes without."""
+        """The snapshot of the table itself that rows are read of, which take the place of others of it."""
         reads_itself = any(each.name == self.table.full_name for each in self.insert.source.references)
-        is_upsert = bool(self.table.primary_key_ids) and self.table.id not in self.runtime.staged
-        return self.table.head_id if reads_itself and (self.insert.overwrites or is_upsert) else None
+        replaces = self.insert.overwrites or bool(self.table.primary_key_ids)
+        return self.table.head_id if reads_itself and replaces else None
 
     def _source(self) -> RowSource:
         return source_of(self.runtime, self.plan).with_constants(self.target.constants)
