@@ -72,3 +72,5 @@ class Runtime:
     """What Delta logs said of tables when this process last wrote to them: the version, and the files."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""
+    session: Any = None
+    """The Spark session that carries queries out; None is this process."""

@@ -22,19 +22,21 @@ from lakelib.ops.create import find_tables
 from lakelib.ops.explain import explain_scan
 from lakelib.ops.hold import Held
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_frame import explain_frame, frame_of, typed_by_spark
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS, plain_splits
+from lakelib.plan.sql_on_spark import translate_for_spark
 from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
 from lakelib.plan.where import COMMIT, bind_condition
 from lakelib.rows.types import type_text
 from lakelib.storage.paths import split_uri
+from lakelib.work import engines
 
 _GLOBS = {*"*?[]{}"}
 """In a folder's name they would be read as a pattern."""
-Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -49,24 +51,29 @@ def plan_statement(
     runtime: Runtime,
     statement: Statement,
     found: Mapping[str, TableInfo],
-    shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
-    translate: Translate = translate_statement,
+    shape: Callable[[AskedQuery], AskedQuery] | None = None,
 ) -> QueryPlan:
-    """Decides what a query reads of tables that were looked up, for the engine that it is translated for; `shape` makes
-    of its rows what is wanted of them."""
+    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    query = shape(translate(statement, {key: _columns(base) for key, base in bases.items()}))
-    return QueryPlan(
+    translate = translate_statement if runtime.session is None else translate_for_spark
+    query = translate(statement, {key: _columns(base) for key, base in bases.items()})
+    plan = QueryPlan(
         text=statement.text,
         query=query,
         plans={key: _narrowed(runtime, base, query, key) for key, base in bases.items()},
         names={each.key: _said(each) for each in statement.references},
         is_explained=statement.is_explained,
     )
+    if shape is None:
+        return plan
+    return replace(plan, query=shape(query if runtime.session is None else typed_by_spark(runtime, plan)))
 
 
 def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch]:
-    """The rows in batches. Closing the iterator ends the query."""
+    """The rows in batches. Closing the iterator ends the query. Those that Spark computes are collected."""
+    if runtime.session is not None:
+        yield from engines.collected(frame_of(runtime, plan), plan.schema)
+        return
     with _held(runtime, plan):
         yield from run_query(
             (plan.query.sql, plan.query.wide_sql),
@@ -85,14 +92,18 @@ def explain_plan(runtime: Runtime, plan: QueryPlan, change: str = "") -> QueryEx
     others = tuple(
         f"scan of {plan.names[key]}" for key, each in plan.plans.items() if not isinstance(each, read.ScanPlan)
     )
-    engine = explain_query(
+    engine = explain_frame(runtime, plan) if runtime.session is not None else _explained_here(runtime, plan)
+    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
+
+
+def _explained_here(runtime: Runtime, plan: QueryPlan) -> str:
+    return explain_query(
         plan.query.sql,
         _relations(runtime, plan),
         plan.query.bound,
         folder=_folder(runtime),
         threads=runtime.threads,
     )
-    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
 
 
 # What is meant

@@ -34,7 +34,7 @@ _LARGEST_BIGINT = 2**63 - 1
 
 
 def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]) -> AskedQuery:
-    """The query over frames: in its text, which is a format, each reference's key in braces stands for its frame.
+    """The query over frames.
 
     What is understood in process is pruned and called alike. Of what Spark alone computes only the columns are known
     that it may look at. Raises InvalidInputError as `translate_statement` does, for what is not known here either.
@@ -52,7 +52,7 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
     if _asks_commit(asked.uses):
         _replace_stars(tree)
     sql = said.text(tree)
-    return replace(asked, sql=sql, wide_sql=sql, bound=said.bound)
+    return replace(asked, sql=sql, wide_sql=sql, bound=said.bound, on_spark=True)
 
 
 def _asks_commit(uses: Mapping[str, tuple[str, ...]]) -> bool:

@@ -5,7 +5,7 @@ it with a Spark session; None is this process. Spark is loaded here, only if it 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
@@ -123,6 +123,11 @@ def known_frame(session: Any, rows: pa.Table) -> Any:
     from lakelib.work.spark import query
 
     return query.known_frame(session, rows)
+
+
+def collected(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """All rows of a Spark data frame, in this process."""
+    yield from frame.toArrow().cast(schema).to_batches()
 
 
 def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], format: str, **how: Any) -> FileRows:

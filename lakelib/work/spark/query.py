@@ -7,7 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import (
+    ArithmeticException,
+    DateTimeException,
+    NumberFormatException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import NullType
 
@@ -39,6 +45,19 @@ def run_query(
         return _kept(session, frame) if is_changed and is_connect(session) else frame
 
 
+@contextmanager
+def told_of_values() -> Iterator[None]:
+    """What Spark says of a value that a query cannot be carried out with, as InvalidInputError."""
+    try:
+        yield
+    except (ArithmeticException, DateTimeException, NumberFormatException, SparkRuntimeException) as error:
+        raise InvalidInputError(
+            f"The query met a value that it cannot be carried out with: {_said(error)}",
+            kind="sql_failed",
+            remedy="Leave the row out, or say in the query what becomes of such values.",
+        ) from None
+
+
 def known_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """A few rows that are known already."""
     return session.createDataFrame(rows, spark_schema_of(rows.schema))
@@ -49,11 +68,14 @@ def _asked(session: SparkSession, text: str, frames: Mapping[str, DataFrame], bo
         frame = session.sql(text if frames else text.format(), args=dict(bound), **frames)
         _ = frame.schema  # a server has looked at nothing yet
     except PySparkException as error:
-        said = " ".join(str(error).partition("JVM stacktrace")[0].split())
         raise InvalidInputError(
-            f"Spark does not take the query: {said}", kind="invalid_sql", remedy="Correct the query."
+            f"Spark does not take the query: {_said(error)}", kind="invalid_sql", remedy="Correct the query."
         ) from None
     return frame
+
+
+def _said(error: PySparkException) -> str:
+    return " ".join(str(error).partition("JVM stacktrace")[0].split())
 
 
 def _called(frame: DataFrame, names: Sequence[str]) -> DataFrame:
