@@ -505,11 +505,14 @@ class Lake:
 
 
 class Transaction:
-    """Staged commits that become visible in one instant, and consumers that move on with them, or not at all."""
+    """Staged commits, statements of SQL that change rows, and consumers that move on with them: all of it becomes
+    visible in one instant, or nothing."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._staged: list[StagedCommit] = []
+        self._own: list[UUID] = []
+        """The commits that statements of the transaction are."""
         self._advances: list[tuple[Consumer, Advance]] = []
         self.snapshots: list[Snapshot] = []
         """The snapshots that the commits became, in the order in which they were added."""
@@ -526,6 +529,27 @@ class Transaction:
                 f"Commit {staged.id} was added to the transaction before.", kind="added_twice", remedy="Add it once."
             )
         self._staged.append(staged)
+
+    def sql(self, text: str, options: SqlOptions | None = None, /, **parameters: Any) -> Result:
+        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees what is
+        published when it begins, and what the transaction has staged before. A gate judges it at once, on top of that.
+        If the block ends with an error, or publishing does, what its statements have staged is given up.
+
+        Raises as `Lake.sql` does, and InvalidInputError for statements that change more than rows. A statement that
+        depends on rows which one before it has changed (an INSERT OVERWRITE of what was inserted) ends the block with a
+        ConflictError.
+        """
+        from lakelib.ops import sql_statements  # it takes long to load
+
+        beneath: dict[int, tuple[UUID, ...]] = {}
+        for each in self._staged:
+            beneath[each.ref.id] = (*beneath.get(each.ref.id, ()), each.id)
+        found = sql_statements.stage(replace(self._runtime, staged=beneath), text, options, parameters)
+        if not isinstance(found, sql_statements.StagedStatement):
+            return Result(self._runtime, found)
+        self._own.append(found.commit_id)
+        self._staged.append(StagedCommit(self._runtime, found.ref, found.commit_id, judged_by=found.judging))
+        return Result(self._runtime, found.told)
 
     def advance(self, consumer: Consumer, to: Any = None, *, backwards: bool = False) -> None:
         """A consumer moves, as by `Consumer.advance`, in the transaction that publishes what was made of its changes:
@@ -552,12 +576,21 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and (self._staged or self._advances):
-            judgings = {each.id: each.judgings for each in self._staged}
-            advances = [wanted for _, wanted in self._advances]
+        if kind is not None:
+            decide.end_all(self._runtime, self._own, "its transaction ended with an error")
+        elif self._staged or self._advances:
+            self._publish()
+
+    def _publish(self) -> None:
+        judgings = {each.id: each.judgings for each in self._staged}
+        advances = [wanted for _, wanted in self._advances]
+        try:
             self.snapshots = publish.publish(self._runtime, list(judgings), judgings.__getitem__, advances=advances)
-            for consumer, wanted in self._advances:
-                consumer.note_advance(wanted)
+        except BaseException:
+            decide.end_all(self._runtime, self._own, "its transaction was not published")
+            raise
+        for consumer, wanted in self._advances:
+            consumer.note_advance(wanted)
 
 
 def has_own_catalog(settings: Settings) -> bool:

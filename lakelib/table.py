@@ -549,11 +549,11 @@ class StagedCommit:
     """A commit that nobody sees yet. It is judged; published, rejected, or replaced by a newer attempt at the same
     work."""
 
-    def __init__(self, runtime: Runtime, ref: TableRef, commit_id: UUID) -> None:
+    def __init__(self, runtime: Runtime, ref: TableRef, commit_id: UUID, *, judged_by: Judging | None = None) -> None:
         self._runtime = runtime
         self._ref = ref
         self._commit_id = commit_id
-        self._judgings: dict[str, Judging] = {}
+        self._judgings: dict[str, Judging] = {} if judged_by is None else {judged_by.suite.name: judged_by}
 
     @property
     def id(self) -> UUID:
@@ -614,6 +614,11 @@ class StagedCommit:
                     remedy=f"Give other staged commits of {self.table_name}.",
                 )
         return [other.id for other in on_top_of]
+
+    @property
+    def ref(self) -> TableRef:
+        """Of which table it is: for lakelib's own parts."""
+        return self._ref
 
     @property
     def judgings(self) -> Sequence[Judging]:

@@ -3,6 +3,7 @@
 Files of a commit are never deleted here: while a commit's outcome is unknown they may be live.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import UUID
 
@@ -101,6 +102,13 @@ def end_given_up(runtime: Runtime, commit_id: UUID, error: LakeError) -> None:
     """A commit that its own writer gives up is left to nobody: it holds no past, and is not published later."""
     with suppress(LakeError):
         end_staged(runtime, commit_id, error.kind)
+
+
+def end_all(runtime: Runtime, commit_ids: Iterable[UUID], reason: str) -> None:
+    """Those that nobody has decided about count no more."""
+    for commit_id in commit_ids:
+        with suppress(LakeError):
+            end_staged(runtime, commit_id, reason)
 
 
 def find_state(runtime: Runtime, commit_id: UUID) -> str:

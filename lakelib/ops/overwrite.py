@@ -116,6 +116,8 @@ def _work(
         return _prepare_static(runtime, table, source, target, request)
 
     right = Right.WRITE if request.becomes is None else Right.OWN
+    if request.made_from is not None:  # nothing else is replaced than what the rows were made from
+        return Work(prepare=prepare, right=right)
     return Work(prepare=prepare, redo=_redo(source.rereadable), replaces=True, right=right)
 
 

@@ -1,8 +1,10 @@
 """What every use case works with: the catalog, the storage, and how many threads it may use."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
@@ -70,6 +72,8 @@ class Runtime:
     """Tables as they were a moment ago."""
     told: dict[int, tuple[int, Any]] = field(default_factory=dict)
     """What Delta logs said of tables when this process last wrote to them: the version, and the files."""
+    staged: Mapping[int, tuple[UUID, ...]] = field(default_factory=dict)
+    """By table, what a transaction has staged of it so far: its statements see that as if it was published."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""
     session: Any = None

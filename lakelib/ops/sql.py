@@ -135,9 +135,11 @@ def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:
         return changes.plan_changes(runtime, table, changes.ChangesRequest(**reference.changes))
     if reference.metadata is not None:
         return Known(rows=read_metadata(runtime, table, reference.metadata, reference.at))
-    snapshot_id, schema = read.resolve_request(runtime, table, read.ScanRequest(at=reference.at))
+    staged = None if reference.at is not None else read.view_after(runtime.staged.get(table.id, ()))
+    request = read.ScanRequest(at=reference.at, staged=staged)
+    snapshot_id, schema = read.resolve_request(runtime, table, request)
     at = None if reference.at is None else snapshot_id
-    return _Scanned(table=table, schema=schema, request=read.ScanRequest(at=at))
+    return _Scanned(table=table, schema=schema, request=replace(request, at=at))
 
 
 def _columns(base: _Base) -> TableColumns:
@@ -228,7 +230,13 @@ def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequenc
     place = runtime.storage.place_of(plan.table.location)
     _, _, root = split_uri(place)
     is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if not is_near or _GLOBS & {*root} or COMMIT in plan.target.columns or plan.target.engine is not None:
+    if (
+        not is_near
+        or plan.query.commit_id is not None
+        or _GLOBS & {*root}
+        or COMMIT in plan.target.columns
+        or plan.target.engine is not None
+    ):
         return [], plan.splits
     merges = bool(plan.target.primary_key)
     plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)

@@ -4,14 +4,14 @@ what it did. Each kind of them is one module, `sql_insert` and so on, and `sql_s
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, runtime_checkable
 from uuid import UUID
 
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.effect import Effect
-from lakelib.model.table import Snapshot
+from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.text import choose_from
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.sql_plan import QueryExplanation
@@ -53,6 +53,21 @@ class Change(Protocol):
 
     def carry_out(self, request: WriteRequest) -> "Told":
         """Does it, at once."""
+
+
+@runtime_checkable
+class RowsChange(Change, Protocol):
+    """One that changes the rows of a table, and may be a part of a transaction."""
+
+    @property
+    def table(self) -> TableInfo: ...
+
+    @property
+    def word(self) -> str:
+        """What the statement is called."""
+
+    def stage(self, request: WriteRequest) -> UUID:
+        """The change as a staged commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

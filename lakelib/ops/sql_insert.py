@@ -2,13 +2,15 @@
 there; or take the place of all of its rows, or of those of partitions, as by `overwrite`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
-from lakelib.errors import InvalidInputError
+from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.text import choose_from
 from lakelib.ops import overwrite, sql, write
+from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell
@@ -36,13 +38,34 @@ class InsertChange:
         return self.insert.overwrites
 
     def explain(self) -> QueryExplanation:
-        return sql.explain_plan(self.runtime, self.plan, f"{self._word} {self.table.full_name}: {self._means}")
+        return sql.explain_plan(self.runtime, self.plan, f"{self.word} {self.table.full_name}: {self._means}")
 
     def carry_out(self, request: WriteRequest) -> Told:
-        return tell(self.insert.parsed.text, self._word, self.table.full_name, self._written(request))
+        """An overwrite of a table by what is read of it itself is planned anew where others change it meanwhile."""
+        change = self
+
+        def attempt() -> Snapshot | Overtaken:
+            nonlocal change
+            try:
+                return change._written(request)
+            except ConflictError as error:
+                if change._made_from is None:
+                    raise
+                change = plan_insert(self.runtime, self.insert)
+                return Overtaken(error)
+
+        snapshot = do_again(attempt, most_tries=MOST_CHANGES)
+        return tell(self.insert.parsed.text, self.word, self.table.full_name, snapshot)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        source = self._source()
+        if self.insert.overwrites:
+            request = replace(request, made_from=self._made_from)
+            return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
+        return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
 
     @property
-    def _word(self) -> str:
+    def word(self) -> str:
         return "INSERT OVERWRITE" if self.insert.overwrites else "INSERT"
 
     @property
@@ -60,9 +83,19 @@ class InsertChange:
     def _written(self, request: WriteRequest) -> Snapshot:
         source = self._source()
         if self.insert.overwrites:
+            request = replace(request, made_from=self._made_from)
             return overwrite.overwrite(self.runtime, self.table.ref, source, self._partitions, request)
-        kind = CommitKind.UPSERT if self.table.primary_key_ids else CommitKind.APPEND
-        return write.write(self.runtime, self.table.ref, kind, source, request)
+        return write.write(self.runtime, self.table.ref, self._kind, source, request)
+
+    @property
+    def _kind(self) -> CommitKind:
+        return CommitKind.UPSERT if self.table.primary_key_ids else CommitKind.APPEND
+
+    @property
+    def _made_from(self) -> int | None:
+        """The snapshot of the table itself that rows are read of, which take the place of others of it."""
+        reads_itself = any(each.name == self.table.full_name for each in self.insert.source.references)
+        return self.table.head_id if reads_itself and self.insert.overwrites else None
 
     def _source(self) -> RowSource:
         return source_of(self.runtime, self.plan).with_constants(self.target.constants)

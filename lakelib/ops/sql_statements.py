@@ -2,12 +2,18 @@
 changes something is done at once."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.table import TableRef
+from lakelib.ops.decide import end_all
+from lakelib.ops.gates import gate_of
+from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import look_up, plan_statement
-from lakelib.ops.sql_change import Change, Told, explained, parse_options
+from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
 from lakelib.plan import sql_kinds
@@ -34,6 +40,44 @@ def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | 
     if isinstance(prepared, QueryPlan | Told):
         return prepared
     return prepared.carry_out(parse_options(options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedStatement:
+    """A statement of a transaction, whose change waits to be published with the others."""
+
+    ref: TableRef
+    commit_id: UUID
+    judging: Judging | None
+    """What it was judged by."""
+    told: Told
+
+
+def stage(
+    runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]
+) -> QueryPlan | Told | StagedStatement:
+    """A query's plan, or what was staged: judged on top of what the transaction has staged before, if the table or the
+    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, and RejectedError."""
+    prepared = prepare(runtime, text, values)
+    if isinstance(prepared, QueryPlan | Told):
+        return carry_out(prepared, options)
+    if not isinstance(prepared, RowsChange):
+        raise InvalidInputError(
+            "In a transaction are statements that change rows, and queries.",
+            kind="not_in_transaction",
+            remedy="Carry it out before the transaction, or after it: lake.sql(…).",
+        )
+    request, table = parse_options(options), prepared.table
+    judging = gate_of(runtime, table, request)
+    commit_id = prepared.stage(request)
+    if judging is not None:
+        try:
+            require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
+        except BaseException:
+            end_all(runtime, [commit_id], "its transaction ended before")
+            raise
+    told = tell(text, prepared.word, table.full_name, commit_id=commit_id)
+    return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told)
 
 
 def prepare(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan | Told | Change:

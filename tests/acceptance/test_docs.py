@@ -43,6 +43,7 @@ NOT_TRIED = {
     "spark = SparkSession.builder.remote(": "takes a server; the Connect tests do this",
     "frame = spark.read.json(": "takes Spark; tests/spark do this",
     "stream = spark.readStream": "takes Spark; tests/spark do this",
+    "lakelib.spark.sql(": "takes Spark; tests/spark do this",
     "def save(frame, batch_id):": "takes Spark; tests/spark do this",
     "$ lake ducklake": "what it answers; tests/integration/ducklake ask it",
     "INSTALL ": "DuckDB's own; tests/integration/ducklake attach the lake",

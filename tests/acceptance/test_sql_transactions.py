@@ -1,0 +1,160 @@
+"""Statements of SQL in a transaction: all of them, over all tables, are seen in one instant or never."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from lakelib import ConflictError, InvalidInputError, Lake, RejectedError, Table
+from lakelib.specs.suite import Suite, parse_suite
+from tests.acceptance.support import NewTable
+
+SCHEMA = "id BIGINT NOT NULL, n INT, p STRING"
+
+
+@pytest.fixture
+def orders(new_table: NewTable) -> Table:
+    return new_table(SCHEMA, primary_key=["id"])
+
+
+@pytest.fixture
+def lines(new_table: NewTable) -> Table:
+    return new_table(SCHEMA, partition_by=["p"])
+
+
+def rows(table: Table) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in table.scan().to_arrow().to_pylist()), key=repr)
+
+
+def states(table: Table) -> list[str]:
+    return [each.state for each in table.commits(["staged", "rejected", "published", "expired"])]
+
+
+def carry_out(lake: Lake, *statements: str) -> None:
+    with lake.transaction() as tx:
+        for each in statements:
+            tx.sql(each)
+
+
+def positive(name: str) -> Suite:
+    check = "{type: expect_column_values_to_be_between, kwargs: {column: n, min_value: 1}, scope: table}"
+    return parse_suite(f"name: {name}\nexpectations:\n- {check}\n")
+
+
+def test_statements_over_several_tables_are_published_at_once(lake: Lake, orders: Table, lines: Table) -> None:
+    with lake.transaction() as tx:
+        (told,) = tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a'), (2, 2, 'a')").to_arrow().to_pylist()
+        tx.sql(f"INSERT INTO {lines.name} VALUES (1, $n, 'a')", {"properties": {"run": "r"}}, n=7)
+        assert (orders.head, lines.head) == (None, None)
+
+    assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "a")], [(1, 7, "a")])
+    assert (told["snapshot_id"], told["commit_id"]) == (None, str(tx.snapshots[0].commit_id))
+    assert tx.snapshots[1].properties == {"run": "r"}
+
+
+def test_a_statement_sees_what_those_before_it_have_staged(lake: Lake, orders: Table, lines: Table) -> None:
+    lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'old'), (3, 3, 'old')")
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 10, 'new'), (2, 20, 'new')")
+        tx.sql(f"INSERT INTO {orders.name} SELECT id, n + 1, p FROM {orders.name} WHERE p = 'new'")
+        tx.sql(f"INSERT INTO {lines.name} SELECT * FROM {orders.name}")
+        assert tx.sql(f"SELECT sum(n) AS n FROM {lines.name}").to_arrow().to_pylist() == [{"n": 11 + 21 + 3}]
+        assert lake.sql(f"SELECT sum(n) AS n FROM {orders.name}").to_arrow().to_pylist() == [{"n": 4}]
+
+    assert rows(orders) == rows(lines) == [(1, 11, "new"), (2, 21, "new"), (3, 3, "old")]
+    assert [each.id for each in tx.snapshots] == [2, 3, 1]
+
+
+def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:
+    with pytest.raises(InvalidInputError):
+        carry_out(lake, f"INSERT INTO {orders.name} VALUES (1, 1, 'a')", f"INSERT INTO {lines.name} VALUES (1)")
+    assert (orders.head, states(orders), states(lines)) == (None, ["expired"], [])
+
+
+def test_what_one_statement_changes_another_cannot_replace(lake: Lake, lines: Table) -> None:
+    insert = f"INSERT INTO {lines.name} VALUES (1, 1, 'a')"
+    with pytest.raises(ConflictError, match="commits that come before it in the same transaction"):
+        carry_out(lake, insert, f"INSERT OVERWRITE {lines.name} SELECT * FROM {lines.name} WHERE id < 1")
+    assert (lines.head, states(lines)) == (None, ["expired", "expired"])
+
+
+@pytest.mark.parametrize("statements", [
+    ("OVERWRITE {t} PARTITION (p = 'a') (id, n) VALUES (5, 5)", "INTO {t} VALUES (6, 6, 'a')"),
+    ("OVERWRITE {t} PARTITION (p = 'a') (id, n) SELECT 5, 5", "OVERWRITE {t} PARTITION (p = 'b') (id, n) SELECT 6, 6"),
+    ("INTO {t} VALUES (5, 5, 'a')", "OVERWRITE {t} PARTITION (p = 'b') (id, n) VALUES (6, 6)"),
+])  # fmt: skip
+def test_statements_that_do_not_depend_on_each_other_may_change_one_table(
+    lake: Lake, lines: Table, new_table: NewTable, statements: Sequence[str]
+) -> None:
+    other = new_table(SCHEMA, partition_by=["p"])
+    for table in (lines, other):
+        lake.sql(f"INSERT INTO {table.name} VALUES (1, 1, 'a'), (2, 2, 'b')")
+    with lake.transaction() as tx:
+        for each in statements:
+            tx.sql(f"INSERT {each.format(t=lines.name)}")
+    for each in statements:
+        lake.sql(f"INSERT {each.format(t=other.name)}")
+    assert rows(lines) == rows(other)
+
+
+def test_a_conflict_with_others_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:
+    lake.sql(f"INSERT INTO {lines.name} VALUES (1, 1, 'a')")
+    tx = lake.transaction()
+    tx.__enter__()
+    tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    tx.sql(f"INSERT OVERWRITE {lines.name} SELECT id + 1, n, p FROM {lines.name}")
+    lake.sql(f"INSERT INTO {lines.name} VALUES (2, 2, 'b')")
+    with pytest.raises(ConflictError):
+        tx.__exit__(None, None, None)
+    assert (rows(orders), rows(lines)) == ([], [(1, 1, "a"), (2, 2, "b")])
+    assert "staged" not in states(orders) + states(lines)
+
+
+def test_a_gate_judges_each_statement_on_top_of_those_before(lake: Lake, orders: Table, lines: Table) -> None:
+    orders.require_gate(positive(f"gate_{orders.name}"))
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {lines.name} VALUES (1, -1, 'a')")
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+        tx.sql(f"INSERT INTO {orders.name} VALUES (2, 1, 'a')")
+    assert len(rows(orders)) == 2
+
+    with pytest.raises(RejectedError):
+        carry_out(lake, f"INSERT INTO {lines.name} VALUES (2, 1, 'a')", f"INSERT INTO {orders.name} VALUES (3, 0, 'a')")
+    assert (len(rows(orders)), len(rows(lines)), states(orders)[0]) == (2, 1, "rejected")
+
+
+def test_a_transaction_with_keys_happens_once(lake: Lake, orders: Table, lines: Table) -> None:
+    for _ in range(2):
+        with lake.transaction() as tx:
+            for table in (orders, lines):
+                tx.sql(f"INSERT INTO {table.name} VALUES (1, 1, 'a')", {"idempotency_key": ("nightly", 1)})
+    assert (rows(orders), rows(lines)) == ([(1, 1, "a")], [(1, 1, "a")])
+    assert [each.replayed for each in tx.snapshots] == [True, True]
+
+
+def test_staged_commits_and_statements_go_together(lake: Lake, orders: Table, lines: Table) -> None:
+    staged = orders.stage_upsert({"id": [1], "n": [1], "p": ["a"]}, explicit_cast=True)
+    with lake.transaction() as tx:
+        tx.add(staged)
+        tx.sql(f"INSERT INTO {lines.name} SELECT * FROM {orders.name}")
+    assert rows(orders) == rows(lines) == [(1, 1, "a")]
+
+
+def test_an_overwrite_of_a_table_by_itself_loses_nothing_of_what_others_write(lake: Lake, lines: Table) -> None:
+    """What comes between its look and its commit is looked at, too."""
+    from lakelib.ops import overwrite
+
+    lake.sql(f"INSERT INTO {lines.name} VALUES (1, 1, 'a')")
+    written = overwrite.write_rows
+    comes = iter([True])
+
+    def beside(*arguments: Any, **options: Any) -> Any:
+        found = written(*arguments, **options)
+        if next(comes, False):
+            lines.append({"id": [2], "n": [2], "p": ["b"]}, explicit_cast=True)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overwrite, "write_rows", beside)
+        lake.sql(f"INSERT OVERWRITE {lines.name} SELECT id, n * 10, p FROM {lines.name}")
+    assert rows(lines) == [(1, 10, "a"), (2, 20, "b")]
