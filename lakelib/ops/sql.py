@@ -22,7 +22,7 @@ from lakelib.ops.create import find_tables
 from lakelib.ops.explain import explain_scan
 from lakelib.ops.hold import Held
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_frame import explain_frame, frame_of, typed_by_spark
+from lakelib.ops.sql_frame import explain_frame, frame_of, known_query
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
@@ -66,7 +66,7 @@ def plan_statement(
     )
     if shape is None:
         return plan
-    return replace(plan, query=shape(query if runtime.session is None else typed_by_spark(runtime, plan)))
+    return replace(plan, query=shape(known_query(runtime, plan)))
 
 
 def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,8 @@ def frame_of(runtime: Runtime, plan: QueryPlan) -> Any:
     """The rows as a Spark data frame, read when Spark is told to. Raises InvalidInputError with what Spark has against
     the query."""
     names = [name for name, _ in plan.query.columns]
-    return engines.run_query(runtime.session, plan.query.sql, _frames(runtime, plan), plan.query.bound, names)
+    frame = engines.run_query(runtime.session, plan.query.sql, _frames(runtime, plan), plan.query.bound, names)
+    return frame if plan.most is None else frame.limit(plan.most)
 
 
 def explain_frame(runtime: Runtime, plan: QueryPlan) -> str:
@@ -29,9 +30,9 @@ def explain_frame(runtime: Runtime, plan: QueryPlan) -> str:
     return str(found.collect()[0][0])
 
 
-def typed_by_spark(runtime: Runtime, plan: QueryPlan) -> AskedQuery:
-    """The query with the names and types of its columns, where Spark alone knows them. Raises InvalidInputError for
-    types that no table can have."""
+def known_query(runtime: Runtime, plan: QueryPlan) -> AskedQuery:
+    """The query with the names and types of its columns, which Spark alone may know. Raises InvalidInputError for types
+    that no table can have."""
     if plan.query.types:
         return plan.query
     schema = engines.open_source(frame_of(runtime, plan)).schema

@@ -33,6 +33,8 @@ class QueryPlan:
     names: Mapping[str, str]
     """How the query calls them."""
     is_explained: bool = False
+    most: int | None = None
+    """How many rows are asked for, if not all: Spark computes no more. Here they stop coming when nobody asks."""
 
     @property
     def schema(self) -> pa.Schema:

@@ -51,4 +51,3 @@ def carry_over(job: ImportArguments, given_session: "SparkSession | None" = None
         bring = lake.import_delta if job.kind == "delta" else lake.import_parquet
         with session_if_named(f"import {job.table}", around, given_session) as session:
             return Imported(result=bring(job.source, job.table, session=session, tell=tell, **job.how))
-

@@ -51,9 +51,7 @@ def watched_session(name: str, around: Surroundings, given: "SparkSession | None
 
 
 @contextmanager
-def session_if_named(
-    name: str, around: Surroundings, given: "SparkSession | None"
-) -> Iterator["SparkSession | None"]:
+def session_if_named(name: str, around: Surroundings, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
     """As `watched_session`, where a session, a master or a server is named; None: this process does the work."""
     if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
         yield None

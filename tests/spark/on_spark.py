@@ -18,6 +18,10 @@ class Answer:
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
+    @property
+    def asks_explanation(self) -> bool:
+        return list(self._frame.columns) == ["plan"]
+
     def to_arrow(self) -> pa.Table:
         return self._frame.toArrow().cast(arrow_schema_of(self._frame.schema))
 
