@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -49,6 +50,28 @@ def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration
     return lease
 
 
+def take_leases(catalog: Catalog, wanted: Sequence[tuple[TableInfo, int]]) -> list[Lease]:
+    """Holds the files of several tables' snapshots. Raises NotFoundError for one that is gone, and holds none then."""
+    leases = [Lease(id=uuid.uuid4(), catalog=catalog) for _ in wanted]
+    parameters = {
+        "ids": [lease.id for lease in leases],
+        "table_ids": [table.id for table, _ in wanted],
+        "snapshot_ids": [snapshot_id for _, snapshot_id in wanted],
+        "holder": _holder(),
+        "duration": LEASE_DURATION,
+    }
+    held = {row["id"] for row in catalog.all("take_leases", parameters)}
+    for lease, (table, snapshot_id) in zip(leases, wanted, strict=True):
+        if lease.id not in held:
+            release_leases(catalog, [each for each in leases if each.id in held])
+            raise missing_snapshot(catalog, table, snapshot_id)
+    return leases
+
+
+def release_leases(catalog: Catalog, leases: Sequence[Lease]) -> None:
+    catalog.do("release_leases", {"ids": [lease.id for lease in leases]})
+
+
 def take_range(
     catalog: Catalog, table: TableInfo, first_id: int, last_id: int, duration: timedelta | None = None
 ) -> Lease:
@@ -69,9 +92,13 @@ def _parameters(lease: Lease, table: TableInfo, duration: timedelta | None) -> d
     return {
         "id": lease.id,
         "table_id": table.id,
-        "holder": f"{socket.gethostname()}/{os.getpid()}",
+        "holder": _holder(),
         "duration": duration or LEASE_DURATION,
     }
+
+
+def _holder() -> str:
+    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 class LeaseKeeper:

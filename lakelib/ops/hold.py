@@ -46,15 +46,47 @@ class Held:
             snapshots.check_kept(self._runtime.catalog, self._plan.table, self._plan.snapshot_id)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._lease is None:
-            return
-        if isinstance(error, CorruptionError):  # a file that is gone because the lease was lost is no corruption
-            self._runtime.leases.renew(self._lease)
-        lost = self._runtime.leases.let_go(self._lease)
-        with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
-            self._lease.release()
-        if lost is not None and (error is None or isinstance(error, CorruptionError)):
-            raise lost
+        if self._lease is not None:
+            _let_go(self._runtime, [self._lease], error)
+
+
+class HeldTogether:
+    """As `Held`, of several plans at once."""
+
+    def __init__(self, runtime: Runtime, plans: Sequence[Pinned]) -> None:
+        self._runtime = runtime
+        self._plans = plans
+        self._leases: list[leases.Lease] = []
+
+    def __enter__(self) -> None:
+        wanted = {(each.table.id, each.snapshot_id): each for each in self._plans if each.snapshot_id and each.splits}
+        if wanted:
+            pairs = [(each.table, each.snapshot_id) for each in wanted.values()]
+            self._leases = leases.take_leases(self._runtime.catalog, pairs)
+        for lease in self._leases:
+            self._runtime.leases.keep(lease)
+        try:
+            for each in self._plans:
+                if (each.table.id, each.snapshot_id) not in wanted:
+                    snapshots.check_kept(self._runtime.catalog, each.table, each.snapshot_id)
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._leases:
+            _let_go(self._runtime, self._leases, error)
+
+
+def _let_go(runtime: Runtime, held: Sequence[leases.Lease], error: object) -> None:
+    if isinstance(error, CorruptionError):  # a file that is gone because the lease was lost is no corruption
+        for lease in held:
+            runtime.leases.renew(lease)
+    lost = [each for lease in held if (each := runtime.leases.let_go(lease)) is not None]
+    with suppress(LakeError):  # the rows are read, and a lease that is not given back ends by itself
+        leases.release_leases(runtime.catalog, held)
+    if lost and (error is None or isinstance(error, CorruptionError)):
+        raise lost[0]
 
 
 def take(

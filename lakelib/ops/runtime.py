@@ -10,6 +10,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
 from lakelib.model.table import TableInfo
 from lakelib.ops.identity import Ownership
+from lakelib.ops.masks_known import KnownMasks
 from lakelib.ops.patience import Publishers
 from lakelib.storage.filesystem import Storage
 
@@ -70,6 +71,8 @@ class Runtime:
     """Renews the leases of the reads that are under way."""
     known: KnownTables = field(default_factory=KnownTables)
     """Tables as they were a moment ago."""
+    masks: KnownMasks = field(default_factory=KnownMasks)
+    """Which rows of files are not seen, as reads of a moment ago have it."""
     told: dict[int, tuple[int, Any]] = field(default_factory=dict)
     """What Delta logs said of tables when this process last wrote to them: the version, and the files."""
     staged: Mapping[int, tuple[UUID, ...]] = field(default_factory=dict)

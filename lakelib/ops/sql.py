@@ -6,9 +6,7 @@ are held, the rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,31 +18,23 @@ from lakelib.model.table import TableInfo
 from lakelib.ops import changes, read
 from lakelib.ops.create import find_tables
 from lakelib.ops.explain import explain_scan
-from lakelib.ops.hold import Held
+from lakelib.ops.hold import HeldTogether
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_files import choose_files, engine_folder
 from lakelib.ops.sql_frame import explain_frame, frame_of, known_query
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
+from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.literals import all_of
-from lakelib.plan.own_files import FLOATS, plain_splits
+from lakelib.plan.own_files import FLOATS
 from lakelib.plan.sql_on_spark import translate_for_spark
-from lakelib.plan.sql_statement import Statement, parse_statement, translate_statement
-from lakelib.plan.where import COMMIT, bind_condition
+from lakelib.plan.sql_statement import Statement
+from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
-from lakelib.storage.paths import split_uri
 from lakelib.work import engines
 
-_GLOBS = {*"*?[]{}"}
-"""In a folder's name they would be read as a pattern."""
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
-
-
-def plan_query(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan:
-    """Decides what to read. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for
-    tables and snapshots that are not there."""
-    statement = parse_statement(text, values)
-    return plan_statement(runtime, statement, look_up(runtime, statement.references))
 
 
 def plan_statement(
@@ -55,7 +45,7 @@ def plan_statement(
 ) -> QueryPlan:
     """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
     bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
-    translate = translate_statement if runtime.session is None else translate_for_spark
+    translate = say_anew if runtime.session is None else translate_for_spark
     query = translate(statement, {key: _columns(base) for key, base in bases.items()})
     plan = QueryPlan(
         text=statement.text,
@@ -78,9 +68,9 @@ def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch
         yield from run_query(
             (plan.query.sql, plan.query.wide_sql),
             plan.query.columns,
-            _relations(runtime, plan),
+            _relations(runtime, plan, may_find=True),
             plan.query.bound,
-            folder=_folder(runtime),
+            folder=engine_folder(runtime),
             threads=runtime.threads,
         )
 
@@ -99,9 +89,9 @@ def explain_plan(runtime: Runtime, plan: QueryPlan, change: str = "") -> QueryEx
 def _explained_here(runtime: Runtime, plan: QueryPlan) -> str:
     return explain_query(
         plan.query.sql,
-        _relations(runtime, plan),
+        _relations(runtime, plan, may_find=False),
         plan.query.bound,
-        folder=_folder(runtime),
+        folder=engine_folder(runtime),
         threads=runtime.threads,
     )
 
@@ -190,14 +180,14 @@ def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None
 # How it is read
 
 
-def _relations(runtime: Runtime, plan: QueryPlan) -> dict[str, Relation]:
-    return {key: _relation(runtime, each) for key, each in plan.plans.items()}
+def _relations(runtime: Runtime, plan: QueryPlan, *, may_find: bool) -> dict[str, Relation]:
+    return {key: _relation(runtime, each, may_find) for key, each in plan.plans.items()}
 
 
-def _relation(runtime: Runtime, plan: Plan) -> Relation:
+def _relation(runtime: Runtime, plan: Plan, may_find: bool) -> Relation:
     match plan:
         case read.ScanPlan():
-            return _scanned(runtime, plan)
+            return _scanned(runtime, plan, may_find)
         case changes.ChangesPlan():
             columns = tuple(_typed(plan.target.output_schema))
             return Relation(
@@ -210,48 +200,19 @@ def _relation(runtime: Runtime, plan: Plan) -> Relation:
             )
 
 
-def _scanned(runtime: Runtime, plan: read.ScanPlan) -> Relation:
-    """Files that hold just what readers see are read by the engine itself, where they are below its folder."""
+def _scanned(runtime: Runtime, plan: read.ScanPlan, may_find: bool) -> Relation:
     columns = tuple((column.name, column.type) for column in plan.target.columns)
-    plain, others = _split_up(runtime, plan)
-    rest = replace(plan, splits=tuple(others))
+    own = choose_files(runtime, plan, may_find=may_find)
+    rest = replace(plan, splits=tuple(own.rest))
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         chosen = tuple(column for column in plan.target.columns if column.name in names)
         narrow = replace(rest, target=replace(rest.target, columns=chosen))
         return (batch.select(list(names)) for batch in read.stream_held(runtime, narrow))
 
-    return Relation(columns=columns, paths=plain, read=rows if others or not plain else None)
+    streams = own.rest or not (own.paths or own.masked)
+    return Relation(columns=columns, paths=own.paths, masked=own.masked, read=rows if streams else None)
 
 
-def _split_up(runtime: Runtime, plan: read.ScanPlan) -> tuple[list[str], Sequence[Any]]:
-    """The paths of files that the engine may read, and the splits that it may not."""
-    folder = _folder(runtime)
-    place = runtime.storage.place_of(plan.table.location)
-    _, _, root = split_uri(place)
-    is_near = folder is not None and place.startswith("file:") and f"{root}/".startswith(folder.rstrip("/") + "/")
-    if (
-        not is_near
-        or plan.query.commit_id is not None
-        or _GLOBS & {*root}
-        or COMMIT in plan.target.columns
-        or plan.target.engine is not None
-    ):
-        return [], plan.splits
-    merges = bool(plan.target.primary_key)
-    plain, others = plain_splits(plan.splits, plan.target.columns, plan.target.schemas, merges=merges)
-    return [f"{root}/{file.path}" for split in plain for file in split.files], others
-
-
-def _folder(runtime: Runtime) -> str | None:
-    """Below which the engine may read files."""
-    return split_uri(runtime.storage.uri)[2] if runtime.storage.is_local else None
-
-
-@contextmanager
-def _held(runtime: Runtime, plan: QueryPlan) -> Iterator[None]:
-    with ExitStack() as stack:
-        for each in plan.plans.values():
-            if isinstance(each, read.ScanPlan):
-                stack.enter_context(Held(runtime, each))
-        yield
+def _held(runtime: Runtime, plan: QueryPlan) -> HeldTogether:
+    return HeldTogether(runtime, [each for each in plan.plans.values() if isinstance(each, read.ScanPlan)])

@@ -16,9 +16,9 @@ from lakelib.ops.sql import look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_insert import Insert
-from lakelib.plan.sql_kinds import understand
 from lakelib.plan.sql_statement import Statement
 
 

@@ -1,5 +1,5 @@
-"""Pure. Which of a scan's splits DuckDB may read from their files by itself: those of which each row is one that
-readers see, stored as they see it.
+"""Pure. Which of a scan's splits DuckDB may read from their files by itself: those whose rows are stored as readers see
+them. Of some each row is seen; of others a mask has to say which are not.
 
 It takes what Parquet says of a column's values for all there is to say, and Parquet leaves NaN out: rows of files that
 may have one are lost, or found, by mistake.
@@ -8,6 +8,7 @@ may have one are lost, or found, by mistake.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lakelib.model.files import DataFile, Split
 from lakelib.model.schema import Column, TableSchema
@@ -15,30 +16,54 @@ from lakelib.model.sortable import encode, is_sortable
 from lakelib.plan.scan import needs_merge
 
 FLOATS = ("float", "double")
+PLACES = ("file_index", "file_row_number")
+"""What DuckDB tells of each row of a file, where the file has no column of that name."""
 
 
-def plain_splits(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """A scan's splits by how they are read."""
+
+    plain: tuple[Split, ...] = ()
+    """Each row of their files is seen."""
+    masked: tuple[Split, ...] = ()
+    """Masks say which rows of their files are not seen. Some files may be in several splits, and are whole in them."""
+    merged: tuple[Split, ...] = ()
+    """DuckDB does not read them by itself."""
+
+
+def sort_splits(
     splits: Sequence[Split], columns: Sequence[Column], schemas: Mapping[int, TableSchema], *, merges: bool
-) -> tuple[list[Split], list[Split]]:
-    """Those splits, and the others. `columns` are those that are read."""
-    known = {schema_id: _has_columns(schema, columns) for schema_id, schema in schemas.items()}
+) -> Readings:
+    """`columns` are those that are read. A partition's splits may share files: those that are not plain are masked all,
+    or none of them."""
     if any(is_nested_float(column.type) for column in columns):
-        return [], list(splits)
+        return Readings(merged=tuple(splits))
+    known = {schema_id: _has_columns(schema, columns) for schema_id, schema in schemas.items()}
     floats = [column for column in columns if column.type in FLOATS]
 
-    def is_plain(split: Split) -> bool:
-        if merges and needs_merge(split):
-            return False
+    def is_own(split: Split) -> bool:
         return all(
-            known[file.schema_id]
-            and not file.delete_count
-            and file.depth >= split.depth
-            and not any(_may_hold_nan(file, column) for column in floats)
-            for file in split.files
+            known[file.schema_id] and not any(_may_hold_nan(file, column) for column in floats) for file in split.files
         )
 
-    plain = [split for split in splits if is_plain(split)]
-    return plain, [split for split in splits if split not in plain] if len(plain) < len(splits) else []
+    def is_whole(split: Split) -> bool:
+        if merges and needs_merge(split):
+            return False
+        return all(not file.delete_count and file.depth >= split.depth for file in split.files)
+
+    own = {id(split) for split in splits if is_own(split)}
+    plain = tuple(split for split in splits if id(split) in own and is_whole(split))
+    rest = [split for split in splits if id(split) not in own or not is_whole(split)]
+    unreadable = {split.partition.id for split in rest if id(split) not in own}
+    tells_places = not any(_hides_places(schema) for schema in schemas.values())
+    masked = tuple(split for split in rest if merges and tells_places and split.partition.id not in unreadable)
+    return Readings(plain=plain, masked=masked, merged=tuple(split for split in rest if split not in masked))
+
+
+def _hides_places(stored: TableSchema) -> bool:
+    """Whether files of the schema have a column that is called as what DuckDB tells of each row."""
+    return any(column.name.casefold() in PLACES for column in stored.columns)
 
 
 def is_nested_float(kind: str) -> bool:

@@ -39,6 +39,7 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
     What is understood in process is pruned and called alike. Of what Spark alone computes only the columns are known
     that it may look at. Raises InvalidInputError as `translate_statement` does, for what is not known here either.
     """
+    statement = replace(statement, tree=statement.tree.copy())  # others may have the same one, of other tables
     try:
         asked = translate_statement(statement, tables)
     except InvalidInputError as error:
@@ -48,10 +49,9 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
         uses = _used_by_name(statement, tables)
         asked = AskedQuery(sql="", wide_sql="", columns=(), types=(), uses=uses, conditions={}, bound={})
     said = _Said(statement.values)
-    tree = statement.tree.copy()
     if _asks_commit(asked.uses):
-        _replace_stars(tree)
-    sql = said.text(tree)
+        _replace_stars(statement.tree)
+    sql = said.text(statement.tree)
     return replace(asked, sql=sql, wide_sql=sql, bound=said.bound, on_spark=True)
 
 

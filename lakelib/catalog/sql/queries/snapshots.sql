@@ -54,6 +54,12 @@ where table_id = %(table_id)s and id = %(id)s;
 -- name: take_lease
 select id from lake.take_lease_v1(%(id)s, %(table_id)s, %(snapshot_id)s, %(holder)s, %(duration)s) as id;
 
+-- Holds on several snapshots, each as above: the ids of those that are held.
+-- name: take_leases
+select held as id
+from unnest(%(ids)s::uuid[], %(table_ids)s::bigint[], %(snapshot_ids)s::bigint[]) as w (id, table_id, snapshot_id)
+cross join lateral lake.take_lease_v1(w.id, w.table_id, w.snapshot_id, %(holder)s, %(duration)s) as held;
+
 -- A reader's hold on all snapshots of a range; the first of them that is gone, and then nothing is held.
 -- name: take_range
 select lake.take_range_v1(%(id)s, %(table_id)s, %(first_id)s, %(last_id)s, %(holder)s, %(duration)s) as missing;
@@ -65,6 +71,10 @@ select id from lake.renew_lease_v1(%(id)s, %(duration)s) as id;
 -- The end of a hold.
 -- name: release_lease
 select lake.release_lease_v1(%(id)s);
+
+-- The end of several holds.
+-- name: release_leases
+select lake.release_lease_v1(w.id) from unnest(%(ids)s::uuid[]) as w (id);
 
 -- A tag, as it is then; nothing if the name is on another snapshot or the snapshot is gone. Waits for an expiry under way,
 -- as a lease does.
