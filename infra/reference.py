@@ -23,7 +23,15 @@ Made from the docstrings by `make reference`; a test holds it current, so a chan
 Names that are not listed are not public. Moments are of UTC, or have a zone.
 """
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (lakelib.connect, lakelib.restore, lakelib.migrate)
-_CLASSES = (lakelib.Lake, lakelib.Table, lakelib.Scan, lakelib.Result, lakelib.StagedCommit, lakelib.Transaction)
+_CLASSES = (
+    lakelib.Lake,
+    lakelib.Table,
+    lakelib.MergeInto,
+    lakelib.Scan,
+    lakelib.Result,
+    lakelib.StagedCommit,
+    lakelib.Transaction,
+)
 
 
 def reference_text() -> str:

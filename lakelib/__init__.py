@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         RetryableError,
     )
     from lakelib.lake import Lake, Transaction, connect, migrate, restore
+    from lakelib.merge_into import MergeInto
     from lakelib.model.table import Snapshot
     from lakelib.model.upgrade import Upgrade
     from lakelib.model.verdict import Verdict
     from lakelib.result import Result
     from lakelib.scan import Scan
-    from lakelib.table import StagedCommit, Table
+    from lakelib.staged import StagedCommit
+    from lakelib.table import Table
 
     __version__: str
 
@@ -38,6 +40,7 @@ __all__ = [
     "InvalidInputError",
     "Lake",
     "LakeError",
+    "MergeInto",
     "NotFoundError",
     "OutcomeUnknownError",
     "RejectedError",
@@ -60,10 +63,11 @@ _HOMES = {
     "Changes": "lakelib.changes",
     "Consumer": "lakelib.consumer",
     "Lake": "lakelib.lake",
+    "MergeInto": "lakelib.merge_into",
     "Result": "lakelib.result",
     "Scan": "lakelib.scan",
     "Snapshot": "lakelib.model.table",
-    "StagedCommit": "lakelib.table",
+    "StagedCommit": "lakelib.staged",
     "Table": "lakelib.table",
     "Transaction": "lakelib.lake",
     "Upgrade": "lakelib.model.upgrade",

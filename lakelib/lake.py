@@ -58,11 +58,12 @@ from lakelib.ops.sql_change import SqlOptions
 from lakelib.result import Result
 from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
+from lakelib.staged import StagedCommit
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.local_check import check_folder
 from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
-from lakelib.table import StagedCommit, Table
+from lakelib.table import Table
 
 _REMOTE_READS_A_PROCESSOR = 4
 _COPIES_AT_ONCE = 8

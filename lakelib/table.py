@@ -1,10 +1,9 @@
-"""The public API: Table and StagedCommit. Each method is one call into `lakelib.ops`."""
+"""The public API: Table. Each method is one call into `lakelib.ops`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from os import PathLike
-from pathlib import Path
 from typing import Any, Unpack
 from uuid import UUID
 
@@ -13,8 +12,8 @@ import pyarrow as pa
 from lakelib.catalog import tables
 from lakelib.changes import Changes
 from lakelib.consumer import Consumer
-from lakelib.errors import InvalidInputError
 from lakelib.interop.hive.metastore import parse_address
+from lakelib.merge_into import MergeInto
 from lakelib.model.commit import CommitSummary
 from lakelib.model.consumer import ConsumerStatus
 from lakelib.model.ducklake import DuckLakeShow
@@ -29,13 +28,11 @@ from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
 from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
-from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     changes,
     compact,
     consumers,
     cross_partition,
-    decide,
     delete,
     delta,
     ducklake,
@@ -44,19 +41,15 @@ from lakelib.ops import (
     gates,
     hive,
     inspect,
-    judge,
     mark_done,
     overwrite,
-    publish,
     read,
     rebucket,
-    report,
     rollback,
     tags,
     touched,
     write,
 )
-from lakelib.ops.judge import Judging
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
@@ -64,6 +57,7 @@ from lakelib.plan.evolve import SchemaChange
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
 from lakelib.specs.suite import Suite
+from lakelib.staged import StagedCommit
 
 
 class Table:
@@ -147,6 +141,42 @@ class Table:
         """Deletes the rows for which the SQL predicate is TRUE."""
         return delete.delete_where(self._runtime, self._ref, where, parse_request(**options))
 
+    def update(
+        self,
+        set: Mapping[str, str],
+        where: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> Snapshot:
+        """Changes the rows for which the condition is TRUE, all of them without one: `{"amount": "amount * 2"}`. What
+        columns are to be, and the condition, are SQL in Spark's dialect, inner queries included; `$name` in them is one
+        of `parameters`. What it was computed from is looked at again if others have changed it meanwhile. Columns of
+        the key, and of the partition unless a key is in one partition of the table, are not updated."""
+        from lakelib.ops import merge_into, revise  # SQL takes long to load
+
+        revision = merge_into.parse_update(self._ref, set, where, parameters)
+        return revise.revise(self._runtime, self._ref, revision, None, parse_request("set", "where", **options))
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str] | None = None,
+        *,
+        target_alias: str = "target",
+        source_alias: str = "source",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> MergeInto:
+        """Begins a merge of other rows into the table: whatever `upsert` takes, or another table of the lake. Rows
+        belong together where `on` is TRUE, a condition in SQL or names of columns that both have; without one, where
+        the key is the same, and the partition, if a key is in each. `when_matched_update()` and its kin say what
+        becomes of them, and `execute()` does it, in one commit."""
+        from lakelib.ops import merge_into  # SQL takes long to load
+
+        rows = source._ref if isinstance(source, Table) else source
+        merging = merge_into.open_merge(self._runtime, self._ref, rows, on, target_alias, source_alias, parameters)
+        return MergeInto(merging, self._staged)
+
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Deletes the rows of the given keys. The data needs the primary key and the partition columns."""
         return delete.delete_keys(self._runtime, self._ref, *parse_write(data, **options))
@@ -164,11 +194,11 @@ class Table:
 
     # Staged writes
 
-    def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> StagedCommit:
         source, request = parse_write(data, **options)
         return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
 
-    def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> StagedCommit:
         source, request = parse_write(data, **options)
         return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
@@ -180,24 +210,38 @@ class Table:
         where: str | Predicate | None = None,
         overwrite_schema: bool = False,
         **options: Unpack[WriteOptions],
-    ) -> "StagedCommit":
+    ) -> StagedCommit:
         source, request = overwrite.parse_overwrite(data, overwrite_schema, **options)
         commit_id = overwrite.stage_overwrite(self._runtime, self._ref, source, partitions, request, where)
         return self._staged(commit_id, request)
 
-    def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage_update(
+        self,
+        set: Mapping[str, str],
+        where: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> StagedCommit:
+        from lakelib.ops import merge_into, revise  # SQL takes long to load
+
+        request = parse_request("set", "where", **options)
+        revision = merge_into.parse_update(self._ref, set, where, parameters)
+        return self._staged(revise.stage_revision(self._runtime, self._ref, revision, None, request), request)
+
+    def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request(**options)
         return self._staged(delete.stage_delete_where(self._runtime, self._ref, where, request), request)
 
-    def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage_delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> StagedCommit:
         source, request = parse_write(data, **options)
         return self._staged(delete.stage_delete_keys(self._runtime, self._ref, source, request), request)
 
-    def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> "StagedCommit":
+    def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request("to", **options)
         return self._staged(rollback.stage_rollback(self._runtime, self._ref, to, request), request)
 
-    def _staged(self, commit_id: UUID, request: WriteRequest) -> "StagedCommit":
+    def _staged(self, commit_id: UUID, request: WriteRequest) -> StagedCommit:
         """With a verdict, if a gate was asked for."""
         staged = StagedCommit(self._runtime, self._ref, commit_id)
         if request.judging is not None:
@@ -220,7 +264,7 @@ class Table:
         nothing: `Scan.lag` tells what is missing. "unmerged" has all that the files hold, of a key the oldest first:
         each row with its commit (`_commit`) and what it is (`_op`: "upsert" or "delete").
         """
-        request = read.ScanRequest(columns=_names(columns), where=where, at=at, view=view)
+        request = read.ScanRequest(columns=read.names_of(columns), where=where, at=at, view=view)
         return Scan(self._runtime, read.plan_scan(self._runtime, self._now(), request))
 
     def changes(
@@ -241,7 +285,9 @@ class Table:
         the changes; of a delete only key and partition columns are known. Raises ExpiredError where expired snapshots
         took with them what is asked for.
         """
-        request = changes.ChangesRequest(after=after, until=until, view=view, columns=_names(columns), where=where)
+        request = changes.ChangesRequest(
+            after=after, until=until, view=view, columns=read.names_of(columns), where=where
+        )
         return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
 
     def diff(
@@ -255,7 +301,7 @@ class Table:
         """What differs between two snapshots, in whichever order: the view "net" of the changes from one to the
         other."""
         request = changes.ChangesRequest(
-            after=before, until=after, view="net", columns=_names(columns), where=where, both_ways=True
+            after=before, until=after, view="net", columns=read.names_of(columns), where=where, both_ways=True
         )
         return Changes(self._runtime, changes.plan_changes(self._runtime, self._now(), request))
 
@@ -543,120 +589,3 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table {self.name} at {self.location}>"
-
-
-class StagedCommit:
-    """A commit that nobody sees yet. It is judged; published, rejected, or replaced by a newer attempt at the same
-    work."""
-
-    def __init__(self, runtime: Runtime, ref: TableRef, commit_id: UUID, *, judged_by: Judging | None = None) -> None:
-        self._runtime = runtime
-        self._ref = ref
-        self._commit_id = commit_id
-        self._judgings: dict[str, Judging] = {} if judged_by is None else {judged_by.suite.name: judged_by}
-
-    @property
-    def id(self) -> UUID:
-        return self._commit_id
-
-    @property
-    def table_name(self) -> str:
-        return self._ref.full_name
-
-    @property
-    def state(self) -> str:
-        """ "staged", "published", "rejected" or "expired"."""
-        return decide.find_state(self._runtime, self._commit_id)
-
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        where: str | Predicate | None = None,
-        scope: str = "merged",
-        *,
-        on_top_of: Sequence["StagedCommit"] = (),
-    ) -> Scan:
-        """The table as publishing now would leave it ("merged"), or the commit's own rows ("staged"). Commits of the
-        same table that it is `on_top_of` are taken for published, in this order: so the table would be after a
-        transaction of them all."""
-        view = read.staged_view(self._commit_id, scope, self._beneath(on_top_of))
-        request = read.ScanRequest(columns=_names(columns), where=where, staged=view)
-        return Scan(
-            self._runtime, read.plan_scan(self._runtime, tables.load_table(self._runtime.catalog, self._ref), request)
-        )
-
-    def judge(
-        self,
-        gate: str | PathLike[str] | Suite | None = None,
-        session: Any = None,
-        *,
-        on_top_of: Sequence["StagedCommit"] = (),
-    ) -> Verdict:
-        """Has a gate look at the commit: the path of a suite, or a suite; without one the suite that the table
-        requires. On Spark with a session, else in process. Commits of the same table that it is `on_top_of` are taken
-        for published, in this order: the verdict counts once they are, as in a transaction of them all.
-
-        The verdict is kept with the commit; one that rejects also rejects the commit. A commit that is rejected stays
-        so, whatever later verdicts say.
-        """
-        suite = gates.required_of(self._runtime, self._commit_id) if gate is None else judge.open_gate(gate)
-        judging = Judging(suite=suite, session=session)
-        verdict = judge.judge(self._runtime, self._commit_id, judging, self._beneath(on_top_of))
-        self._judgings[judging.suite.name] = judging
-        return verdict
-
-    def _beneath(self, on_top_of: Sequence["StagedCommit"]) -> list[UUID]:
-        for other in on_top_of:
-            if not isinstance(other, StagedCommit) or other._ref.id != self._ref.id or other.id == self.id:
-                raise InvalidInputError(
-                    f"on_top_of has {other!r}.",
-                    kind="invalid_on_top_of",
-                    remedy=f"Give other staged commits of {self.table_name}.",
-                )
-        return [other.id for other in on_top_of]
-
-    @property
-    def ref(self) -> TableRef:
-        """Of which table it is: for lakelib's own parts."""
-        return self._ref
-
-    @property
-    def judgings(self) -> Sequence[Judging]:
-        """How it was judged by this handle, once for each gate: for lakelib's own parts."""
-        return tuple(self._judgings.values())
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The newest one, whoever has judged; None before the first."""
-        return judge.find_verdict(self._runtime, self._commit_id)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Writes the newest verdict as a page of HTML that needs no network. Raises NotFoundError before the first."""
-        return report.write_report(self._runtime, self._commit_id, path)
-
-    def publish(self, by: str | None = None, reason: str | None = None) -> Snapshot:
-        """Makes the commit a snapshot; safe to repeat. Raises ConflictError if what it depends on has changed since.
-
-        Every gate that has judged the commit must have passed it, and the suite that the table requires; else it is a
-        RejectedError. Where rows have changed since that a verdict rests on, or another version of the suite is
-        required by now, this handle judges again, if it has judged before. A person publishes whatever gates say, by
-        name and reason, which the snapshot tells.
-        """
-        return publish.publish(self._runtime, [self._commit_id], lambda _: self.judgings, by=by, reason=reason)[0]
-
-    def reject(self, reason: str) -> None:
-        """Ends the commit: it stays inspectable, and only a person publishes it, by name and reason."""
-        decide.reject_staged(self._runtime, self._commit_id, reason)
-
-    def discard(self, by: str, reason: str) -> None:
-        """A person decides against the commit: it is rejected, and waits for nobody any more."""
-        decide.discard_staged(self._runtime, self._commit_id, by, reason)
-
-    def __repr__(self) -> str:
-        return (
-            f"<StagedCommit {self._commit_id} of {self.table_name}: {judge.describe(self._runtime, self._commit_id)}>"
-        )
-
-
-def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    return columns if columns is None or isinstance(columns, str) else tuple(columns)  # type: ignore[return-value]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakelib.model.verdict import CheckResult, Verdict
     from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
     from lakelib.pipeline.outcome import Outcome
-    from lakelib.table import StagedCommit
+    from lakelib.staged import StagedCommit
 
 _PANEL = "Decide"
 _REJECTED = {

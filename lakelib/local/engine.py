@@ -253,7 +253,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return column
     if pa.types.is_timestamp(kind) and column.type == _NAIVE:
         return column.view(kind)
-    return column.cast(kind)
+    return pa.nulls(len(column), kind) if column.null_count == len(column) else column.cast(kind)
 
 
 @contextmanager

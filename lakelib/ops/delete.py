@@ -294,6 +294,13 @@ def _scope_of_partitions(runtime: Runtime, table: TableInfo, keys: Collection[Pa
     return _scope(runtime, table, where, files.load_files(runtime.catalog, query).partitions)
 
 
+def rows_with_keys(runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that the table has of these keys, in their partitions; in any, where a key is in one partition."""
+    if table.options.cross_partition:
+        return _rows_anywhere(runtime, table, keys, ())
+    return _rows_of_keys(runtime, table, keys, set())
+
+
 def _rows_of_keys(
     runtime: Runtime, table: TableInfo, keys: Iterable[pa.RecordBatch], looked_at: set[PartitionKey]
 ) -> Iterator[pa.RecordBatch]:

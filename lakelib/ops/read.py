@@ -79,6 +79,10 @@ class ScanRequest:
 EVERYTHING = ScanRequest()
 
 
+def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    return columns if columns is None or isinstance(columns, str) else tuple(columns)  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPlan:
     """What will be read. Pinned: running it twice gives the same rows."""

@@ -13,7 +13,7 @@ from lakelib.model.commit import Conflict
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.table import CommitKind, Proposal, TableInfo
 from lakelib.ops.commit import Redo, Work, give_up, schema_again
-from lakelib.ops.delete import OVERTAKEN, find_doomed
+from lakelib.ops.delete import OVERTAKEN, Doomed, find_doomed
 from lakelib.ops.moves import NOTHING_REPLACED, Replaced
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -94,15 +94,19 @@ def _propose(
         with suppress(LakeError):  # what cannot be deleted now is an orphan: no commit names it
             runtime.storage.at(table.location).delete_files(file.path for file in written.files)
         raise
-    first = 1 + max((file.run for file in doomed.written.files), default=-1)
-    # The rows are in runs that are newer than all of the delete's: no mark of the commit hides them.
-    both = (*doomed.written.files, *(replace(file, run=first + file.run) for file in written.files))
-    keys = written.keys and replace(written.keys, marks_run=first + written.keys.marks_run)
     return propose(
         table,
         CommitKind.REPLACE,
         request,
-        WrittenRows(files=both, rows_in=written.rows_in, new_schema=written.new_schema, keys=keys),
+        behind(doomed, written),
         removed_file_ids=doomed.removed_file_ids,
         read_scope=doomed.scope,
     )
+
+
+def behind(doomed: Doomed, written: WrittenRows) -> WrittenRows:
+    """The rows in runs that are newer than all of the delete's: no mark of the commit hides them."""
+    first = 1 + max((file.run for file in doomed.written.files), default=-1)
+    both = (*doomed.written.files, *(replace(file, run=first + file.run) for file in written.files))
+    keys = written.keys and replace(written.keys, marks_run=first + written.keys.marks_run)
+    return WrittenRows(files=both, rows_in=written.rows_in, new_schema=written.new_schema, keys=keys)

@@ -20,10 +20,10 @@ from lakelib.ops.create import find_tables
 from lakelib.ops.explain import explain_scan
 from lakelib.ops.hold import HeldTogether
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_files import choose_files, engine_folder
+from lakelib.ops.sql_files import OwnFiles, choose_files, engine_folder
 from lakelib.ops.sql_frame import explain_frame, frame_of, known_query
 from lakelib.ops.sql_metadata import read_metadata
-from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan
+from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.literals import all_of
@@ -34,6 +34,8 @@ from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
 from lakelib.work import engines
 
+_NOTHING_GIVEN: Mapping[str, Known] = {}
+_NO_LIMITS: Mapping[str, Within] = {}
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -42,21 +44,36 @@ def plan_statement(
     statement: Statement,
     found: Mapping[str, TableInfo],
     shape: Callable[[AskedQuery], AskedQuery] | None = None,
+    *,
+    given: Mapping[str, Known] = _NOTHING_GIVEN,
+    within: Mapping[str, Within] = _NO_LIMITS,
 ) -> QueryPlan:
-    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them."""
-    bases = {each.key: _base(runtime, found[each.name], each) for each in statement.references}
+    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them.
+    `given` are rows that were handed in, and `within` says more of tables' rows, each by key."""
+    bases: dict[str, _Base] = {**given, **_bases(runtime, statement, found)}
     translate = say_anew if runtime.session is None else translate_for_spark
     query = translate(statement, {key: _columns(base) for key, base in bases.items()})
     plan = QueryPlan(
         text=statement.text,
         query=query,
-        plans={key: _narrowed(runtime, base, query, key) for key, base in bases.items()},
-        names={each.key: _said(each) for each in statement.references},
+        plans={key: _narrowed(runtime, base, query, key, within.get(key)) for key, base in bases.items()},
+        names={**dict.fromkeys(given, "the rows given"), **{each.key: _said(each) for each in statement.references}},
         is_explained=statement.is_explained,
+        exact=frozenset(key for key, each in within.items() if each.is_exact),
     )
     if shape is None:
         return plan
     return replace(plan, query=shape(known_query(runtime, plan)))
+
+
+def columns_of(
+    runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo], given: Mapping[str, Known] = _NOTHING_GIVEN
+) -> tuple[tuple[str, str], ...]:
+    """Names and types of what a query gives."""
+    if runtime.session is not None:
+        return known_query(runtime, plan_statement(runtime, statement, found, given=given)).columns
+    bases = {**given, **_bases(runtime, statement, found)}
+    return say_anew(statement, {key: _columns(base) for key, base in bases.items()}).columns
 
 
 def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch]:
@@ -111,6 +128,10 @@ class _Scanned:
 _Base = _Scanned | changes.ChangesPlan | Known
 
 
+def _bases(runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo]) -> dict[str, _Base]:
+    return {each.key: _base(runtime, found[each.name], each) for each in statement.references}
+
+
 def look_up(runtime: Runtime, named: Sequence[Reference | TableName]) -> dict[str, TableInfo]:
     """The tables by name, all at the heads of one moment. Raises NotFoundError, with the place in the text."""
     try:
@@ -155,7 +176,7 @@ def _said(reference: Reference) -> str:
 # What is read of it
 
 
-def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str) -> Plan:
+def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str, within: Within | None) -> Plan:
     """One column at least: rows have to be counted."""
     if not isinstance(base, _Scanned):
         return base
@@ -163,6 +184,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str) -> Pla
     where = _where(query, key, base.schema)
     looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
     request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
+    if within is not None:
+        both = within.predicate if where is None else all_of([within.predicate, where])
+        request = replace(request, where=both, hash_prefixes=within.hash_prefixes)
     return read.plan_scan(runtime, base.table, request)
 
 
@@ -181,13 +205,14 @@ def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None
 
 
 def _relations(runtime: Runtime, plan: QueryPlan, *, may_find: bool) -> dict[str, Relation]:
-    return {key: _relation(runtime, each, may_find) for key, each in plan.plans.items()}
+    return {key: _relation(runtime, each, may_find, key in plan.exact) for key, each in plan.plans.items()}
 
 
-def _relation(runtime: Runtime, plan: Plan, may_find: bool) -> Relation:
+def _relation(runtime: Runtime, plan: Plan, may_find: bool, is_exact: bool) -> Relation:
     match plan:
         case read.ScanPlan():
-            return _scanned(runtime, plan, may_find)
+            own = OwnFiles(rest=plan.splits) if is_exact else choose_files(runtime, plan, may_find=may_find)
+            return _scanned(runtime, plan, own)
         case changes.ChangesPlan():
             columns = tuple(_typed(plan.target.output_schema))
             return Relation(
@@ -200,9 +225,8 @@ def _relation(runtime: Runtime, plan: Plan, may_find: bool) -> Relation:
             )
 
 
-def _scanned(runtime: Runtime, plan: read.ScanPlan, may_find: bool) -> Relation:
+def _scanned(runtime: Runtime, plan: read.ScanPlan, own: OwnFiles) -> Relation:
     columns = tuple((column.name, column.type) for column in plan.target.columns)
-    own = choose_files(runtime, plan, may_find=may_find)
     rest = replace(plan, splits=tuple(own.rest))
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:

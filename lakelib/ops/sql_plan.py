@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.model.predicate import Predicate
 from lakelib.ops import changes, read
 from lakelib.ops.explain import Explanation
 from lakelib.plan.asked import AskedQuery
@@ -16,6 +17,17 @@ class Known:
     """What is known of a table, read when the query is planned."""
 
     rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """What is known of all rows of a table that can make a difference, besides what the query says of them."""
+
+    predicate: Predicate
+    hash_prefixes: tuple[int, ...] | None = None
+    """Where their keys are, if that is known."""
+    is_exact: bool = False
+    """Whether none but these are to be seen, or so few that the engine is not to look at others: lakelib reads them."""
 
 
 Plan = read.ScanPlan | changes.ChangesPlan | Known
@@ -33,6 +45,8 @@ class QueryPlan:
     names: Mapping[str, str]
     """How the query calls them."""
     is_explained: bool = False
+    exact: frozenset[str] = frozenset()
+    """The references of which the engine sees no rows but those that its plan asks for."""
     most: int | None = None
     """How many rows are asked for, if not all: Spark computes no more. Here they stop coming when nobody asks."""
 

@@ -16,9 +16,11 @@ from lakelib.ops.sql import look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_revise import plan_revise
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_insert import Insert
+from lakelib.plan.sql_revise import Revise
 from lakelib.plan.sql_statement import Statement
 
 
@@ -95,3 +97,5 @@ def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
     match understood:
         case Insert():
             return plan_insert(runtime, understood)
+        case Revise():
+            return plan_revise(runtime, understood)

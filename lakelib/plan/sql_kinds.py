@@ -6,13 +6,17 @@ from typing import Any
 from sqlglot import exp
 
 from lakelib.plan.sql_insert import Insert, read_insert
+from lakelib.plan.sql_revise import Revise, read_delete, read_merge, read_update
 from lakelib.plan.sql_statement import Parsed, Statement, parse_text, query_of, refused
 
-Change = Insert
+Change = Insert | Revise
 """A statement that changes something."""
 
 _CHANGES: Mapping[type[exp.Expr], Callable[[Parsed], Change]] = {
     exp.Insert: read_insert,
+    exp.Update: read_update,
+    exp.Delete: read_delete,
+    exp.Merge: read_merge,
 }
 
 

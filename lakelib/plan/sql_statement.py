@@ -23,13 +23,17 @@ from lakelib.plan.local_translator import first_column
 from lakelib.plan.local_types import VOID
 from lakelib.plan.sql_functions import ARGUMENTS, ASKED, parameter_name
 from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
+from lakelib.plan.store_assignment import storing
 
 METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
 """What a table's name may end in, after a dollar sign."""
 
 SAYS_WHAT = "Tables are called namespace.table; docs/sql.md says which statements there are, and what is known in them."
+_TRANSLATED = storing(ASKED)
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
+GIVEN = "given"
+"""The key of rows that are no table's, but were handed in."""
 _STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -93,6 +97,33 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
     return Parsed(text=text, tree=trees[0], values=dict(values), is_explained=explain is not None)
 
 
+def parse_expression(text: Any, what: str) -> exp.Expr:
+    """One expression, as a builder is given it. Raises InvalidInputError, naming `what` it is, for anything else."""
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
+        shown = shortened(repr(text))
+        raise InvalidInputError(
+            f"{what[0].upper()}{what[1:]} is {shown}, which is no SQL.",
+            kind="invalid_sql",
+            remedy='Give SQL as text: "amount * 2", "\'paid\'" for a text; bind values as parameters: "$name".',
+        )
+    dialect = Dialect.get_or_raise("spark")
+    try:
+        tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+        _check_texts(tokens)
+        found = dialect.parser().parse_into(exp.Condition, tokens, text)
+    except SqlglotError as error:
+        raise _no_sql(text, error) from None
+    except RecursionError:
+        raise _too_deep() from None
+    if len(found) != 1 or found[0] is None:
+        raise InvalidInputError(
+            f"{what[0].upper()}{what[1:]} is {shortened(text)!r}, and not one expression.",
+            kind="invalid_sql",
+            remedy="Give one.",
+        )
+    return found[0]
+
+
 def query_of(parsed: Parsed, tree: exp.Expr | None = None) -> Statement:
     """The query that it is, or one that is a part of it. Raises InvalidInputError for one that is none, or names what
     is no table."""
@@ -120,6 +151,20 @@ def refused(tree: exp.Expr) -> InvalidInputError:
     )
 
 
+def given_rows(alias: str) -> exp.Table:
+    """What stands behind FROM for rows that were handed in."""
+    node = exp.Table(
+        this=exp.to_identifier(alias, quoted=True), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+    )
+    node.meta[_KEY] = GIVEN
+    return node
+
+
+def key_of(node: exp.Table) -> str:
+    """Of a table in a query that was understood."""
+    return str(node.meta[_KEY])
+
+
 def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]) -> AskedQuery:
     """The query for DuckDB, over tables of these columns by reference. Raises InvalidInputError for names that mean
     nothing, or more than one thing, and for what is not known, with its place in the text."""
@@ -133,14 +178,14 @@ def translate_statement(statement: Statement, tables: Mapping[str, TableColumns]
         return Source(sql=in_quotes(key), columns=tuple(found.columns), hidden=tuple(found.hidden), view=key)
 
     def note(key: str, node: exp.Expr) -> None:
-        conditions.setdefault(key, []).append(_filled(node, statement.values))
+        conditions.setdefault(key, []).append(filled(node, statement.values))
 
     def note_star(node: exp.Expr, columns: Sequence[tuple[str | None, str]]) -> None:
         node.meta[_STAR] = tuple(columns)
 
     types = {name: type_of_value(name, value) for name, value in statement.values.items()}
     reach = Reach(
-        translated=ASKED,
+        translated=_TRANSLATED,
         is_asked=True,
         find_table=find_table,
         parameters=types,
@@ -333,7 +378,8 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
     return [
         node
         for node in tree.find_all(exp.Table, bfs=False)
-        if (node.args.get("db") or not isinstance(node.this, exp.Identifier) or not _is_named(node))
+        if node.meta.get(_KEY) != GIVEN
+        and (node.args.get("db") or not isinstance(node.this, exp.Identifier) or not _is_named(node))
         and node.find_ancestor(exp.Hint) is None
     ]
 
@@ -465,7 +511,7 @@ def constant_of(node: exp.Expr, values: Mapping[str, Any]) -> Any:
     )
 
 
-def _filled(node: exp.Expr, values: Mapping[str, Any]) -> exp.Expr:
+def filled(node: exp.Expr, values: Mapping[str, Any]) -> exp.Expr:
     """With literals in place of parameters."""
 
     def put(part: exp.Expr) -> exp.Expr:

@@ -5,12 +5,16 @@ without a cast that the statement says."""
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from lakelib.errors import InvalidInputError, OnlySparkError
 from lakelib.model.schema import Column
 from lakelib.plan.asked import AskedQuery
 from lakelib.plan.local_select import in_quotes
+from lakelib.plan.local_translator import Known, Translator
 from lakelib.plan.local_types import UNLIKE, VOID, Value, cast, failing, is_decimal, is_number, typed
 
+_STORED = "lake_stored"
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 _NESTED = ("array<", "map<", "struct<")
 
@@ -29,6 +33,42 @@ def stored(value: Value, column: Column, place: str = "") -> Value:
     except OnlySparkError:
         raise _not_stored(value, column, place, "Cast it to text as it is meant.") from None
     raise _not_stored(value, column, place, f"Say how: CAST(… AS {kind.upper()}).")
+
+
+def stored_in(value: exp.Expr, column: Column, place: str) -> exp.Expr:
+    """In a query: the value as the column takes it. For who knows nothing of columns it is a cast."""
+    node = exp.Cast(this=value, to=exp.DataType.build(column.type, dialect="spark"))
+    node.meta[_STORED] = (column, place)
+    return node
+
+
+def all_stored(case: exp.Case) -> exp.Case:
+    """In a query: one of values that are each stored in the same column."""
+    case.meta[_STORED] = True
+    return case
+
+
+def storing(known: Known) -> Known:
+    """What is translated, with what `stored_in` and `all_stored` mean."""
+
+    def cast_of(self: Translator, node: exp.Expr) -> Value:
+        told = node.meta.get(_STORED)
+        return known[exp.Cast](self, node) if told is None else stored(self.value(node.this), *told)
+
+    def case_of(self: Translator, node: exp.Expr) -> Value:
+        return known[exp.Case](self, node) if node.meta.get(_STORED) is None else _one_of(self, node)
+
+    return {**known, exp.Cast: cast_of, exp.Case: case_of}
+
+
+def _one_of(self: Translator, node: exp.Expr) -> Value:
+    """What is nested is no value that CASE knows, but as all are of one type it is only handed on."""
+    branches = [(self.condition(each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
+    kinds = {value.type for _, value in branches} - {VOID}
+    if len(kinds) > 1:
+        raise OnlySparkError(f"one column of {' and '.join(sorted(kinds))}")
+    whens = " ".join(f"WHEN {condition} THEN {value.sql}" for condition, value in branches)
+    return Value(sql=f"CASE {whens} END", type=next(iter(kinds), VOID))
 
 
 def shape_query(

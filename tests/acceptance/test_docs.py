@@ -154,6 +154,15 @@ def _with_invoices(folder: Path) -> dict[str, Any]:
     return names | {"invoices": invoices}
 
 
+def _with_corrections(folder: Path) -> dict[str, Any]:
+    names = _with_history(folder)
+    corrections = names["rows"].slice(0, 1).set_column(2, "amount", pa.array([1.5]))
+    other = names["lake"].create_table("shop.corrections", corrections.schema, primary_key=["order_id"])
+    other.upsert(corrections)
+    names["lake"].create_table("shop.late", "order_id BIGINT").append(pa.table({"order_id": [2]}))
+    return names | {"corrections": corrections}
+
+
 def _with_sources(folder: Path) -> dict[str, Any]:
     lake = lakelib.connect(folder / "lake")
     lake.create_namespace("shop")
@@ -173,6 +182,7 @@ def _with_suite(folder: Path) -> dict[str, Any]:
 SURROUNDINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "README.md": _with_suite,
     "docs/changes.md": _with_history,
+    "docs/changing-rows.md": _with_corrections,
     "docs/concepts.md": _with_lake,
     "docs/consumers.md": _with_invoices,
     "docs/delta.md": _with_history,

@@ -12,7 +12,7 @@ from great_expectations.core.expectation_validation_result import ExpectationSui
 
 from lakelib.gates.expectations import column_arguments
 from lakelib.specs.suite import Check, Suite, parse_suite
-from lakelib.table import StagedCommit
+from lakelib.staged import StagedCommit
 from tests.bench.data import BUCKETS, make_table, orders_schema
 from tests.bench.lab import Lab, interleave
 from tests.bench.report import Line, at_most, at_most_times, show_seconds

@@ -21,7 +21,8 @@ from lakelib.model.roles import Role
 from lakelib.ops.changes import ChangesPlan, count_rows
 from lakelib.ops.create import find_table
 from lakelib.ops.stream import StreamRequest, keep_unread, next_position, plan_batch
-from lakelib.table import StagedCommit, Table
+from lakelib.staged import StagedCommit
+from lakelib.table import Table
 from tests.integration.catalog.town import ROLES, SCHEMA, Town, as_user, rows, suite
 
 DOCS = Path(__file__).parents[3] / "docs" / "operating.md"
@@ -124,6 +125,8 @@ OPERATIONS: dict[str, Prepare] = {
     "table.overwrite": lambda p: lambda: p.table.overwrite(rows(9)),
     "table.delete": lambda p: lambda: p.table.delete("value = 1"),
     "table.delete_keys": lambda p: lambda: p.table.delete_keys(rows(1).select(["id", "day"])),
+    "table.update": lambda p: lambda: p.table.update({"value": "value + 1"}),
+    "table.merge": lambda p: p.table.merge(rows(9)).when_not_matched_insert().execute,
     "table.settle_keys": lambda p: strayed(p).table.settle_keys,
     "table.stage_append": lambda p: lambda: p.table.stage_append(rows(9)),
     "table.stage_upsert": lambda p: lambda: p.table.stage_upsert(rows(9)),
@@ -132,6 +135,7 @@ OPERATIONS: dict[str, Prepare] = {
     "table.rollback": lambda p: lambda: p.table.rollback(p.table.head.id),
     "table.stage_rollback": lambda p: lambda: p.table.stage_rollback(p.table.head.id),
     "table.preview_rollback": lambda p: lambda: p.table.preview_rollback(p.table.head.id),
+    "table.stage_update": lambda p: lambda: p.table.stage_update({"value": "value + 1"}),
     "table.stage_delete_keys": lambda p: lambda: p.table.stage_delete_keys(rows(1).select(["id", "day"])),
     "staged.publish": lambda p: p.staged().publish,
     "lake.transaction": lambda p: (lambda staged: lambda: in_transaction(p.lake, staged))(p.staged()),

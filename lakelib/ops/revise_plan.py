@@ -1,0 +1,263 @@
+"""Part of revisions: what is read, and whether the rows of the change are each for a row of its own. Writes nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
+from lakelib.model.schema import Column
+from lakelib.model.table import MAX_DEPTH, TableInfo
+from lakelib.ops import sql
+from lakelib.ops.delete import rows_with_keys
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_plan import Known, QueryPlan, Within
+from lakelib.plan.asked import AskedQuery, TableName
+from lakelib.plan.literals import never
+from lakelib.plan.local_types import INTEGERS
+from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
+from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
+from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
+from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.types import arrow_type
+from lakelib.rows.values import raw_value, raw_values
+
+_MOST_KEYS = 10_000
+"""Of so many keys the files that may have them are told by hash, key range and Bloom filter; of more by range alone."""
+_MOST_PARTITIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a revision comes to, of the tables at one moment."""
+
+    table: TableInfo
+    plan: QueryPlan
+    """Gives the rows of the change."""
+    is_upsert: bool = False
+    """They take the place of what is there, whatever that is: nothing of the table is read."""
+    replaces: Predicate | None = None
+    """The rows of a table without a key that they take the place of."""
+    is_counted: bool = True
+    """Whether each of them is for another row."""
+
+
+def plan_revision(runtime: Runtime, ref_name: str, table_id: int, revision: Revision, given: Known | None) -> Planned:
+    """Raises InvalidInputError for what cannot be meant, or cannot be done to a table of this kind, and where two rows
+    would change one; NotFoundError for tables that are not there."""
+    return _Planner(runtime, ref_name, table_id, revision, given).planned()
+
+
+class _Planner:
+    def __init__(
+        self, runtime: Runtime, full_name: str, table_id: int, revision: Revision, given: Known | None
+    ) -> None:
+        self._runtime, self._revision = runtime, revision
+        self._given = {} if given is None else {GIVEN: given}
+        self._found = sql.look_up(
+            runtime, [*self._statement(all_names(revision)).references, TableName(name=full_name, place="")]
+        )
+        self._table = self._found[full_name]
+        if self._table.id != table_id:
+            raise NotFoundError(f"{full_name} is another table by now.", kind="table_not_found", remedy="Open it anew.")
+        self._query = ReviseQuery(revision, self._table, self._source_names())
+
+    def planned(self) -> Planned:
+        table, query = self._table, self._query
+        check_revision(self._revision, table, self._source_names())
+        if self._revision.beside is None:
+            check_update(self._revision, table)
+        if not table.primary_key_ids:
+            return self._of_rows_without_key()
+        if query.is_upsert and self._keys_fit and not self._is_repeated():
+            return Planned(table=table, plan=self._planned(query.upserted()), is_upsert=True, is_counted=False)
+        within = self._within()
+        doubles = self._check_apart(within)
+        return Planned(table=table, plan=self._planned(query.tree(), within), is_counted=not doubles)
+
+    def _statement(self, tree: Tree) -> Statement:
+        return query_of(
+            Parsed(text=self._revision.text, tree=tree, values=self._revision.parameters, is_explained=False)
+        )
+
+    def _planned(self, tree: Tree, within: Within | None = None) -> QueryPlan:
+        statement = self._statement(tree)
+        limits = {} if within is None else {key_of(self._query.table_node): within}
+        return sql.plan_statement(
+            self._runtime, statement, self._found, self._as_stored, given=self._given, within=limits
+        )
+
+    def _as_stored(self, query: AskedQuery) -> AskedQuery:
+        """A column that is NULL in all rows has the table's type."""
+        kinds = {column.name: column.type for column in self._table.schema.columns}
+        typed = zip(query.columns, query.types, strict=True)
+        columns = tuple((name, kinds.get(name, "int") if kind == "void" else told) for (name, told), kind in typed)
+        return replace(query, columns=columns)
+
+    def _source_names(self) -> tuple[str, ...]:
+        if self._revision.beside is None:
+            return ()
+        columns = sql.columns_of(
+            self._runtime, self._statement(all_of_source(self._revision)), self._found, self._given
+        )
+        return tuple(name for name, _ in columns)
+
+    def _ask(self, tree: Tree, within: Within | None = None) -> pa.Table:
+        plan = self._planned(tree, within)
+        return pa.Table.from_batches(sql.stream_batches(self._runtime, plan), plan.schema)
+
+    # Rows without a key
+
+    def _of_rows_without_key(self) -> Planned:
+        """The rows for which a predicate is TRUE make way for what they become."""
+        table, (clause, *others) = self._table, self._revision.clauses
+        where = None if self._revision.beside else bound_where(self._revision, table)
+        if others or where is None or clause.action is not Action.UPDATE:
+            raise InvalidInputError(
+                f"{table.full_name} has no primary key, by which rows are told: where it is changed, by other rows or"
+                " by an inner query, nobody could say which row it is.",
+                kind="no_primary_key",
+                remedy="Create it with a primary_key; or overwrite rows by a condition: overwrite(rows, where=…).",
+            )
+        everywhere = replace(self._revision, clauses=(replace(clause, condition=None),))
+        self._query = ReviseQuery(everywhere, table, ())
+        plan = self._planned(self._query.tree(), Within(predicate=where, is_exact=True))
+        return Planned(table=table, plan=plan, replaces=where)
+
+    # Which rows it can be about
+
+    def _within(self) -> Within | None:
+        """What the source says of the table's rows, unless those are asked for that it does not have."""
+        clauses = self._revision.clauses
+        if self._revision.beside is None or any(each.match is Match.TABLE for each in clauses):
+            return None
+        key_ids, pairs = self._table.primary_key_ids, self._query.joined.pairs
+        keys = [each.column for each in pairs if each.column.id in key_ids]
+        places = [each for each in pairs if each.column.id in self._table.partition_ids and each.column not in keys]
+        parts: list[Predicate] = []
+        prefixes: tuple[int, ...] | None = None
+        if keys:
+            found = self._sought(keys, _MOST_KEYS)
+            if found is None:
+                parts += [each for column in keys if (each := self._range(column)) is not None]
+            else:
+                parts += [_one_of(column, values) for column, values in zip(keys, found, strict=True)]
+                if len(keys) == len(self._table.primary_key_ids):
+                    by_id = {column.id: values for column, values in zip(keys, found, strict=True)}
+                    hashes = key_hashes([by_id[each] for each in self._table.primary_key_ids])
+                    prefixes = tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist())))
+        for pair in places:
+            few = None if pair.with_null else self._sought([pair.column], _MOST_PARTITIONS)
+            if few is not None:
+                parts.append(_one_of(pair.column, few[0]))
+        if not parts:
+            return None
+        return Within(predicate=And(parts=tuple(parts)), hash_prefixes=prefixes, is_exact=prefixes is not None)
+
+    def _sought(self, columns: Sequence[Column], most: int) -> list[pa.Array] | None:
+        """What the source has of the columns, if that is not too much, and can be a value of the table's."""
+        rows = self._ask(self._query.sought(columns, most + 1)).drop_null()
+        if rows.num_rows > most:
+            return None
+        try:
+            return [
+                values.cast(arrow_type(column.type)).combine_chunks()
+                for column, values in zip(columns, rows.columns, strict=True)
+            ]
+        except pa.ArrowException:
+            return None
+
+    def _range(self, column: Column) -> Predicate | None:
+        (row,) = self._ask(self._query.range_of(column)).to_pylist()
+        if row["low"] is None:
+            return never(column)
+        try:
+            low, high = (raw_value(column.type, row[name]) for name in ("low", "high"))
+        except InvalidInputError:
+            return None
+        ends = ((Comparison.GE, low), (Comparison.LE, high))
+        return And(parts=tuple(Compare(column=column, op=op, value=value) for op, value in ends))
+
+    # Whether each is for a row of its own
+
+    def _check_apart(self, within: Within | None) -> bool:
+        """Whether rows are deleted twice, which is no harm. Raises InvalidInputError, naming the key, where what
+        becomes of a row would depend on which of two rows of the source came first, or a row that is inserted has the
+        key of another."""
+        if self._revision.beside is None:
+            return False
+        is_new = self._query.inserts_new_keys and (not has(self._revision, Action.INSERT) or self._keys_fit)
+        if self._query.is_told_by_key and is_new and not self._is_repeated():
+            return False
+        table = self._table
+        names = table.primary_key_ids + (() if table.options.cross_partition else table.partition_ids)
+        columns = table.schema.select(dict.fromkeys(names))
+        rows = self._ask(self._query.tree(columns), within)
+        told = [column.name for column in columns]
+        counted = rows.group_by(told).aggregate([(CHANGE, "count"), (CHANGE, "min"), (CHANGE, "max")])
+        twice = counted.filter(pc.greater(counted.column(f"{CHANGE}_count"), 1))
+        deletes = pc.equal(twice.column(f"{CHANGE}_min"), Action.DELETE.value)
+        for row in twice.filter(pc.invert(deletes)).select([*told, f"{CHANGE}_max"]).slice(0, 1).to_pylist():
+            raise _two_for_one(table, row)
+        if not is_new:
+            self._check_new(rows.filter(pc.equal(rows.column(CHANGE), Action.INSERT.value)))
+        return bool(twice.num_rows)
+
+    @cached_property
+    def _keys_fit(self) -> bool:
+        """Whether what ON compares a column with would be stored in it as it is."""
+        columns = [each.column for each in self._query.joined.pairs]
+        if not columns:
+            return True
+        statement = self._statement(self._query.sought(columns, 1))
+        kinds = [kind for _, kind in sql.columns_of(self._runtime, statement, self._found, self._given)]
+        return all(
+            kind == column.type or {kind, column.type} <= {*INTEGERS}
+            for column, kind in zip(columns, kinds, strict=True)
+        )
+
+    def _is_repeated(self) -> bool:
+        return bool(self._ask(self._query.repeated()).num_rows)
+
+    def _check_new(self, inserted: pa.Table) -> None:
+        table = self._table
+        names = dict.fromkeys((*table.primary_key, *table.partition_by))
+        keys = inserted.select([column.name for column in names if column.name in inserted.column_names])
+        for found in rows_with_keys(self._runtime, table, keys.to_batches()):
+            for row in found.select([column.name for column in table.primary_key]).slice(0, 1).to_pylist():
+                raise InvalidInputError(
+                    f"A row that is inserted has the key {_shown(row)}, and {table.full_name} has one of that key,"
+                    " which the condition of the merge does not match.",
+                    kind="duplicate_key",
+                    remedy="Match by the key (ON target.id = source.id), and ask for the rest in WHEN MATCHED AND ….",
+                )
+
+
+def _one_of(column: Column, values: pa.Array) -> Predicate:
+    found = tuple(raw for raw in raw_values(pc.unique(values)) if raw is not None)
+    return In(column=column, values=found) if found else never(column)
+
+
+def _two_for_one(table: TableInfo, row: dict[str, object]) -> InvalidInputError:
+    change = row.pop(f"{CHANGE}_max")
+    if change == Action.INSERT.value:
+        return InvalidInputError(
+            f"Two rows that are inserted into {table.full_name} have the key {_shown(row)}.",
+            kind="duplicate_key",
+            remedy="Leave one of them out of the source.",
+        )
+    return InvalidInputError(
+        f"Two rows of the source change the row {_shown(row)} of {table.full_name}: what becomes of it would depend on"
+        " which came first.",
+        kind="ambiguous_source",
+        remedy="Have the source hold one row a key, the newest: QUALIFY row_number() OVER (PARTITION BY …) = 1.",
+    )
+
+
+def _shown(row: Mapping[str, object]) -> str:
+    return ", ".join(
+        f"{name} {value!r}" if isinstance(value, str) else f"{name} {value}" for name, value in row.items()
+    )

@@ -1,0 +1,88 @@
+"""Use cases: UPDATE, DELETE and MERGE INTO, as the builders do them. A DELETE whose condition a scan's predicate can be
+is one by predicate."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from lakelib.model.predicate import Predicate
+from lakelib.model.table import TableInfo
+from lakelib.ops import delete, sql
+from lakelib.ops.explain import explain_scan
+from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.ops.request import WriteRequest
+from lakelib.ops.revise import revise, stage_revision
+from lakelib.ops.revise_plan import Planned, plan_revision
+from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_change import Told, tell
+from lakelib.ops.sql_plan import QueryExplanation
+from lakelib.plan.revise import Action, has
+from lakelib.plan.revise_query import bound_where
+from lakelib.plan.sql_revise import Revise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteChange:
+    """A DELETE by a predicate."""
+
+    runtime: Runtime
+    statement: Revise
+    table: TableInfo
+    where: Predicate
+
+    @property
+    def takes_away(self) -> bool:
+        return True
+
+    def explain(self) -> QueryExplanation:
+        scan = explain_scan(self.runtime, plan_scan(self.runtime, self.table, ScanRequest(where=self.where)))
+        return QueryExplanation(change=f"DELETE {self.table.full_name}: rows are deleted by a predicate", scans=(scan,))
+
+    def carry_out(self, request: WriteRequest) -> Told:
+        snapshot = delete.delete_where(self.runtime, self.table.ref, self.where, request)
+        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        return delete.stage_delete_where(self.runtime, self.table.ref, self.where, request)
+
+    @property
+    def word(self) -> str:
+        return self.statement.word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviseChange:
+    """Any other."""
+
+    runtime: Runtime
+    statement: Revise
+    table: TableInfo
+    planned: Planned
+
+    @property
+    def takes_away(self) -> bool:
+        return has(self.statement.revision, Action.DELETE)
+
+    def explain(self) -> QueryExplanation:
+        means = "rows are upserted" if self.planned.is_upsert else "the query's rows are the change"
+        return sql.explain_plan(self.runtime, self.planned.plan, f"{self.word} {self.table.full_name}: {means}")
+
+    def carry_out(self, request: WriteRequest) -> Told:
+        snapshot = revise(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)
+        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        return stage_revision(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)
+
+    @property
+    def word(self) -> str:
+        return self.statement.word
+
+
+def plan_revise(runtime: Runtime, statement: Revise) -> DeleteChange | ReviseChange:
+    """Raises InvalidInputError for what cannot be meant, or cannot be done to such a table; NotFoundError."""
+    name = statement.table.name
+    table = sql.look_up(runtime, [statement.table])[name]
+    if statement.word == "DELETE" and (where := bound_where(statement.revision, table)) is not None:
+        return DeleteChange(runtime=runtime, statement=statement, table=table, where=where)
+    planned = plan_revision(runtime, name, table.id, statement.revision, None)
+    return ReviseChange(runtime=runtime, statement=statement, table=planned.table, planned=planned)
