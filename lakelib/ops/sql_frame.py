@@ -18,8 +18,8 @@ from lakelib.work import engines
 def frame_of(runtime: Runtime, plan: QueryPlan) -> Any:
     """The rows as a Spark data frame, read when Spark is told to. Raises InvalidInputError with what Spark has against
     the query."""
-    names = [name for name, _ in plan.query.columns]
-    frame = engines.run_query(runtime.session, plan.query.sql, _frames(runtime, plan), plan.query.bound, names)
+    query = plan.query
+    frame = engines.run_query(runtime.session, query.sql, _frames(runtime, plan), query.bound, query.columns)
     return frame if plan.most is None else frame.limit(plan.most)
 
 

@@ -106,7 +106,7 @@ class _Said:
             raise InvalidInputError(
                 "A name has ${ in it, which Spark takes for a setting.", kind="invalid_sql", remedy="Call it otherwise."
             )
-        return re.sub(f"{self._mark}(t\\d+)", r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
+        return re.sub(f"{self._mark}(\\w+)", r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
 
     def _put(self, node: exp.Expr) -> exp.Expr:
         match node:

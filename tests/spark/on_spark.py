@@ -22,6 +22,10 @@ class Answer:
     def asks_explanation(self) -> bool:
         return list(self._frame.columns) == ["plan"]
 
+    def explain(self) -> str:
+        assert self.asks_explanation
+        return "\n".join(row.plan for row in self._frame.collect())
+
     def to_arrow(self) -> pa.Table:
         return self._frame.toArrow().cast(arrow_schema_of(self._frame.schema))
 
