@@ -142,12 +142,12 @@ def _may_be(wanted: bool, predicate: Predicate, bounds: _Bounds, parameters: _Pa
             return _joined("or" if wanted else "and", _each(wanted, parts, bounds, parameters))
         case _ if parameters.are_full:
             return YES
-        case IsNull(column=column) if bounds.knows(column):
+        case IsNull(column=Column() as column) if bounds.knows(column):
             return bounds.may_be_null(column) if wanted else bounds.may_be_set(column)
-        case Compare(column=column, op=op, value=value) if bounds.knows(column):
+        case Compare(column=Column() as column, op=op, value=value) if bounds.knows(column):
             encoded = parameters.add(sortable.encode(column.type, value))
             return _set_and(column, bounds, _compare(op if wanted else OPPOSITE[op], column, bounds, encoded))
-        case In(column=column, values=values) if bounds.knows(column):
+        case In(column=Column() as column, values=values) if bounds.knows(column):
             points = sorted({sortable.encode(column.type, value) for value in values})
             return _set_and(column, bounds, _membership(wanted, column, bounds, points, parameters))
         case _:
@@ -162,13 +162,13 @@ def _first_values(predicate: Predicate, first: Column) -> tuple[bytes | None, by
             least = [lower for lower, _ in found if lower is not None]
             greatest = [upper for _, upper in found if upper is not None]
             return max(least, default=None), min(greatest, default=None)
-        case Compare(column=column, op=op, value=value) if column.id == first.id:
+        case Compare(column=Column() as column, op=op, value=value) if column.id == first.id:
             encoded = sortable.encode(column.type, value)
             return (
                 encoded if op in (Comparison.EQ, Comparison.GE, Comparison.GT) else None,
                 encoded if op in (Comparison.EQ, Comparison.LE, Comparison.LT) else None,
             )
-        case In(column=column, values=values) if column.id == first.id and values:
+        case In(column=Column() as column, values=values) if column.id == first.id and values:
             points = [sortable.encode(column.type, value) for value in values]
             return min(points), max(points)
     return None, None

@@ -20,6 +20,7 @@ from lakelib.model.predicate import (
     Or,
     Predicate,
     columns_of,
+    computed_in,
 )
 from lakelib.model.schema import Column
 
@@ -38,20 +39,21 @@ def reads_where_to_json(predicate: Predicate, partition_ids: Collection[int]) ->
             return ["not", reads_where_to_json(part, partition_ids)]
         case Constant(value=truth):
             return ["constant", truth]
-    if not columns_of(predicate) <= set(partition_ids):
+    if not columns_of(predicate) <= set(partition_ids) or next(computed_in(predicate), None) is not None:
         return ["unknown"]
     match predicate:
-        case Compare(column=column, op=op, value=value):
+        case Compare(column=Column() as column, op=op, value=value):
             return ["compare", column.id, column.type, op.value, sortable.encode(column.type, value).hex()]
-        case CompareColumns(left=left, op=op, right=right):
+        case CompareColumns(left=Column() as left, op=op, right=Column() as right):
             return ["columns", left.id, op.value, right.id, left.type]
-        case In(column=column, values=values):
+        case In(column=Column() as column, values=values):
             encoded = [sortable.encode(column.type, value).hex() for value in values]
             return ["in", column.id, column.type, encoded]
-        case IsNull(column=column):
+        case IsNull(column=Column() as column):
             return ["null", column.id, column.type]
-        case Like(column=column, pattern=pattern):
+        case Like(column=Column() as column, pattern=pattern):
             return ["like", column.id, pattern]
+    return ["unknown"]
 
 
 def reads_where_from_json(given: list[Any]) -> Predicate:

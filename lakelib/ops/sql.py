@@ -26,6 +26,7 @@ from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
+from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
 from lakelib.plan.sql_on_spark import translate_for_spark
@@ -195,9 +196,11 @@ def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None
     known = []
     for node in query.conditions.get(key, ()):
         try:
-            known.append(bind_condition(node, schema))
+            bound = bind_condition(node, schema)
         except InvalidInputError:
             continue
+        if not may_fail(bound):  # of which rows it is asked, the engine knows
+            known.append(bound)
     return all_of(known) if known else None
 
 

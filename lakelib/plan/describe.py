@@ -3,7 +3,25 @@
 import math
 from datetime import date, datetime
 
-from lakelib.model.predicate import And, Compare, CompareColumns, Constant, In, IsNull, Like, Not, Or, Predicate, Raw
+from lakelib.model.predicate import (
+    And,
+    Compare,
+    CompareColumns,
+    Computed,
+    Constant,
+    Fixed,
+    Function,
+    In,
+    IsNull,
+    Like,
+    Matches,
+    Not,
+    Or,
+    Predicate,
+    Raw,
+    Tested,
+)
+from lakelib.model.schema import Column
 from lakelib.rows.types import quoted_name
 from lakelib.rows.values import python_value
 
@@ -30,23 +48,55 @@ def describe_predicate(predicate: Predicate) -> str:
         case Constant(value=value):
             return "NULL" if value is None else str(value).upper()
         case Compare(column=column, op=op, value=raw):
-            return f"{_name(column.name)} {op.value} {_literal(column.type, raw)}"
+            return f"{describe_tested(column)} {op.value} {_literal(column.type, raw)}"
         case CompareColumns(left=left, op=op, right=right):
-            return f"{_name(left.name)} {op.value} {_name(right.name)}"
+            return f"{describe_tested(left)} {op.value} {describe_tested(right)}"
         case In(column=column, values=values):
-            return f"{_name(column.name)} IN ({_literals(column.type, values)})"
+            return f"{describe_tested(column)} IN ({_literals(column.type, values)})"
         case IsNull(column=column):
-            return f"{_name(column.name)} IS NULL"
+            return f"{describe_tested(column)} IS NULL"
         case Like(column=column, pattern=pattern):
-            return f"{_name(column.name)} LIKE {_text(pattern)}"
+            return f"{describe_tested(column)} LIKE {_text(pattern)}"
+        case Matches(column=column, pattern=pattern):
+            return f"{describe_tested(column)} RLIKE {_text(pattern)}"
         case Not(part=IsNull(column=column)):
-            return f"{_name(column.name)} IS NOT NULL"
+            return f"{describe_tested(column)} IS NOT NULL"
         case Not(part=part):
             return f"NOT ({describe_predicate(part)})"
         case And(parts=parts):
             return _joined(" AND ", parts) or "TRUE"
         case Or(parts=parts):
             return _joined(" OR ", parts) or "FALSE"
+
+
+def describe_tested(tested: Tested | Fixed) -> str:
+    """Readable SQL text of a column, or of what is computed."""
+    match tested:
+        case Column(name=name):
+            return _name(name)
+        case Fixed():
+            return _fixed(tested)
+        case Computed(function=Function.FIELD, arguments=(parent, Fixed(value=name))):
+            return f"{describe_tested(parent)}.{_name(str(name))}"
+        case Computed(function=Function.CAST | Function.TRY_CAST as function, arguments=(given,), type=kind):
+            return f"{function.value.upper()}({describe_tested(given)} AS {kind.upper()})"
+        case Computed(function=Function.NEGATE, arguments=(given,)):
+            return f"(- {describe_tested(given)})"
+        case Computed(function=function, arguments=(left, right)) if not function.value.isalpha():
+            return f"({describe_tested(left)} {function.value} {describe_tested(right)})"
+        case Computed(function=function, arguments=arguments):
+            return f"{function.value}({', '.join(map(describe_tested, arguments))})"
+
+
+def _fixed(fixed: Fixed) -> str:
+    """With its type, where the text alone would be of another one."""
+    if fixed.value is None:
+        return "NULL"
+    text = _literal(fixed.type, fixed.value)
+    if fixed.type in ("tinyint", "smallint", "bigint", "float", "double") or fixed.type.startswith("decimal("):
+        quotes = "" if text.startswith("CAST") else "'"
+        return f"CAST({quotes}{text}{quotes} AS {fixed.type.upper()})"
+    return text
 
 
 def _joined(word: str, parts: tuple[Predicate, ...]) -> str:

@@ -6,9 +6,22 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.predicate import And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate, Raw
+from lakelib.model.predicate import (
+    And,
+    Compare,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Raw,
+    Tested,
+)
 from lakelib.model.schema import Column
 from lakelib.model.sortable import is_sortable
+from lakelib.plan.describe import describe_tested
 from lakelib.rows.values import INTEGER_BITS, decimal_parts, parse_number, parse_timestamp, raw_value
 
 Value = bool | Decimal | float | str | bytes | date | datetime
@@ -21,7 +34,7 @@ _BELOW = (Comparison.LT, Comparison.LE)
 _ABOVE = (Comparison.GT, Comparison.GE)
 
 
-def compare_value(column: Column, op: Comparison, value: Value | None) -> Predicate:
+def compare_value(column: Tested, op: Comparison, value: Value | None) -> Predicate:
     """`column op value`, with a value that the column need not be able to hold: `int_column > 10.5` is `>= 11`.
 
     Raises InvalidInputError, naming column and value, if the two cannot be compared.
@@ -37,7 +50,7 @@ def compare_value(column: Column, op: Comparison, value: Value | None) -> Predic
     return _compare_number(column, op, number.scaleb(scale, _EXACT))
 
 
-def member_of(column: Column, values: Sequence[Value | None]) -> Predicate:
+def member_of(column: Tested, values: Sequence[Value | None]) -> Predicate:
     """`column IN (values)`. Raises InvalidInputError as `compare_value` does."""
     found: dict[Raw, None] = {}
     for value in values:
@@ -86,14 +99,18 @@ def _by_listed_column(
     parts: Sequence[Predicate], read: Callable[[Predicate], In | None]
 ) -> Iterable[tuple[Predicate, list[In]]]:
     """Parts that list values of one column are one entry, at the place of the first; others are one each."""
-    found: dict[tuple[str, int], tuple[Predicate, list[In]]] = {}
+    found: dict[tuple[str, object], tuple[Predicate, list[In]]] = {}
     for place, part in enumerate(parts):
         listed = read(part)
-        key = ("part", place) if listed is None else ("column", listed.column.id)
+        key = ("part", place) if listed is None else ("column", _identity(listed.column))
         _, lists = found.setdefault(key, (part, []))
         if listed is not None:
             lists.append(listed)
     return found.values()
+
+
+def _identity(tested: Tested) -> object:
+    return tested.id if isinstance(tested, Column) else tested
 
 
 def _one_of(found: tuple[Predicate, list[In]]) -> Predicate:
@@ -111,21 +128,21 @@ def _united(lists: Sequence[In]) -> In:
     return In(column=lists[0].column, values=tuple(values))
 
 
-def always(column: Column) -> Predicate:
+def always(column: Tested) -> Predicate:
     """TRUE, or NULL where the column is NULL."""
     if not column.nullable:
         return Constant(value=True)
     return Or(parts=(Not(part=IsNull(column=column)), Constant(value=None)))
 
 
-def never(column: Column) -> Predicate:
+def never(column: Tested) -> Predicate:
     """FALSE, or NULL where the column is NULL."""
     if not column.nullable:
         return Constant(value=False)
     return And(parts=(IsNull(column=column), Constant(value=None)))
 
 
-def _whole_scale(column: Column) -> int | None:
+def _whole_scale(column: Tested) -> int | None:
     """Digits after the point, for a column that holds whole numbers of some unit and is compared as numbers."""
     parts = decimal_parts(column.type)
     if parts is not None:
@@ -133,7 +150,7 @@ def _whole_scale(column: Column) -> int | None:
     return 0 if column.type in INTEGER_BITS or column.type == "date" else None
 
 
-def _as_number(column: Column, value: Value) -> Decimal | float | None:
+def _as_number(column: Tested, value: Value) -> Decimal | float | None:
     """What a number or date column is compared with: a number of its units; NaN or infinity as a float."""
     if column.type == "date":
         return _as_days(column, value)
@@ -147,7 +164,7 @@ def _as_number(column: Column, value: Value) -> Decimal | float | None:
     raise wrong_literal(column, value, "a number")
 
 
-def _as_special(column: Column, text: str) -> float:
+def _as_special(column: Tested, text: str) -> float:
     try:
         number = float(str(raw_value("double", text)))
     except InvalidInputError:
@@ -155,7 +172,7 @@ def _as_special(column: Column, text: str) -> float:
     return number
 
 
-def _as_days(column: Column, value: Value) -> Decimal | None:
+def _as_days(column: Tested, value: Value) -> Decimal | None:
     """Days since 1970; a time of day is a fraction of a day."""
     moment = parse_timestamp(value) if isinstance(value, str) else value
     if isinstance(moment, datetime):
@@ -167,7 +184,7 @@ def _as_days(column: Column, value: Value) -> Decimal | None:
     raise wrong_literal(column, value, "a date like '2026-11-18'")
 
 
-def _compare_number(column: Column, op: Comparison, number: Decimal) -> Predicate:
+def _compare_number(column: Tested, op: Comparison, number: Decimal) -> Predicate:
     """Compare whole raw values with a number that may have a fraction, or lie beyond the column's range."""
     lowest, highest = _raw_range(column)
     floor = math.floor(number)
@@ -185,7 +202,7 @@ def _compare_number(column: Column, op: Comparison, number: Decimal) -> Predicat
     return Compare(column=column, op=Comparison.GE, value=floor + 1)
 
 
-def _raw_range(column: Column) -> tuple[int, int]:
+def _raw_range(column: Tested) -> tuple[int, int]:
     parts = decimal_parts(column.type)
     if parts is not None:
         return 1 - 10 ** parts[0], 10 ** parts[0] - 1
@@ -193,7 +210,17 @@ def _raw_range(column: Column) -> tuple[int, int]:
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
-def _compare_special(column: Column, op: Comparison, number: float) -> Predicate:
+def compare_raw(column: Tested, op: Comparison, raw: int) -> Predicate:
+    """Of days and moments, with one that the column need not be able to hold."""
+    bits = 32 if column.type == "date" else 64
+    if -(1 << bits - 1) <= raw < 1 << bits - 1:
+        return Compare(column=column, op=op, value=raw)
+    if op in (Comparison.EQ, Comparison.NE):
+        return never(column) if op is Comparison.EQ else always(column)
+    return always(column) if (raw > 0) == (op in _BELOW) else never(column)
+
+
+def _compare_special(column: Tested, op: Comparison, number: float) -> Predicate:
     """Compare whole raw values with infinity, or NaN, which is above it."""
     if op in (Comparison.EQ, Comparison.NE):
         return never(column) if op is Comparison.EQ else always(column)
@@ -201,11 +228,11 @@ def _compare_special(column: Column, op: Comparison, number: float) -> Predicate
     return always(column) if is_above_all == (op in _BELOW) else never(column)
 
 
-def _as_raw(column: Column, value: Value) -> Raw:
+def _as_raw(column: Tested, value: Value) -> Raw:
     """The raw value of a column that is not compared as a whole number."""
     if not is_sortable(column.type):
         raise InvalidInputError(
-            f"Column {column.name!r} of type {column.type} cannot be compared.",
+            f"{described(column)} cannot be compared.",
             kind="invalid_predicate",
             remedy="Only IS NULL and IS NOT NULL work on nested columns.",
         )
@@ -216,7 +243,7 @@ def _as_raw(column: Column, value: Value) -> Raw:
         raise wrong_literal(column, value, error.remedy.removeprefix("Give ").removesuffix(".")) from None
 
 
-def _naturally(column: Column, value: Value) -> Value:
+def _naturally(column: Tested, value: Value) -> Value:
     """A date as the timestamp at which it starts, where a timestamp is wanted."""
     is_date = isinstance(value, date) and not isinstance(value, datetime)
     if is_date and column.type in ("timestamp", "timestamp_ntz"):
@@ -224,12 +251,19 @@ def _naturally(column: Column, value: Value) -> Value:
     return value
 
 
-def wrong_literal(column: Column, value: Value, expected: str) -> InvalidInputError:
+def described(tested: Tested) -> str:
+    """As messages call it."""
+    if isinstance(tested, Column):
+        return f"Column {tested.name!r} of type {tested.type}"
+    return f"{describe_tested(tested)!r}, which is {tested.type},"
+
+
+def wrong_literal(column: Tested, value: Value, expected: str) -> InvalidInputError:
     """The error for a value that a column cannot be compared with."""
     shown = str(value) if isinstance(value, Decimal | date) else repr(value)
     shown = shown if len(shown) <= 80 else shown[:80] + "…"
     return InvalidInputError(
-        f"Column {column.name!r} of type {column.type} cannot be compared with {shown}.",
+        f"{described(column)} cannot be compared with {shown}.",
         kind="invalid_predicate",
         remedy=f"Compare it with {expected}.",
     )

@@ -16,18 +16,22 @@ from lakelib.model.predicate import (
     CompareColumns,
     Comparison,
     Constant,
+    Fixed,
     In,
     IsNull,
     Like,
+    Matches,
     Not,
     Or,
     Predicate,
     Raw,
+    Tested,
     columns_of,
     conjuncts_of,
 )
 from lakelib.model.schema import Column
 from lakelib.model.sortable import encode
+from lakelib.plan.failing import may_fail
 from lakelib.rows.filter import ANY_TEXT, split_pattern
 
 T = TypeVar("T")
@@ -52,8 +56,13 @@ class Bounds:
 
 
 def may_match(predicate: Predicate, bounds: Callable[[Column], Bounds]) -> bool:
-    """Whether the predicate may be TRUE for some row; False is certain, True is not."""
-    return _may_be(predicate, True, bounds)
+    """Whether the predicate may be TRUE for some row; False is certain, True is not. Of what is computed nothing is
+    known."""
+
+    def known(tested: Tested | Fixed) -> Bounds:
+        return bounds(tested) if isinstance(tested, Column) else Bounds(row_count=1)
+
+    return _may_be(predicate, True, known)
 
 
 def may_ever_match(predicate: Predicate) -> bool:
@@ -61,7 +70,7 @@ def may_ever_match(predicate: Predicate) -> bool:
     return may_match(predicate, lambda column: Bounds(row_count=1))
 
 
-def _may_be(predicate: Predicate, wanted: bool, bounds: Callable[[Column], Bounds]) -> bool:
+def _may_be(predicate: Predicate, wanted: bool, bounds: Callable[[Tested | Fixed], Bounds]) -> bool:
     """Whether the predicate may be TRUE (or, if that is wanted, FALSE) for some row: NOT turns one into the other."""
     match predicate:
         case Constant(value=value):
@@ -85,6 +94,8 @@ def _may_be(predicate: Predicate, wanted: bool, bounds: Callable[[Column], Bound
             return _may_be_in(predicate, wanted, bounds(predicate.column))
         case Like(column=column, pattern=pattern):
             return _may_be_like(pattern, wanted, bounds(column))
+        case Matches(column=column):
+            return bounds(column).may_have_value
 
 
 def _may_compare(left: Bounds, op: Comparison, right: Bounds) -> bool:
@@ -209,9 +220,10 @@ def partition_may_match(predicate: Predicate, partition_columns: Sequence[Column
 
 
 def key_part(predicate: Predicate | None, key_ids: Collection[int]) -> Predicate | None:
-    """The conjuncts that look only at key columns: they hold for all versions of a row, or for none."""
+    """The conjuncts that look only at key columns: they hold for all versions of a row, or for none. Those that may
+    fail are not asked of versions that nobody sees."""
     allowed = frozenset(key_ids)
-    parts = tuple(part for part in conjuncts_of(predicate) if columns_of(part) <= allowed)
+    parts = tuple(part for part in conjuncts_of(predicate) if columns_of(part) <= allowed and not may_fail(part))
     if len(parts) < 2:
         return parts[0] if parts else None
     return And(parts=parts)
@@ -243,9 +255,9 @@ def _fixed_values(conjuncts: Sequence[Predicate], column: Column) -> list[Raw] |
 def _listed_values(predicate: Predicate, column: Column) -> list[Raw] | None:
     """The distinct values of the column for which the predicate may be TRUE, if it is =, IN, or an OR of these."""
     match predicate:
-        case Compare(column=compared, op=Comparison.EQ, value=raw) if compared.id == column.id:
+        case Compare(column=Column(id=column_id), op=Comparison.EQ, value=raw) if column_id == column.id:
             return [raw]
-        case In(column=compared, values=values) if compared.id == column.id:
+        case In(column=Column(id=column_id), values=values) if column_id == column.id:
             return list(dict.fromkeys(values))
         case Constant(value=value) if value is not True:
             return []

@@ -13,8 +13,9 @@ MAX_TEXT = 1 << 20
 """Longest text that is parsed, in characters."""
 
 SUPPORTED = (
-    "Supported are =, <>, <, <=, >, >=, <=>, BETWEEN, IN (values), IS [NOT] NULL, LIKE, AND, OR, NOT and parentheses, "
-    "over columns and literal values."
+    "Supported are comparisons, BETWEEN, IN (values), IS [NOT] NULL, LIKE, ILIKE, RLIKE, isnan, AND, OR, NOT, over "
+    "columns, fields of structs, values, and what +, -, *, /, %, CAST, coalesce, lower, upper, trim, length, abs, year "
+    "and the like make of them."
 )
 
 

@@ -1,10 +1,10 @@
 """Pure. Turns SQL text into a predicate bound to a table's columns. Nothing of the text is ever evaluated as code."""
 
+import math
+import operator
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
@@ -16,26 +16,24 @@ from lakelib.model.predicate import (
     Constant,
     IsNull,
     Like,
+    Matches,
     Not,
     Or,
     Predicate,
+    Tested,
     columns_of,
 )
-from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
-from lakelib.model.text import choose_from
+from lakelib.model.schema import Column, TableSchema
+from lakelib.plan.computing import NotComputableError, are_alike, cast_tested, common_type, lowered, order_of
 from lakelib.plan.describe import describe_predicate
-from lakelib.plan.literals import Value, all_of, any_of, compare_value, member_of
-from lakelib.plan.sqltext import SUPPORTED, parse_condition, quoted, shortened
-from lakelib.rows.types import arrow_type, type_text
-from lakelib.rows.values import parse_number, parse_timestamp, python_value, raw_value
+from lakelib.plan.expressions import COMMIT, MAX_DEPTH, Expressions
+from lakelib.plan.like import literally, with_backslashes
+from lakelib.plan.literals import Value, all_of, any_of, compare_value, described, member_of
+from lakelib.plan.ranges import by_range
+from lakelib.plan.sqltext import parse_condition
+from lakelib.rows.regex import re2_of
 
 __all__ = ["COMMIT", "asked_columns", "bind_where", "describe_predicate", "parse_where"]
-
-COMMIT = Column(id=-1, name=COMMIT_COLUMN, type="bigint")
-"""The hidden column `_commit`, as predicates know it. It is NULL in rows that are staged."""
-
-MAX_DEPTH = 100
-"""Deepest nesting of a predicate."""
 
 _COMPARISONS: dict[type[exp.Expr], Comparison] = {
     exp.EQ: Comparison.EQ,
@@ -55,8 +53,19 @@ _MIRRORED = {
     Comparison.GE: Comparison.LE,
 }
 
-Operand = Column | Value | None
-"""One side of a comparison: a column, a literal value, or NULL."""
+_HOLDS: dict[Comparison, Callable[[int, int], bool]] = {
+    Comparison.EQ: operator.eq,
+    Comparison.NE: operator.ne,
+    Comparison.LT: operator.lt,
+    Comparison.LE: operator.le,
+    Comparison.GT: operator.gt,
+    Comparison.GE: operator.ge,
+}
+
+Operand = Tested | Value | None
+"""One side of a comparison: a column, what is computed of some, a literal value, or NULL."""
+
+NESTED = ("array<", "map<", "struct<")
 
 
 def bind_where(where: str | Predicate | None, schema: TableSchema) -> Predicate | None:
@@ -103,7 +112,7 @@ def parse_where(text: str, schema: TableSchema) -> Predicate:
 def bind_condition(node: exp.Expr, schema: TableSchema) -> Predicate:
     """The predicate that a parsed condition means, its columns under their own names. Raises as `parse_where` does."""
     try:
-        return _Binder(node.sql(dialect="spark"), schema)._predicate(node, 0)
+        return _Binder(node.sql(dialect="spark"), schema).predicate(node, 0)
     except RecursionError:
         raise InvalidInputError("The condition is nested too deeply.", kind="invalid_predicate") from None
 
@@ -112,49 +121,42 @@ class _Binder:
     def __init__(self, text: str, schema: TableSchema) -> None:
         self._text = text
         self._schema = schema
+        self._values = Expressions(text, schema)
+        self._refused = self._values.refused
+        self._only = self._values.only
 
     def bind(self) -> Predicate:
         try:
-            return self._predicate(parse_condition(self._text, self._schema.names), 0)
+            return self.predicate(parse_condition(self._text, self._schema.names), 0)
         except RecursionError:
-            raise self._too_deep() from None
+            raise self._values.too_deep() from None
 
-    def _too_deep(self) -> InvalidInputError:
-        return InvalidInputError(
-            f"The predicate {shortened(self._text)!r} is nested too deeply.",
-            kind="invalid_predicate",
-            remedy="Remove parentheses, or use IN for many values.",
-        )
-
-    def _predicate(self, node: exp.Expr, depth: int) -> Predicate:
+    def predicate(self, node: exp.Expr, depth: int) -> Predicate:
         if depth > MAX_DEPTH:
-            raise self._too_deep()
+            raise self._values.too_deep()
         bind = _BINDERS.get(type(node))
-        if bind is None:
-            raise self._refused(node)
-        return bind(self, node, depth)
+        return self._is_true(node, True) if bind is None else bind(self, node, depth)
 
     def _paren(self, node: exp.Expr, depth: int) -> Predicate:
-        return self._predicate(node.this, depth + 1)
+        return self.predicate(node.this, depth + 1)
 
     def _not(self, node: exp.Expr, depth: int) -> Predicate:
-        return Not(part=self._predicate(node.this, depth + 1))
+        return Not(part=self.predicate(node.this, depth + 1))
 
     def _junction(self, node: exp.Expr, depth: int) -> Predicate:
-        parts = tuple(self._predicate(part, depth + 1) for part in _chain(node))
+        parts = tuple(self.predicate(part, depth + 1) for part in _chain(node))
         return all_of(parts) if isinstance(node, exp.And) else any_of(parts)
 
     def _constant(self, node: exp.Expr, _depth: int) -> Predicate:
         return Constant(value=None if isinstance(node, exp.Null) else bool(node.this))
 
-    def _boolean_column(self, node: exp.Expr, _depth: int) -> Predicate:
-        return self._is_true(node, True)
-
     def _is_true(self, node: exp.Expr, value: bool) -> Predicate:
-        column = self._operand(node)
-        if not isinstance(column, Column) or column.type != "boolean":
+        tested = self._operand(node)
+        if tested is None or isinstance(tested, bool):
+            return Constant(value=None if tested is None else tested is value)
+        if not isinstance(tested, Tested) or tested.type != "boolean":
             raise self._refused(node)
-        return Compare(column=column, op=Comparison.EQ, value=value)
+        return Compare(column=tested, op=Comparison.EQ, value=value)
 
     def _comparison(self, node: exp.Expr, _depth: int) -> Predicate:
         self._only(node, "this", "expression")
@@ -162,34 +164,44 @@ class _Binder:
         return self._compare(node, self._operand(node.this), op, self._operand(node.expression))
 
     def _compare(self, node: exp.Expr, left: Operand, op: Comparison, right: Operand) -> Predicate:
-        if not isinstance(left, Column):
+        if not isinstance(left, Tested):
             left, op, right = right, _MIRRORED[op], left
-        if not isinstance(left, Column):
-            return self._compare_literals(node, right, _MIRRORED[op], left)
-        if not isinstance(right, Column):
-            return compare_value(left, op, right)
-        if left.type != right.type or left.type.startswith(("array<", "map<", "struct<")):
+        if not isinstance(left, Tested):
+            return self._compare_values(node, right, _MIRRORED[op], left)
+        if not isinstance(right, Tested):
+            return by_range(compare_value(left, op, right))
+        return self._compare_tested(left, op, right)
+
+    def _compare_tested(self, left: Tested, op: Comparison, right: Tested) -> Predicate:
+        given = (left, right)
+        try:
+            if left.type.startswith(NESTED) or right.type.startswith(NESTED):
+                raise NotComputableError("nested")
+            if not are_alike(left.type, right.type):
+                kind = common_type((left, right))
+                left, right = cast_tested(left, kind), cast_tested(right, kind)
+        except NotComputableError:
             raise InvalidInputError(
-                f"Columns {left.name!r} ({left.type}) and {right.name!r} ({right.type}) cannot be compared.",
+                f"{described(given[0])} and {described(given[1])} cannot be compared.",
                 kind="invalid_predicate",
-                remedy="Compare columns of the same type that is not nested.",
-            )
+                remedy="Compare columns of one kind that is not nested: numbers, texts, days; or CAST one of them.",
+            ) from None
         return CompareColumns(left=left, op=op, right=right)
 
-    def _compare_literals(self, node: exp.Expr, left: Operand, op: Comparison, right: Operand) -> Predicate:
-        """Such as `1 = 1`: only = and <> of values of one class."""
+    def _compare_values(self, node: exp.Expr, left: Operand, op: Comparison, right: Operand) -> Predicate:
+        """Such as `1 = 1`."""
         if left is None or right is None:
             return Constant(value=None)
-        if type(left) is not type(right) or op not in (Comparison.EQ, Comparison.NE):
+        if isinstance(left, Tested) or isinstance(right, Tested) or (order := order_of(left, right)) is None:
             raise self._refused(node)
-        return Constant(value=(left == right) == (op is Comparison.EQ))
+        return Constant(value=_HOLDS[op](order, 0))
 
     def _null_safe(self, node: exp.Expr, _depth: int) -> Predicate:
         self._only(node, "this", "expression")
         left, right = self._operand(node.this), self._operand(node.expression)
-        if not isinstance(left, Column):
+        if not isinstance(left, Tested):
             left, right = right, left
-        if not isinstance(left, Column):
+        if not isinstance(left, Tested):
             raise self._refused(node)
         same = _null_safe_equal(left, right, self._compare(node, left, Comparison.EQ, right))
         return Not(part=same) if isinstance(node, exp.NullSafeNEQ) else same
@@ -205,122 +217,87 @@ class _Binder:
         self._only(node, "this", "expressions")
         column = self._operand(node.this)
         values = [self._operand(item) for item in node.expressions]
-        if not isinstance(column, Column) or not values:
+        if not values:
             raise self._refused(node)
-        literals: list[Value | None] = []
-        for value in values:
-            if isinstance(value, Column):
-                raise self._refused(node)
-            literals.append(value)
-        return member_of(column, literals)
+        literals = [value for value in values if not isinstance(value, Tested)]
+        if not isinstance(column, Tested) or len(literals) < len(values):
+            return any_of([self._compare(node, column, Comparison.EQ, value) for value in values])
+        return by_range(member_of(column, literals))
 
     def _is(self, node: exp.Expr, _depth: int) -> Predicate:
         self._only(node, "this", "expression")
-        column = self._operand(node.this)
-        if not isinstance(column, Column):
-            raise self._refused(node)
+        tested = self._operand(node.this)
         if isinstance(node.expression, exp.Null):
-            return IsNull(column=column)
-        if not isinstance(node.expression, exp.Boolean):
+            return IsNull(column=tested) if isinstance(tested, Tested) else Constant(value=tested is None)
+        if not isinstance(node.expression, exp.Boolean) or not isinstance(tested, Tested):
             raise self._refused(node)
         wanted = self._is_true(node.this, bool(node.expression.this))
-        return And(parts=(Not(part=IsNull(column=column)), wanted))
+        return And(parts=(Not(part=IsNull(column=tested)), wanted))
 
-    def _like(self, node: exp.Expr, _depth: int) -> Predicate:
+    def _is_nan(self, node: exp.Expr, _depth: int) -> Predicate:
+        """Of NULL it is FALSE."""
+        tested = self._operand(node.this)
+        if not isinstance(tested, Tested) or tested.type not in ("float", "double"):
+            raise self._refused(node, "only a FLOAT or a DOUBLE may be NaN")
+        return And(parts=(Not(part=IsNull(column=tested)), compare_value(tested, Comparison.EQ, math.nan)))
+
+    def _like(self, node: exp.Expr, _depth: int, escape: str = "\\") -> Predicate:
         self._only(node, "this", "expression", "negate")
-        column, pattern = self._operand(node.this), self._operand(node.expression)
-        if not isinstance(column, Column) or column.type != "string":
+        tested, pattern = self._operand(node.this), self._operand(node.expression)
+        if not isinstance(tested, Tested) or tested.type != "string":
             raise self._refused(node)
         if pattern is None:
             return Constant(value=None)
         if not isinstance(pattern, str):
             raise self._refused(node)
-        _check_pattern(pattern)
-        like = Like(column=column, pattern=pattern)
+        plain = with_backslashes(pattern, escape)
+        if isinstance(node, exp.ILike):
+            if escape.isalpha():
+                raise self._refused(node, "a letter escapes")
+            tested, plain = lowered(tested), plain.lower()
+        like = Like(column=tested, pattern=plain)
         return Not(part=like) if node.args.get("negate") else like
 
+    def _escaped(self, node: exp.Expr, depth: int) -> Predicate:
+        """LIKE … ESCAPE one character."""
+        escape = node.expression.name if isinstance(node.expression, exp.Literal) else ""
+        if type(node.this) not in (exp.Like, exp.ILike) or len(escape) != 1 or escape in "%_":
+            raise self._refused(node)
+        return self._like(node.this, depth, escape)
+
+    def _rlike(self, node: exp.Expr, _depth: int) -> Predicate:
+        self._only(node, "this", "expression")
+        tested, pattern = self._operand(node.this), self._operand(node.expression)
+        if not isinstance(tested, Tested) or tested.type != "string":
+            raise self._refused(node)
+        if pattern is None:
+            return Constant(value=None)
+        if not isinstance(pattern, str):
+            raise self._refused(node)
+        re2_of(pattern)
+        return Matches(column=tested, pattern=pattern)
+
+    def _piece(self, node: exp.Expr, _depth: int) -> Predicate:
+        """STARTSWITH, ENDSWITH and CONTAINS."""
+        self._only(node, "this", "expression")
+        tested, text = self._operand(node.this), self._operand(node.expression)
+        if not isinstance(tested, Tested) or tested.type != "string" or not isinstance(text, str):
+            raise self._refused(node)
+        before, after = _PIECES[type(node)]
+        return Like(column=tested, pattern=f"{before}{literally(text)}{after}")
+
+    def _called(self, node: exp.Expr, depth: int) -> Predicate:
+        """Functions that sqlglot has no name for."""
+        name, arguments = str(node.this).lower(), node.expressions
+        if name in ("isnull", "isnotnull") and len(arguments) == 1:
+            is_null = self._is(exp.Is(this=arguments[0], expression=exp.Null()), depth)
+            return is_null if name == "isnull" else Not(part=is_null)
+        if name == "regexp" and len(arguments) == 2:
+            return self._rlike(exp.RegexpLike(this=arguments[0], expression=arguments[1]), depth)
+        return self._is_true(node, True)
+
     def _operand(self, node: exp.Expr) -> Operand:
-        if isinstance(node, exp.Paren):
-            return self._operand(node.this)
-        if isinstance(node, exp.Column):
-            return self._column(node)
-        return self._literal(node)
-
-    def _column(self, node: exp.Column) -> Column:
-        self._only(node, "this")
-        name = node.name
-        if name.casefold() == COMMIT_COLUMN:
-            return COMMIT
-        column = self._schema.find(name)
-        if column is None:
-            raise InvalidInputError(
-                f"The table has no column {name!r}, which the predicate {shortened(self._text)!r} names.",
-                kind="unknown_column",
-                remedy=choose_from("The columns", name, self._schema.names),
-            )
-        return column
-
-    def _literal(self, node: exp.Expr) -> Value | None:
-        match node:
-            case exp.Null():
-                return None
-            case exp.Boolean():
-                return bool(node.this)
-            case exp.Literal() if node.is_string:
-                return str(node.this)
-            case exp.Literal():
-                return self._number(node)
-            case exp.Neg():
-                return self._negated(node)
-            case exp.HexString():
-                return self._bytes(node)
-            case exp.Cast():
-                return self._cast(node)
-        raise self._refused(node)
-
-    def _number(self, node: exp.Expr) -> Decimal:
-        number = parse_number(str(node.this))
-        if number is None:
-            raise self._refused(node)
-        return number
-
-    def _negated(self, node: exp.Expr) -> Value | None:
-        value = self._operand(node.this)
-        if isinstance(value, Decimal):
-            return value.copy_negate()
-        if value is None or isinstance(value, float):
-            return None if value is None else -value
-        raise self._refused(node)
-
-    def _bytes(self, node: exp.Expr) -> bytes:
-        try:
-            return bytes.fromhex(str(node.this))
-        except ValueError:
-            raise self._refused(node) from None
-
-    def _cast(self, node: exp.Expr) -> Value | None:
-        self._only(node, "this", "to", "safe", "_type")
-        value = self._operand(node.this)
-        if value is None:
-            return None
-        if isinstance(value, Column):
-            raise self._refused(node)
-        try:
-            return _cast_value(value, type_text(arrow_type(node.args["to"].sql(dialect="spark"))))
-        except InvalidInputError as error:
-            raise InvalidInputError(
-                f"{quoted(node)} in the predicate: {error.message}", kind="invalid_predicate", remedy=error.remedy
-            ) from None
-
-    def _only(self, node: exp.Expr, *allowed: str) -> None:
-        """Refuse a node that carries more than the parts that are understood."""
-        if any(part for name, part in node.args.items() if name not in allowed):
-            raise self._refused(node)
-
-    def _refused(self, node: exp.Expr) -> InvalidInputError:
-        return InvalidInputError(
-            f"{quoted(node)} is not supported in a predicate.", kind="invalid_predicate", remedy=SUPPORTED
-        )
+        return self._values.operand(node, 0)
 
 
 def _chain(node: exp.Expr) -> list[exp.Expr]:
@@ -336,49 +313,22 @@ def _chain(node: exp.Expr) -> list[exp.Expr]:
     return parts
 
 
-def _null_safe_equal(left: Column, right: Operand, equal: Predicate) -> Predicate:
+def _null_safe_equal(left: Tested, right: Operand, equal: Predicate) -> Predicate:
     if right is None:
         return IsNull(column=left)
-    both_known = [Not(part=IsNull(column=left))]
-    if not isinstance(right, Column):
+    both_known: list[Predicate] = [Not(part=IsNull(column=left))]
+    if not isinstance(right, Tested):
         return And(parts=(*both_known, equal))
     both_known.append(Not(part=IsNull(column=right)))
     both_null = And(parts=(IsNull(column=left), IsNull(column=right)))
     return Or(parts=(both_null, And(parts=(*both_known, equal))))
 
 
-def _check_pattern(pattern: str) -> None:
-    """Refuse a backslash that escapes nothing, as Spark does."""
-    rest = pattern.replace("\\\\", "").replace("\\%", "").replace("\\_", "")
-    if "\\" in rest:
-        raise InvalidInputError(
-            f"In the LIKE pattern {shortened(pattern)!r} a backslash escapes nothing.",
-            kind="invalid_predicate",
-            remedy="Escape only %, _ and the backslash itself.",
-        )
-
-
-def _cast_value(value: Value, wanted: str) -> Value:
-    """A literal as a value of another type, exactly."""
-    if wanted == "timestamp" and isinstance(value, str):
-        moment = parse_timestamp(value)
-        if moment is not None:
-            return moment
-    raw = raw_value(wanted, _integral(value))
-    if wanted == "float":
-        with np.errstate(over="ignore"):
-            return float(np.float32(raw))
-    if wanted == "double":
-        return float(raw)
-    result = python_value(wanted, raw)
-    converted: Value = Decimal(result) if isinstance(result, int) and not isinstance(result, bool) else result
-    return converted
-
-
-def _integral(value: Value) -> Value | int:
-    """A whole number as an int, which integer types take."""
-    return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else value
-
+_PIECES: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.StartsWith: ("", "%"),
+    exp.EndsWith: ("%", ""),
+    exp.Contains: ("%", "%"),
+}
 
 _BINDERS: dict[type[exp.Expr], Callable[[_Binder, Any, int], Predicate]] = {
     exp.Paren: _Binder._paren,
@@ -387,12 +337,17 @@ _BINDERS: dict[type[exp.Expr], Callable[[_Binder, Any, int], Predicate]] = {
     exp.Or: _Binder._junction,
     exp.Boolean: _Binder._constant,
     exp.Null: _Binder._constant,
-    exp.Column: _Binder._boolean_column,
     exp.NullSafeEQ: _Binder._null_safe,
     exp.NullSafeNEQ: _Binder._null_safe,
     exp.Between: _Binder._between,
     exp.In: _Binder._in,
     exp.Is: _Binder._is,
+    exp.IsNan: _Binder._is_nan,
     exp.Like: _Binder._like,
+    exp.ILike: _Binder._like,
+    exp.Escape: _Binder._escaped,
+    exp.RegexpLike: _Binder._rlike,
+    exp.Anonymous: _Binder._called,
+    **dict.fromkeys(_PIECES, _Binder._piece),
     **dict.fromkeys(_COMPARISONS, _Binder._comparison),
 }

@@ -4,13 +4,15 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.errors import InvalidInputError
 from lakelib.model.files import Partition
 from lakelib.model.predicate import (
     And,
@@ -21,14 +23,19 @@ from lakelib.model.predicate import (
     In,
     IsNull,
     Like,
+    Matches,
     Not,
     Or,
     Predicate,
     Raw,
+    Tested,
 )
 from lakelib.model.schema import Column
 from lakelib.model.sortable import decode
+from lakelib.rows.compute import joined_failures, values_of
+from lakelib.rows.convert import shown_row
 from lakelib.rows.raw_arrays import arrow_values
+from lakelib.rows.regex import re2_of
 
 Mask: TypeAlias = "pa.Array | pa.ChunkedArray"
 """One boolean a row."""
@@ -55,16 +62,45 @@ _OPERATORS: dict[Comparison, Callable[[float, float], bool]] = {
 }
 
 
-def matching_rows(predicate: Predicate, table: pa.Table | pa.RecordBatch) -> Mask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What a predicate says of each row."""
+
+    truth: _Truth
+    failed: pa.Array | None = None
+    """TRUE where it cannot be said, FALSE elsewhere; None: it can be said of each row."""
+    reason: str = ""
+
+
+def matching_rows(predicate: Predicate, table: pa.Table | pa.RecordBatch, among: "np.ndarray | None" = None) -> Mask:
     """A mask without NULL that is TRUE for exactly the rows that match; where the predicate is NULL a row does not.
 
     Columns are found by name, and have the types that the predicate was bound to. NaN equals NaN and is above all
-    numbers; -0.0 equals 0.0; text and binaries compare bytewise.
+    numbers; -0.0 equals 0.0; text and binaries compare bytewise. `among` are the rows that count: others may be said to
+    match. Raises InvalidInputError for one of those of which it cannot be said, such as by a division by zero.
     """
-    truth = _truth(predicate, table)
+    answer = _answer(predicate, table)
+    if answer.failed is not None:
+        _check_failed(answer, table, among)
+    truth = answer.truth
     if isinstance(truth, pa.Scalar):
         return pa.array(np.full(table.num_rows, truth.as_py() is True))
     return pc.fill_null(truth, False) if truth.null_count else truth
+
+
+def _check_failed(answer: _Answer, table: pa.Table | pa.RecordBatch, among: "np.ndarray | None") -> None:
+    assert answer.failed is not None
+    failed = answer.failed.to_numpy(zero_copy_only=False)
+    failed = failed if among is None else failed & among
+    if not failed.any():
+        return
+    shown = shown_row(table, int(np.flatnonzero(failed)[0]))
+    raise InvalidInputError(
+        f"The predicate cannot be computed for a row: {answer.reason}. The row is {shown}.",
+        kind="failed_predicate",
+        remedy="Leave such rows out by a condition before it, with AND; or write TRY_CAST, or cast to a type with more"
+        " room.",
+    )
 
 
 def matching_partitions(
@@ -83,26 +119,60 @@ def matching_partitions(
     return {partition_id for partition_id, matches in zip(partitions, mask, strict=True) if matches}
 
 
-def _truth(predicate: Predicate, table: pa.Table | pa.RecordBatch) -> _Truth:
+def _answer(predicate: Predicate, table: pa.Table | pa.RecordBatch) -> _Answer:
     match predicate:
         case Constant(value=value):
-            return pa.scalar(value, pa.bool_())
+            return _Answer(truth=pa.scalar(value, pa.bool_()))
         case Compare(column=column, op=op, value=raw):
-            return _compare(table.column(column.name), op, column.type, raw)
+            return _of_values(column, table, lambda values: _compare(values, op, column.type, raw))
         case CompareColumns(left=left, op=op, right=right):
-            return _compare_columns(table.column(left.name), op, table.column(right.name))
-        case In(column=column, values=values):
-            return _is_in(table.column(column.name), column.type, values)
+            found, others = values_of(left, table), values_of(right, table)
+            asked = joined_failures((found, others), found.array)
+            truth = _compare_columns(found.array, op, others.array)
+            return _Answer(truth=truth, failed=asked.failed, reason=asked.reason)
+        case In(column=column, values=raws):
+            return _of_values(column, table, lambda values: _is_in(values, column.type, raws))
         case IsNull(column=column):
-            return table.column(column.name).is_null()
+            return _of_values(column, table, lambda values: values.is_null())
         case Like(column=column, pattern=pattern):
-            return _like(table.column(column.name), pattern)
+            return _of_values(column, table, lambda values: _like(values, pattern))
+        case Matches(column=column, pattern=pattern):
+            return _of_values(column, table, lambda values: pc.match_substring_regex(values, _re2_of(pattern)))
         case Not(part=part):
-            return pc.invert(_truth(part, table))
+            answer = _answer(part, table)
+            return replace(answer, truth=pc.invert(answer.truth))
         case And(parts=parts):
-            return reduce(pc.and_kleene, (_truth(part, table) for part in parts), pa.scalar(True))
+            return _joined(parts, table, pc.and_kleene, pa.scalar(True))
         case Or(parts=parts):
-            return reduce(pc.or_kleene, (_truth(part, table) for part in parts), pa.scalar(False))
+            return _joined(parts, table, pc.or_kleene, pa.scalar(False))
+
+
+_re2_of = lru_cache(maxsize=64)(re2_of)
+
+
+def _of_values(tested: Tested, table: pa.Table | pa.RecordBatch, ask: Callable[[Mask], _Truth]) -> _Answer:
+    found = values_of(tested, table)
+    return _Answer(truth=ask(found.array), failed=found.failed, reason=found.reason)
+
+
+def _joined(
+    parts: Sequence[Predicate],
+    table: pa.Table | pa.RecordBatch,
+    join: Callable[[_Truth, _Truth], _Truth],
+    neutral: pa.BooleanScalar,
+) -> _Answer:
+    """In order: a part is not asked of a row that is decided."""
+    found = _Answer(truth=neutral)
+    for part in parts:
+        answer = _answer(part, table)
+        failed, reason = found.failed, found.reason
+        if answer.failed is not None:
+            open_rows = pc.fill_null(pc.equal(found.truth, neutral), True)
+            counts = pc.and_(answer.failed, open_rows)
+            failed = counts if failed is None else pc.or_(failed, counts)
+            reason = reason or answer.reason
+        found = _Answer(truth=join(found.truth, answer.truth), failed=failed, reason=reason)
+    return found
 
 
 def _compare(values: Mask, op: Comparison, type_text: str, raw: Raw) -> _Truth:

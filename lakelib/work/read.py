@@ -278,9 +278,9 @@ def _sought_values(predicate: Predicate | None, primary_key: Sequence[Column]) -
     sought: list[tuple[Column, pa.Array]] = []
     for conjunct in conjuncts_of(predicate):
         match conjunct:
-            case Compare(column=column, op=Comparison.EQ, value=raw) if column in primary_key:
+            case Compare(column=Column() as column, op=Comparison.EQ, value=raw) if column in primary_key:
                 sought.append((column, arrow_values(column.type, [raw])))
-            case In(column=column, values=raws) if column in primary_key and 0 < len(raws) <= MOST_SOUGHT:
+            case In(column=Column() as column, values=raws) if column in primary_key and 0 < len(raws) <= MOST_SOUGHT:
                 sought.append((column, arrow_values(column.type, raws)))
     return sought
 
@@ -502,7 +502,7 @@ def _finish(plan: _ReadPlan, rows: pa.Table, mask: Mask | None) -> Iterator[pa.T
     if live is not None:
         mask = live if mask is None else mask & live
     if plan.late_predicate is not None:
-        matching = matching_rows(plan.late_predicate, rows).to_numpy(zero_copy_only=False)
+        matching = matching_rows(plan.late_predicate, rows, mask).to_numpy(zero_copy_only=False)
         mask = matching if mask is None else mask & matching
     rows = rows.select([column.name for column in plan.target.columns])
     if mask is not None:

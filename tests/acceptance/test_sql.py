@@ -202,7 +202,12 @@ def test_what_the_query_says_of_rows_prunes(lake: Lake, orders: Table) -> None:
     assert set(found.columns) == {"amount", "dt", "s"}
     assert told(f"SELECT 1 FROM {orders.name} WHERE dt = '2026-11-18' OR dt IS NULL").partitions == 1
     assert told(f"SELECT 1 FROM {orders.name} WHERE (dt IN ($a) AND id > 0)", a=NEXT_DAY).partitions == 1
-    assert told(f"SELECT id FROM {orders.name} WHERE year(dt) = 2026").where == ""
+    within = "dt >= DATE '2026-01-01' AND dt < DATE '2027-01-01'"
+    assert told(f"SELECT id FROM {orders.name} WHERE year(dt) = 2026").where == within
+    assert (
+        told(f"SELECT id FROM {orders.name} WHERE id + 1 > 0 AND id % 2 = 0").where == "(id % CAST('2' AS BIGINT)) = 0"
+    )
+    assert told(f"SELECT id FROM {orders.name} WHERE CASE WHEN id > 0 THEN TRUE END").where == ""
     text = str(lake.sql(f"SELECT id FROM {orders.name} WHERE id = 3").explain())
     assert f"scan of {orders.name} at snapshot 3" in text
     assert "id = 3" in text

@@ -14,14 +14,20 @@ from lakelib.model.predicate import (
     Compare,
     CompareColumns,
     Comparison,
+    Computed,
     Constant,
+    Fixed,
+    Function,
     In,
     IsNull,
     Like,
+    Matches,
     Not,
     Or,
     Predicate,
     Raw,
+    Tested,
+    computed_in,
 )
 from lakelib.model.schema import Column
 from lakelib.rows.values import python_value
@@ -44,7 +50,10 @@ _DAY_MICROSECONDS = 86_400_000_000
 
 
 def fits_the_jvm(predicate: Predicate) -> bool:
-    """Whether Spark can be asked: the predicate is not huge, and Spark's Parquet reader knows all its literals."""
+    """Whether Spark can be asked: the predicate is not huge, Spark's Parquet reader knows all its literals, and what it
+    has computed are fields of structs. All else would mean what the session's settings say, or could take for ever."""
+    if any(each.function is not Function.FIELD for each in computed_in(predicate)) or _has_patterns(predicate):
+        return False
     literals = list(islice(_literals(predicate), _MOST_LITERALS + 1))
     return len(literals) <= _MOST_LITERALS and all(_is_known(column, raw) for column, raw in literals)
 
@@ -58,19 +67,30 @@ def condition(predicate: Predicate) -> SparkColumn:
         case Compare(column=column, op=op, value=raw):
             return _compared(op, _comparable(column), _literal(column, raw))
         case CompareColumns(left=left, op=op, right=right):
-            return _compared(op, named(left.name), named(right.name))
+            return _compared(op, _shown(left), _shown(right))
         case In(column=column, values=values):
             return _comparable(column).isin([_literal(column, raw) for raw in values])
         case IsNull(column=column):
-            return named(column.name).isNull()
+            return _shown(column).isNull()
         case Like(column=column, pattern=pattern):
-            return named(column.name).like(pattern)
+            return _shown(column).like(pattern)
+        case Matches():
+            raise ValueError(f"{predicate} does not fit the JVM")
         case Not(part=part):
             return ~condition(part)
         case And(parts=parts):
             return reduce(operator.and_, map(condition, parts), sf.lit(True))
         case Or(parts=parts):
             return reduce(operator.or_, map(condition, parts), sf.lit(False))
+
+
+def _shown(tested: Tested) -> SparkColumn:
+    match tested:
+        case Column(name=name):
+            return named(name)
+        case Computed(function=Function.FIELD, arguments=(Column() | Computed() as parent, Fixed(value=name))):
+            return _shown(parent).getField(name)
+    raise ValueError(f"{tested} does not fit the JVM")
 
 
 def named(name: str) -> SparkColumn:
@@ -83,17 +103,26 @@ def _compared(op: Comparison, left: SparkColumn, right: SparkColumn) -> SparkCol
     return found
 
 
-def _comparable(column: Column) -> SparkColumn:
+def _comparable(column: Tested) -> SparkColumn:
     """A float is compared with numbers that need not be floats."""
-    return named(column.name).cast("double") if column.type == "float" else named(column.name)
+    return _shown(column).cast("double") if column.type == "float" else _shown(column)
 
 
-def _literal(column: Column, raw: Raw) -> SparkColumn:
+def _literal(column: Tested, raw: Raw) -> SparkColumn:
     """A float is compared with numbers that need not be floats."""
     return constant("double" if column.type == "float" else column.type, raw)
 
 
-def _is_known(column: Column, raw: Raw) -> bool:
+def _has_patterns(predicate: Predicate) -> bool:
+    match predicate:
+        case And(parts=parts) | Or(parts=parts):
+            return any(map(_has_patterns, parts))
+        case Not(part=part):
+            return _has_patterns(part)
+    return isinstance(predicate, Matches)
+
+
+def _is_known(column: Tested, raw: Raw) -> bool:
     match column.type:
         case "date":
             return raw not in _NO_DAYS
@@ -103,7 +132,7 @@ def _is_known(column: Column, raw: Raw) -> bool:
             return True
 
 
-def _literals(predicate: Predicate) -> Iterator[tuple[Column, Raw]]:
+def _literals(predicate: Predicate) -> Iterator[tuple[Tested, Raw]]:
     match predicate:
         case And(parts=parts) | Or(parts=parts):
             for part in parts:

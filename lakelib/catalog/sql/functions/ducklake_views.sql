@@ -2,16 +2,16 @@
 -- moment, in microseconds since 1970: all that was published together is one.
 
 -- The snapshots that are shown, and from which moment until before which other. All of a table without a key; of one with a
--- key, if its option `ducklake` is set, those whose masks are there. Of names that differ in case alone the first. The last one stays until the next one is shown. A
--- snapshot that nobody has shown before a later one was, or that has expired, is nothing: its table is not there then.
+-- key, if its option `ducklake` is set, those whose masks are there. Of names that differ in case alone the first. The last
+-- one stays until the next one is shown. A snapshot that nobody has shown before a later one was, or that has expired, is
+-- nothing: its table is not there then.
 create or replace view lake.ducklake_state as
 select s.table_id, s.id as snapshot_id, s.schema_id, s.begin_snapshot, s.end_snapshot
 from (
     select v.table_id, v.id, v.schema_id, lake.micros_v1(v.committed_at) as begin_snapshot,
-           case when v.id < max(v.id) over (partition by v.table_id) then
-               (select lake.micros_v1(n.committed_at) from lake.snapshot n where n.table_id = v.table_id and n.id = v.id + 1)
-           end as end_snapshot
+           case when v.id < max(v.id) over (partition by v.table_id) then lake.micros_v1(n.committed_at) end as end_snapshot
     from lake.snapshot v join lake."table" t on t.id = v.table_id
+    left join lake.snapshot n on n.table_id = v.table_id and n.id = v.id + 1
     where v.expired_at is null and t.dropped_at is null
       and not exists (select from lake."table" o  -- DuckDB does not tell names apart that differ in case
                       where o.dropped_at is null and o.id < t.id
@@ -37,28 +37,21 @@ from (
 ) i
 group by i.table_id, i.schema_id, i.number;
 
--- `schema_version` tells which spans there are: a sum over them, so that one which comes late changes it as well.
+-- `schema_version` tells which spans there are: a sum over them, so that one which comes late changes it as well. DuckDB
+-- asks for the newest snapshot with each query, so the sum is made for the moments that are wanted, not for all.
 create or replace view lake.ducklake_snapshot as
+with span as materialized (
+    select p.begin_snapshot, p.end_snapshot, hashtextextended(p::text, 0)::numeric as version from lake.ducklake_span p
+)
 select m.moment as snapshot_id, timestamptz 'epoch' + make_interval(days => (m.moment / 86400000000)::integer)
            + (m.moment % 86400000000) * interval '1 microsecond' as snapshot_time,
-       mod(m.version, 4611686018427387904)::bigint as schema_version, m.moment as next_catalog_id,
+       mod((select coalesce(sum(hashtextextended(n.name, 0)), 0) from lake.namespace n)
+           + (select coalesce(sum(p.version) filter (where p.begin_snapshot <= m.moment), 0)
+                     - coalesce(sum(p.version) filter (where p.end_snapshot <= m.moment), 0) from span p)
+           + 9223372036854775808::numeric * 4611686018427387904, 4611686018427387904)::bigint as schema_version,
+       m.moment as next_catalog_id,
        (select coalesce(max(o.number), 0) + 1 from lake.table_schema o) as next_file_id
-from (
-    select e.moment, bool_or(e.is_snapshot) as is_snapshot,
-           sum(sum(e.version)) over (order by e.moment) + 9223372036854775808::numeric * 4611686018427387904 as version
-    from (
-        select s.begin_snapshot as moment, true as is_snapshot, 0::numeric as version from lake.ducklake_state s
-        union all
-        select 0, true, coalesce(sum(hashtextextended(n.name, 0)), 0) from lake.namespace n
-        union all
-        select p.begin_snapshot, false, hashtextextended(p::text, 0) from lake.ducklake_span p
-        union all
-        select p.end_snapshot, false, - hashtextextended(p::text, 0)::numeric from lake.ducklake_span p
-        where p.end_snapshot is not null
-    ) e
-    group by e.moment
-) m
-where m.is_snapshot;
+from (select s.begin_snapshot as moment from lake.ducklake_state s union select 0) m;
 
 create or replace view lake.ducklake_metadata as
 select m.key, m.value, null::text as scope, null::bigint as scope_id

@@ -1,0 +1,1 @@
+-- Functions alone: DuckLake's views make the newest moment without all those before it.
