@@ -42,31 +42,42 @@ def evolve(runtime: Runtime, ref: TableRef, change: SchemaChange, request: Write
     return commit_work(runtime, ref, request, work)
 
 
-def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSchema:
-    """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
+def preview_change(table: TableInfo, change: SchemaChange) -> str:
+    """What would become of the columns, in words. Raises InvalidInputError for a change that is not possible."""
+    draft = _changed(table, change, _first_free(table))
+    _check_sensitive(table, draft)
+    return describe_change(table.schema, draft)
 
+
+def _first_free(table: TableInfo) -> int:
+    return 1 + max(column.id for column in table.schema.columns)
+
+
+def _changed(table: TableInfo, change: SchemaChange, next_id: int) -> TableSchema:
     known = {column.id for column in table.schema.columns}
     roles = Roles(key_ids=table.primary_key_ids, partition_ids=table.partition_ids, sequence_ids=table.sequence_ids)
+    evolved = evolve_schema(
+        table.schema,
+        next_id,
+        change,
+        key_ids=frozenset(table.primary_key_ids),
+        fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
+        kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
+        grouped_ids=table.merge.group_ids,
+    )
+    functions = change.functions or {}
+    check_added(evolved, known, functions)
+    return with_functions(evolved, functions, table.merge, roles)
 
-    def changed(next_id: int) -> TableSchema:
-        evolved = evolve_schema(
-            table.schema,
-            next_id,
-            change,
-            key_ids=frozenset(table.primary_key_ids),
-            fixed_ids=frozenset(table.primary_key_ids + table.partition_ids),
-            kept_ids=frozenset(table.primary_key_ids + table.partition_ids + table.sequence_ids),
-            grouped_ids=table.merge.group_ids,
-        )
-        functions = change.functions or {}
-        check_added(evolved, known, functions)
-        return with_functions(evolved, functions, table.merge, roles)
 
-    draft = changed(1 + max(known))
+def _change(runtime: Runtime, table: TableInfo, change: SchemaChange) -> TableSchema:
+    """The changed schema under ids that nobody else gets, which are reserved once it is known to be possible."""
+    known = {column.id for column in table.schema.columns}
+    draft = _changed(table, change, _first_free(table))
     _check_sensitive(table, draft)
     added = sum(column.id not in known for column in draft.columns)
     schema_id, first_column_id = tables.reserve_schema(runtime.catalog, table, added)
-    return under_id(table.schema, changed(first_column_id), schema_id, named_earlier(runtime, table))
+    return under_id(table.schema, _changed(table, change, first_column_id), schema_id, named_earlier(runtime, table))
 
 
 def _check_sensitive(table: TableInfo, draft: TableSchema) -> None:

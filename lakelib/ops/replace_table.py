@@ -51,7 +51,7 @@ def create_or_replace(
     def attempt() -> TableInfo | Overtaken:
         there = tables.find_table(runtime.catalog, namespace, name)
         if there is not None:
-            _check_same(there, new)
+            check_same(there, new)
             commit_work(runtime, there.ref, WriteRequest(becomes=wanted), emptying_work(runtime, wanted))
             return there
         try:
@@ -81,7 +81,7 @@ def create_or_replace(
     return find_table(runtime, full_name)
 
 
-def _check_same(there: TableInfo, new: tables.NewTable) -> None:
+def check_same(there: TableInfo, new: tables.NewTable) -> None:
     """Raises InvalidInputError for another key, partitioning, sequence or merge engine."""
     pairs = (
         ("primary_key", there.primary_key, new.primary_key_ids),

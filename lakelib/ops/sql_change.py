@@ -128,6 +128,14 @@ def tell(
     return Told(text=text, rows=pa.Table.from_pylist([row], schema=_TOLD))
 
 
+def refuse_options(request: WriteRequest, statement: str) -> None:
+    """Raises InvalidInputError where options are given to what makes no commit."""
+    if request != WriteRequest():
+        raise InvalidInputError(
+            f"{statement} makes no commit, and takes no options.", kind="invalid_option", remedy="Leave them out."
+        )
+
+
 def explained(text: str, explanation: QueryExplanation) -> Told:
     """What EXPLAIN answers."""
     return Told(text=text, rows=pa.table({"plan": str(explanation).splitlines()}), explanation=explanation)

@@ -13,12 +13,19 @@ from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import look_up, plan_statement
+from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
+from lakelib.ops.sql_call import plan_call
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
+from lakelib.ops.sql_create import NamespaceChange, plan_create
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
 from lakelib.ops.sql_revise import plan_revise
+from lakelib.ops.sql_show import show
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
+from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
+from lakelib.plan.sql_call import Call
+from lakelib.plan.sql_create import CreateNamespace, CreateTable
 from lakelib.plan.sql_insert import Insert
 from lakelib.plan.sql_revise import Revise
 from lakelib.plan.sql_statement import Statement
@@ -33,7 +40,7 @@ def run(runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: 
 
 def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | None) -> QueryPlan | Told:
     """Does what is to be done."""
-    if isinstance(prepared, QueryPlan) and options:
+    if options and (isinstance(prepared, QueryPlan) or (isinstance(prepared, Told) and not prepared.is_explained)):
         raise InvalidInputError(
             "A query changes nothing, and takes no options.",
             kind="invalid_option",
@@ -89,6 +96,8 @@ def prepare(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan
     understood = understand(text, values)
     if isinstance(understood, Statement):
         return plan_statement(runtime, understood, look_up(runtime, understood.references))
+    if isinstance(understood, sql_kinds.Show):
+        return show(runtime, understood)
     change = _plan_change(runtime, understood)
     return explained(text, change.explain()) if understood.parsed.is_explained else change
 
@@ -99,3 +108,15 @@ def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
             return plan_insert(runtime, understood)
         case Revise():
             return plan_revise(runtime, understood)
+        case CreateTable():
+            return plan_create(runtime, understood)
+        case CreateNamespace():
+            return NamespaceChange(runtime=runtime, create=understood)
+        case AlterTable():
+            return plan_alter(runtime, understood)
+        case DropTable():
+            return plan_drop(runtime, understood)
+        case Truncate():
+            return plan_truncate(runtime, understood)
+        case Call():
+            return plan_call(runtime, understood)

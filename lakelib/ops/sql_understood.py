@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from lakelib.plan import sql_kinds
 from lakelib.plan.asked import AskedQuery, TableColumns
-from lakelib.plan.sql_kinds import Change
+from lakelib.plan.sql_kinds import Change, Show
 from lakelib.plan.sql_statement import Statement, translate_statement
 
 _MOST = 128
@@ -45,7 +45,7 @@ _statements: _Last[Statement] = _Last()
 _queries: _Last[AskedQuery] = _Last()
 
 
-def understand(text: str, values: Mapping[str, Any]) -> Statement | Change:
+def understand(text: str, values: Mapping[str, Any]) -> Statement | Change | Show:
     """As `sql_kinds.understand`. Of a query that was understood before it is the same object."""
     what = _what(text, values)
     known = None if what is None else _statements.get(what)

@@ -49,11 +49,13 @@ def declare_schema(given: Any) -> tuple[Column, ...]:
 
 
 def declare_columns(given: Any) -> tuple[Declared, ...]:
-    """Like `declare_schema`, without ids, and there may be none."""
+    """Like `declare_schema`, without ids, and there may be none. Columns that are declared stay what they are."""
     if isinstance(given, pa.Schema):
         declared = [declare_field(field) for field in given]
     elif isinstance(given, str):
         declared = [_from_ddl(node) for node in parse_columns(given)]
+    elif isinstance(given, tuple) and all(isinstance(column, Declared) for column in given):
+        declared = list(given)
     elif hasattr(given, "jsonValue"):
         declared = _from_spark(given.jsonValue())
     else:
@@ -78,6 +80,13 @@ def check_names(names: Sequence[str]) -> None:
                 remedy="Rename one of them.",
             )
         seen[name.casefold()] = name
+
+
+def declare_nodes(nodes: Sequence[exp.Expr]) -> tuple[Declared, ...]:
+    """The columns of definitions in a statement."""
+    declared = tuple(map(_from_ddl, nodes))
+    check_names([column.name for column in declared])
+    return declared
 
 
 def declare_field(field: pa.Field) -> Declared:

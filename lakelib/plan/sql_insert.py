@@ -6,9 +6,16 @@ from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.text import choose_from
 from lakelib.plan.asked import AskedQuery, TableName
-from lakelib.plan.sql_parts import ColumnName, NamedPartition, check_parts, column_names, named_partition, table_name
+from lakelib.plan.sql_parts import (
+    ColumnName,
+    NamedPartition,
+    check_parts,
+    column_names,
+    find_column,
+    named_partition,
+    table_name,
+)
 from lakelib.plan.sql_statement import Parsed, Statement, place_of, query_of
 from lakelib.plan.store_assignment import shape_query
 
@@ -143,15 +150,3 @@ def _given_by_name(insert: Insert, schema: TableSchema, full_name: str, query: A
 
 def _fixed(insert: Insert) -> set[str]:
     return {name.casefold() for name in insert.partition.values} if insert.partition else set()
-
-
-def find_column(schema: TableSchema, named: ColumnName, full_name: str) -> Column:
-    """The column of that name. Raises InvalidInputError, with names that may be meant."""
-    found = schema.find(named.name)
-    if found is None:
-        raise InvalidInputError(
-            f"{full_name} has no column {named.name!r}{named.place}.",
-            kind="unknown_column",
-            remedy=choose_from("Its columns", named.name, schema.names),
-        )
-    return found

@@ -8,6 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.schema import Column, TableSchema
+from lakelib.model.text import choose_from
 from lakelib.plan.asked import TableName
 from lakelib.plan.sql_statement import SAYS_WHAT, constant_of, place_of
 from lakelib.plan.sqltext import quoted
@@ -97,3 +99,40 @@ def named_partition(node: exp.Expr | None, values: Mapping[str, Any]) -> NamedPa
             constants[name.name] = None if isinstance(value, exp.Null) else constant_of(value, values)
     dynamic = tuple(name for name, (_, value) in zip(names, given, strict=True) if value is None)
     return NamedPartition(values=constants, dynamic=dynamic, place=place_of(node))
+
+
+def find_column(schema: TableSchema, named: ColumnName, full_name: str) -> Column:
+    """The column of that name. Raises InvalidInputError, with names that may be meant."""
+    found = schema.find(named.name)
+    if found is None:
+        raise InvalidInputError(
+            f"{full_name} has no column {named.name!r}{named.place}.",
+            kind="unknown_column",
+            remedy=choose_from("Its columns", named.name, schema.names),
+        )
+    return found
+
+
+def properties_of(nodes: Sequence[exp.Expr]) -> dict[str, Any]:
+    """What TBLPROPERTIES or OPTIONS say, by name."""
+    found: dict[str, Any] = {}
+    for each in nodes:
+        if not isinstance(each, exp.Property) or isinstance(each.this, exp.Dot):
+            raise not_known(each)
+        name = str(each.this.name if isinstance(each.this, exp.Literal | exp.Identifier) else each.this)
+        if name in found:
+            raise InvalidInputError(
+                f"The property {name!r} is given twice{place_of(each)}.", kind="invalid_option", remedy="Give it once."
+            )
+        found[name] = _property_value(each.args["value"])
+    return found
+
+
+def _property_value(node: exp.Expr) -> Any:
+    match node:
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Var() | exp.Identifier() | exp.Column():
+            return node.name
+        case _:
+            return constant_of(node, {})
