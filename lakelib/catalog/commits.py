@@ -334,6 +334,7 @@ def _reads_json(scope: ReadScope) -> dict[str, Any]:
         "has_read": has_read or bool(scope.partition_ids) or scope.where is not None,
         "read_partition_ids": list(scope.partition_ids),
         "reads_own_partitions": scope.own_partitions,
+        "reads_beneath": [str(each) for each in scope.beneath],
     }
 
 

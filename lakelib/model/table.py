@@ -232,6 +232,8 @@ class ReadScope:
     """Also the partitions of the commit's own files, new ones too."""
     rows_from_base: bool = False
     """Also all rows of the base, from which its own were made. An overwrite replaces no more for that."""
+    beneath: tuple[UUID, ...] = ()
+    """And the rows of these staged commits, which are published before it in its transaction."""
 
 
 NO_READ = ReadScope()

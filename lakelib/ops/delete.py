@@ -36,7 +36,7 @@ from lakelib.ops.amend import amend_delete
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete_files import delete_columns, delete_target, rewrite_without, write_deletes
 from lakelib.ops.merging import check_values_given, deletes_refused, told_groups
-from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches
+from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches, view_after
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, mark_of, propose, with_moves
@@ -321,7 +321,7 @@ def _rows_anywhere(
     found_names = [name for name in names if name not in told_names]
     for batch in _gather_keys(keys):
         wanted = pa.Table.from_batches([batch]).select([*key_names, *told_names])
-        request = _request_keys(table, batch, found_names, None)
+        request = _request_keys(runtime, table, batch, found_names, None)
         for rows in stream_batches(runtime, plan_scan(runtime, table, request)):
             found = pa.Table.from_batches([rows]).join(wanted, keys=key_names, join_type="inner")
             yield from found.select(names).to_batches()
@@ -362,7 +362,7 @@ def _find_rows(
     `keys` have the columns of the primary key and of the partition, and these are among the columns named.
     """
     asked = dict(_by_partition(table, keys))
-    request = _request_keys(table, keys, names, list(asked))
+    request = _request_keys(runtime, table, keys, names, list(asked))
     key_names = [column.name for column in table.primary_key]
     for batch in stream_batches(runtime, plan_scan(runtime, table, request)):
         for partition_key, found in _by_partition(table, batch):
@@ -373,13 +373,18 @@ def _find_rows(
 
 
 def _request_keys(
-    table: TableInfo, keys: pa.RecordBatch, names: Sequence[str], partition_keys: Sequence[PartitionKey] | None
+    runtime: Runtime,
+    table: TableInfo,
+    keys: pa.RecordBatch,
+    names: Sequence[str],
+    partition_keys: Sequence[PartitionKey] | None,
 ) -> ScanRequest:
     hashes = key_hashes([keys.column(column.name) for column in table.primary_key])
     return ScanRequest(
         columns=tuple(names),
         where=_superset(table, keys, partition_keys),
         hash_prefixes=tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist()))),
+        staged=view_after(runtime.staged.get(table.id, ())),
     )
 
 

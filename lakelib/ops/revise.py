@@ -17,7 +17,7 @@ from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN, Effect
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.ops import sql
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete import OVERTAKEN, find_doomed
@@ -131,6 +131,7 @@ def _propose(runtime: Runtime, planned: Planned, revision: Revision, request: Wr
         CommitKind.UPSERT if brings else CommitKind.DELETE,
         request if planned.is_upsert else replace(request, made_from=table.head_id),
         written,
+        read_scope=NO_READ if planned.is_upsert else ReadScope(beneath=runtime.staged.get(table.id, ())),
         effect=changed.effect,
     )
 

@@ -1,5 +1,5 @@
 """Use cases: UPDATE, DELETE and MERGE INTO, as the builders do them. A DELETE whose condition a scan's predicate can be
-is one by predicate."""
+is one by predicate, unless it is of rows that its transaction has staged."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -82,7 +82,9 @@ def plan_revise(runtime: Runtime, statement: Revise) -> DeleteChange | ReviseCha
     """Raises InvalidInputError for what cannot be meant, or cannot be done to such a table; NotFoundError."""
     name = statement.table.name
     table = sql.look_up(runtime, [statement.table])[name]
-    if statement.word == "DELETE" and (where := bound_where(statement.revision, table)) is not None:
+    where = bound_where(statement.revision, table) if statement.word == "DELETE" else None
+    sees_staged = bool(runtime.staged.get(table.id)) and table.primary_key_ids
+    if where is not None and not sees_staged:
         return DeleteChange(runtime=runtime, statement=statement, table=table, where=where)
     planned = plan_revision(runtime, name, table.id, statement.revision, None)
     return ReviseChange(runtime=runtime, statement=statement, table=planned.table, planned=planned)

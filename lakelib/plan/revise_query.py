@@ -25,14 +25,15 @@ WRONG = f"{HIDDEN_PREFIX}wrong"
 """Why a row cannot be changed so: the number of what is wrong with it; NULL for nothing."""
 MOVED, OLDER, LOST = 1, 2, 3
 _IS_THERE = f"{HIDDEN_PREFIX}source"
-_JOINS: dict[frozenset[Match], tuple[str, str]] = {
-    frozenset({Match.BOTH}): ("", ""),
-    frozenset({Match.SOURCE}): ("LEFT", ""),
-    frozenset({Match.BOTH, Match.SOURCE}): ("LEFT", ""),
-    frozenset({Match.TABLE}): ("RIGHT", ""),
-    frozenset({Match.BOTH, Match.TABLE}): ("RIGHT", ""),
+_SIDES: dict[frozenset[Match], str] = {
+    frozenset({Match.BOTH}): "",
+    frozenset({Match.SOURCE}): "RIGHT",
+    frozenset({Match.BOTH, Match.SOURCE}): "RIGHT",
+    frozenset({Match.TABLE}): "LEFT",
+    frozenset({Match.BOTH, Match.TABLE}): "LEFT",
 }
-"""How the source is joined with the table, side and kind, by which rows there are clauses for."""
+"""Which side's rows the join keeps, by which rows there are clauses for; else both. The table is the left one: engines
+hold the right one in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,9 +228,9 @@ class ReviseQuery:
         if self._has_clause(Match.TABLE):
             inner = exp.Select(expressions=[exp.Star(), _named(exp.true(), _IS_THERE)], from_=exp.From(this=source))
             source = exp.Subquery(this=inner, alias=exp.TableAlias(this=_identifier(beside.alias)))
-        side, kind = _JOINS.get(frozenset(each.match for each in self._revision.clauses), ("FULL", ""))
-        join = exp.Join(this=self.table_node, side=side, kind=kind, on=beside.on.copy())
-        return {"from_": exp.From(this=source), "joins": [join]}
+        side = _SIDES.get(frozenset(each.match for each in self._revision.clauses), "FULL")
+        join = exp.Join(this=source, side=side, kind="", on=beside.on.copy())
+        return {"from_": exp.From(this=self.table_node), "joins": [join]}
 
     def _has_clause(self, match: Match) -> bool:
         return any(each.match is match for each in self._revision.clauses)

@@ -1,5 +1,6 @@
 """Statements of SQL in a transaction: all of them, over all tables, are seen in one instant or never."""
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,6 +96,86 @@ def test_statements_that_do_not_depend_on_each_other_may_change_one_table(
     for each in statements:
         lake.sql(f"INSERT {each.format(t=other.name)}")
     assert rows(lines) == rows(other)
+
+
+CHANGES = (
+    "INSERT INTO {t} VALUES (1, 10, 'a'), (4, 40, 'b'), (5, 50, 'b')",
+    "UPDATE {t} SET n = n + 1 WHERE id > 1",
+    "DELETE FROM {t} WHERE id = 4",
+    "DELETE FROM {t} WHERE n IN (SELECT max(n) FROM {t})",
+    "MERGE INTO {t} t USING (SELECT id + 1 AS id, n, p FROM {t}) s ON t.id = s.id"
+    " WHEN MATCHED AND t.n > 20 THEN DELETE WHEN MATCHED THEN UPDATE SET n = t.n + s.n WHEN NOT MATCHED THEN INSERT *",
+    "INSERT INTO {t} SELECT id + 100, n, p FROM {t}",
+    "UPDATE {t} SET n = 0 WHERE NOT EXISTS (SELECT 1 FROM {t} o WHERE o.id = {t}.id - 1)",
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["keyed", "sequence", "moving"])
+def test_statements_that_depend_on_each_other_do_what_they_do_one_by_one(
+    lake: Lake, new_table: NewTable, kind: str, seed: int
+) -> None:
+    chance = random.Random(seed)
+    more = {
+        "keyed": {"buckets": 2},
+        "sequence": {"sequence_by": ["n"], "partition_by": ["p"]},
+        "moving": {"partition_by": ["p"], "cross_partition": True},
+    }[kind]
+    table, twin = (new_table(SCHEMA, primary_key=["id"], **more) for _ in range(2))
+    first = "INSERT INTO {t} VALUES (1, 1, 'a'), (2, 2, 'a'), (3, 3, 'b')"
+    moves = ("UPDATE {t} SET p = 'c' WHERE n > 2",) if kind == "moving" else ()
+    known = [each for each in CHANGES if kind != "sequence" or "n = 0" not in each] + [*moves]
+    statements = [each.replace("{t}.id", "t.id").replace("UPDATE {t}", "UPDATE {t} t") for each in known]
+    chosen = chance.sample(statements, 4)
+    for each in (table, twin):
+        lake.sql(first.replace("{t}", each.name))
+    with lake.transaction() as tx:
+        for each in chosen:
+            tx.sql(each.replace("{t}", table.name))
+    for each in chosen:
+        lake.sql(each.replace("{t}", twin.name))
+    assert rows(table) == rows(twin), chosen
+    table.compact(full=True)
+    assert rows(table) == rows(twin), chosen
+
+
+def test_what_a_statement_was_made_from_is_published_with_it_or_nothing(lake: Lake, orders: Table) -> None:
+    lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    tx = lake.transaction()
+    tx.__enter__()
+    tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')")
+    tx.sql(f"UPDATE {orders.name} SET n = n * 10")
+    first, second = (lake.staged(each.id) for each in reversed(orders.commits()))
+    with pytest.raises(ConflictError):
+        second.publish()
+    assert rows(orders) == [(1, 1, "a")]
+    first.reject("no")
+    with pytest.raises((ConflictError, RejectedError)):
+        tx.__exit__(None, None, None)
+    assert rows(orders) == [(1, 1, "a")]
+
+
+def test_what_others_write_beside_a_transaction_that_depends_on_it_is_a_conflict(lake: Lake, orders: Table) -> None:
+    lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    tx = lake.transaction()
+    tx.__enter__()
+    tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')")
+    tx.sql(f"UPDATE {orders.name} SET n = n * 10")
+    lake.sql(f"INSERT INTO {orders.name} VALUES (3, 3, 'a')")
+    with pytest.raises(ConflictError):
+        tx.__exit__(None, None, None)
+    assert rows(orders) == [(1, 1, "a"), (3, 3, "a")]
+
+
+def test_a_key_that_a_statement_before_has_inserted_is_there(lake: Lake, orders: Table) -> None:
+    with pytest.raises(InvalidInputError, match="has one of that key"):
+        carry_out(
+            lake,
+            f"INSERT INTO {orders.name} VALUES (1, 1, 'a')",
+            f"MERGE INTO {orders.name} t USING (SELECT 1 AS id) s ON t.id = s.id AND t.n = 7"
+            " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+        )
+    assert orders.head is None
 
 
 def test_a_conflict_with_others_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:

@@ -8,6 +8,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 
+from tests.bench.changing import measure_changing
 from tests.bench.cold import measure_cold
 from tests.bench.commits import measure_commits
 from tests.bench.compaction import measure_compaction, measure_compaction_memory
@@ -53,6 +54,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "delta": measure_delta,
     "spark": measure_spark,
     "sql": measure_sql,
+    "changing": measure_changing,
     "long-lines": measure_long_lines,
     "gate": measure_gate,
     "airflow": measure_airflow,

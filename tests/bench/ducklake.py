@@ -105,7 +105,7 @@ def _lakelib(folder: Path, url: str, batches: list[pa.Table], expected: list[flo
 
 def _ducklake(folder: Path, url: str, batches: list[pa.Table], expected: list[float], *, inline_rows: int) -> _Stream:
     folder.mkdir()
-    with _connect(folder) as db:
+    with connect(folder) as db:
         target = " ".join(f"{name}={value}" for name, value in psycopg.conninfo.conninfo_to_dict(url).items())
         options = f"data_path '{folder}/data', data_inlining_row_limit {inline_rows}"
         db.execute(f"attach 'ducklake:postgres:{target}' as peer ({options})")
@@ -158,7 +158,7 @@ def _batch(number: int) -> pa.Table:
 
 
 @contextmanager
-def _connect(folder: Path) -> Iterator[Any]:
+def connect(folder: Path) -> Iterator[Any]:
     """DuckDB with the extensions of its wheels: nothing is downloaded."""
     import duckdb
     import duckdb_extension_ducklake

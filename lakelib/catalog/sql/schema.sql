@@ -95,6 +95,7 @@ create table lake.commit (
     keys_until bigint,
     marks_run integer,
     keys_beneath uuid[] not null default '{}',
+    reads_beneath uuid[] not null default '{}',
     check ((application is null) = (version is null)),
     check ((state = 'published') = (snapshot_id is not null)),
     check ((state = 'staged') = (decided_at is null)),

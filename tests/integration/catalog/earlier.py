@@ -28,7 +28,8 @@ drop table lake.mask, lake.masked;
 drop table lake.consumer, lake.listener;
 drop table lake.discard, lake.waiting, lake.gate_requirement, lake.suite, lake.identity, lake.warehouse;
 alter table lake.commit drop column amendment, drop column rows_from_base, drop column keys_until,
-    drop column marks_run, drop column keys_beneath;
+    drop column marks_run, drop column keys_beneath,
+    drop column reads_beneath;
 alter table lake.verdict drop column amendment, drop column beneath, drop column looked_at;
 alter table lake.lease drop column taken_by, drop column last_snapshot_id;
 alter table lake.done_partition drop column reset_snapshot;

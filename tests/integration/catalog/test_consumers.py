@@ -28,7 +28,8 @@ drop table lake.shown, lake.shown_mask cascade;
 alter table lake.table_schema drop column number cascade;
 drop table lake.masked, lake.mask cascade;
 drop function lake.queue_mask_v1, lake.forget_masked_v1;
-alter table lake.commit drop column keys_until, drop column marks_run, drop column keys_beneath;
+alter table lake.commit drop column keys_until, drop column marks_run, drop column keys_beneath,
+    drop column reads_beneath;
 drop table lake.consumer, lake.listener cascade;
 alter table lake.lease drop column last_snapshot_id;
 drop trigger named_files_stay on lake.deletion_queue;

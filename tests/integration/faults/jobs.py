@@ -194,6 +194,19 @@ def upsert_often(say: Say, warehouse: str, url: str, writer: int, commits: int) 
     return commits
 
 
+def increment_often(say: Say, warehouse: str, url: str, commits: int) -> int:
+    """Adds one to the value of row 0, in one statement each time."""
+    with lakelib.connect(warehouse=warehouse, catalog=url) as lake:
+        for number in range(commits):
+            if number % 2:
+                lake.sql("UPDATE shop.a SET value = value + 1 WHERE id = 0")
+            else:
+                lake.table("shop.a").merge([{"id": 0, "by": 1}], "target.id = source.id").when_matched_update(
+                    {"value": "value + by"}
+                ).execute()
+    return commits
+
+
 def attempt_once(say: Say, warehouse: str, url: str, version: int, value: int) -> int:
     """One of several attempts at the same work; the snapshot that did it."""
     with lakelib.connect(warehouse=warehouse, catalog=url) as lake:

@@ -11,6 +11,7 @@ from tests.integration.faults.jobs import (
     attempt_once,
     delete_often,
     evolve_once,
+    increment_often,
     overwrite_often,
     read,
     rows,
@@ -37,6 +38,16 @@ def test_32_writers_with_20_commits_each_lose_nothing_and_see_no_error(ledger: L
     assert content.keys() == {0, *(writer * 1000 + number for writer in range(1, 33) for number in range(20))}
     assert all(content[key][1] == key // 1000 for key in content if key)
     assert ledger.commits("staged") == ledger.commits("expired") == []
+
+
+def test_increments_of_two_writers_all_count(ledger: Ledger) -> None:
+    table = ledger.lake.table("shop.a")
+    table.upsert(rows({0: ("mon", 0)}))
+
+    assert results(run_together(increment_often, [(*ledger.place, 50)] * 2)) == [50, 50]
+
+    assert read(table)[0] == ("mon", 100)
+    ledger.check_table("shop.a")
 
 
 def test_two_writers_from_an_empty_table_both_get_in(ledger: Ledger) -> None:

@@ -290,7 +290,8 @@ begin
     end if;
 end $$;
 
--- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts. A
+-- What has happened since a commit was made, where it looked. An earlier commit of the same transaction counts, unless it
+-- was made from that one's rows, too: then it counts that those are not published. A
 -- compaction's files hold rows that were there: those with a sequence up to the base are no rows added, and what a
 -- compaction takes out is no row removed. Who takes files out knows what lies beneath them, too: a rollback may have put
 -- something there.
@@ -316,11 +317,16 @@ begin
     if own.reads_whole_table or own.rows_from_base then
         rows_added := exists (
             select from lake.data_file f where f.table_id = own.table_id
-              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id);
+              and f.added_snapshot > own.base_snapshot_id and f.sequence > own.base_snapshot_id
+              and f.commit_id <> all(own.reads_beneath));
         rows_removed := exists (
             select from lake.data_file f where f.table_id = own.table_id and f.removed_snapshot > own.base_snapshot_id
               and not exists (select from lake.snapshot s where s.table_id = f.table_id and s.id = f.removed_snapshot
-                              and s.kind = 'compact'));
+                              and s.kind = 'compact')
+              and not exists (select from lake.commit c where c.id = any(own.reads_beneath)
+                              and c.snapshot_id = f.removed_snapshot))
+            or exists (select from unnest(own.reads_beneath) as b (id)
+                       where not exists (select from lake.commit c where c.id = b.id and c.state = 'published'));
     elsif exists (select from lake.commit_read r where r.commit_id = own.id) then
         rows_added := exists (
             select from lake.commit_read r join lake.data_file f on f.partition_id = r.partition_id

@@ -90,17 +90,19 @@ begin
     end if;
     insert into lake.commit (id, table_id, kind, state, base_snapshot_id, base_schema_id, schema_id, reads_whole_table,
                              reads_where, rows_from_base, restores, application, version, attempt, summary, properties,
-                             keys_until, marks_run)
+                             keys_until, marks_run, reads_beneath)
     select p.id, p.table_id, p.kind, 'staged', p.base_snapshot_id, p.base_schema_id, p.schema_id, p.reads_whole_table,
            p.reads_where, coalesce(p.rows_from_base, false), p.restores, p.application, p.version,
            1 + coalesce((select max(c.attempt) from lake.commit c
                          where c.table_id = p.table_id and c.application = p.application and c.version = p.version
                            and c.state = 'staged'), 0),
-           p.summary, p.properties - array['approved_by', 'approval_reason'], p.keys_until, p.marks_run
+           p.summary, p.properties - array['approved_by', 'approval_reason'], p.keys_until, p.marks_run,
+           coalesce(p.reads_beneath, '{}')
     from jsonb_to_record(proposal) as p (
         id uuid, table_id bigint, kind text, base_snapshot_id bigint, base_schema_id integer, schema_id integer,
         reads_whole_table boolean, reads_where jsonb, rows_from_base boolean, restores bigint, application text,
-        version bigint, summary jsonb, properties jsonb, keys_until bigint, marks_run integer)
+        version bigint, summary jsonb, properties jsonb, keys_until bigint, marks_run integer,
+        reads_beneath uuid[])
     on conflict (id) do nothing;
     if not found then
         return false;
