@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from lakelib.catalog.commits import load_commit
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops.decide import end_all
@@ -85,7 +86,7 @@ def stage(
         except BaseException:
             end_all(runtime, [commit_id], "its transaction ended before")
             raise
-    told = tell(text, prepared.word, table.full_name, commit_id=commit_id)
+    told = tell(text, prepared.word, table.full_name, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told)
 
 
