@@ -67,6 +67,16 @@ def test_a_statement_sees_what_those_before_it_have_staged(lake: Lake, orders: T
     assert [each.id for each in tx.snapshots] == [2, 3, 1]
 
 
+def test_what_comes_behind_the_block_is_refused(lake: Lake, orders: Table) -> None:
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    staged = orders.stage_delete("true")
+    for late in (lambda: tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')"), lambda: tx.add(staged)):
+        with pytest.raises(InvalidInputError, match="has ended"):
+            late()
+    assert rows(orders) == [(1, 1, "a")]
+
+
 def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:
     with pytest.raises(InvalidInputError):
         carry_out(lake, f"INSERT INTO {orders.name} VALUES (1, 1, 'a')", f"INSERT INTO {lines.name} VALUES (1)")
