@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from lakelib.catalog.commits import load_commit
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops.catch_up import look_beneath
@@ -92,7 +93,7 @@ def stage(
         end_all(runtime, [commit_id], "its transaction ended before")
         raise
     done = prepared.snapshot if isinstance(prepared, DoneChange) else None
-    told = tell(text, prepared.word, table.full_name, done, commit_id=commit_id)
+    told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
 
 

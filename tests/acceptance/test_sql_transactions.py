@@ -50,6 +50,7 @@ def test_statements_over_several_tables_are_published_at_once(lake: Lake, orders
 
     assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "a")], [(1, 7, "a")])
     assert (told["snapshot_id"], told["commit_id"]) == (None, str(tx.snapshots[0].commit_id))
+    assert (told["rows_written"], told["replayed"]) == (2, None)
     assert tx.snapshots[1].properties == {"run": "r"}
 
 
