@@ -539,10 +539,10 @@ class Transaction:
         self._staged.append(staged)
 
     def sql(self, text: str, options: SqlOptions | None = None, /, **parameters: Any) -> Result:
-        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees a table as
-        it was when the first of them looked at it, and what the transaction has staged before. A gate judges it at
-        once, on top of that.
-        If the block ends with an error, or publishing does, what its statements have staged is given up.
+        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees a table
+        as it was when the first of them looked at it, and what the transaction has staged before. A gate judges it at
+        once, on top of that. If the block ends with an error, or publishing does, what its statements have staged is
+        given up.
 
         Raises as `Lake.sql` does, and InvalidInputError for statements that change more than rows. A statement that
         depends on rows which one before it has changed (an INSERT OVERWRITE of what was inserted) ends the block with a
