@@ -171,7 +171,7 @@ def test_a_change_leaves_what_duckdb_leaves_in_its_own_tables(
 ) -> None:
     writer = Changer(chance)
     changed = refused = 0
-    count = max(40, STATEMENTS // 3)
+    count = max(40, STATEMENTS // 5)
     for number in range(count):
         if number % 25 == 0:
             for name in ("keyed", "split", "plain", "merged", "mixed", "loose"):
