@@ -46,7 +46,9 @@ SAID_IN_COMMANDS = {
     "; a dropped and re-created table needs a new handle": "",
 }
 """What remedies of the API say, and how it is said here."""
-_PIPE_WIDTH = 10_000
+_TERMINAL = {"COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"}
+"""Who sets one of these wants what people would see."""
+PIPE_WIDTH = 10_000
 """Nothing is cut or wrapped where a program reads along."""
 
 
@@ -177,6 +179,12 @@ class Session:
 
         _check_there(self._common, MayMake.NEVER)
         return lakelib.migrate(self._common.warehouse, self._common.catalog, post=post, dry_run=dry_run)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether a program reads along, for whom nothing is cut, wrapped or coloured: known without laying out
+        anything."""
+        return not sys.stdout.isatty() and not _TERMINAL & os.environ.keys()
 
     @functools.cached_property
     def out(self) -> "Console":
@@ -369,5 +377,5 @@ def _console(stream: Any) -> "Console":
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return _Piped(file=stream, width=width)

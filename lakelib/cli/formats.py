@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from lakelib.cli.command import Session
+from lakelib.cli.command import PIPE_WIDTH, Session
 from lakelib.cli.show import Answer, Sentence
 from lakelib.cli.values import counted, escaped, json_text, readable_value
 
@@ -260,9 +260,14 @@ def _pages(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
 
 def _show_page(session: Session, schema: "pa.Schema", rows: Sequence[Sequence[str]], first_number: int) -> None:
     """As a table, or where that is too wide for the terminal, row by row."""
+    names = [escaped(name) for name in schema.names]
+    if session.is_piped and all(text.isascii() for row in (names, *rows) for text in row):
+        lines = _plain_table(names, [_is_number(field.type) for field in schema], rows)
+        if len(lines[0]) <= PIPE_WIDTH:
+            print("\n".join(lines))
+            return None
     from rich.cells import cell_len
 
-    names = [escaped(name) for name in schema.names]
     cells = [[_cut(text, _LONGEST_CELL) for text in row] for row in rows] if session.out.is_terminal else rows
     widths = [max(cell_len(name), max(cell_len(row[place]) for row in cells)) for place, name in enumerate(names)]
     if sum(widths) + 3 * len(widths) <= session.out.width or not session.out.is_terminal:
@@ -270,8 +275,25 @@ def _show_page(session: Session, schema: "pa.Schema", rows: Sequence[Sequence[st
     return _show_records(session, names, rows, first_number)
 
 
-def _show_table(session: Session, schema: "pa.Schema", rows: Sequence[Sequence[str]]) -> None:
+def _plain_table(names: Sequence[str], on_the_right: Sequence[bool], rows: Sequence[Sequence[str]]) -> list[str]:
+    """As `_show_table` lays it out for programs, without what that takes to load."""
+    widths = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
+    return [
+        "  ".join(
+            text.rjust(width) if is_right else text.ljust(width)
+            for text, width, is_right in zip(row, widths, on_the_right, strict=True)
+        )
+        for row in (names, *rows)
+    ]
+
+
+def _is_number(kind: "pa.DataType") -> bool:
     import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _show_table(session: Session, schema: "pa.Schema", rows: Sequence[Sequence[str]]) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -285,8 +307,7 @@ def _show_table(session: Session, schema: "pa.Schema", rows: Sequence[Sequence[s
         header_style="bold" if on_terminal else "",
     )
     for field in schema:
-        kind = field.type
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        is_number = _is_number(field.type)
         table.add_column(Text(escaped(field.name)), justify="right" if is_number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell, style="dim" if cell == _NULL else "") for cell in row))

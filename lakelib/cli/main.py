@@ -1,37 +1,18 @@
 """The command `lake`: looks into a lake, loads tables, decides about commits, and looks after tables."""
 
+import gc
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from lakelib.cli import (
-    check,
-    consumers,
-    decide,
-    delta,
-    done,
-    ducklake,
-    health,
-    hive,
-    imports,
-    ingest,
-    look,
-    maintain,
-    migrate,
-    read,
-    roles,
-    rollback,
-    rows,
-    status,
-    tags,
-    write,
-)
 from lakelib.cli.command import AsCsv, AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
+from lakelib.cli.parser import QuickGroup
 from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE
 
 _EPILOG = (
@@ -39,49 +20,73 @@ _EPILOG = (
     f" Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODE_MEANINGS.items())}."
 )
 
+_SELDOM = (100_000, 50, 100)
 _STAYS = "LAKE_SERVER_STAYS"
 _USUAL_STAY = "60"
 _LOGIN = re.compile(r"://\S*@")
 
-app = typer.Typer(
-    name="lake",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=_EPILOG,
-)
-for part in (
-    status,
-    look,
-    consumers,
-    read,
-    write,
-    imports,
-    rollback,
-    ingest,
-    rows,
-    decide,
-    done,
-    maintain,
-    delta,
-    ducklake,
-    health,
-    hive,
-    migrate,
-    tags,
-    roles,
-    check,
-):
-    part.add_to(app)
+_PARTS: Mapping[str, Sequence[str]] = {
+    "status": ("status",),
+    "look": ("namespaces", "tables", "describe", "history", "partitions", "files"),
+    "consumers": ("consumers", "watch", "consumer"),
+    "read": ("scan", "changes", "explain"),
+    "write": ("create", "options", "load", "delete"),
+    "imports": ("import",),
+    "rollback": ("rollback",),
+    "ingest": ("ingest", "backfill"),
+    "rows": ("append", "upsert", "overwrite", "sql"),
+    "decide": ("commits", "publish", "reject", "gate"),
+    "done": ("mark-done", "done"),
+    "maintain": ("compact", "rebucket", "expire", "vacuum", "maintain", "adopt"),
+    "delta": ("delta",),
+    "ducklake": ("ducklake", "views"),
+    "health": ("doctor", "backup", "restore"),
+    "hive": ("hive",),
+    "migrate": ("migrate",),
+    "tags": ("tag",),
+    "roles": ("grant", "revoke", "roles", "provide"),
+    "check": ("init", "check"),
+}
+"""Modules of this package, in the order of the help, and what they add: a command is there without the others."""
+_BEFORE_COMMAND = {"--json": 0, "--csv": 0, "--debug": 0, "--warehouse": 1, "--catalog": 1}
+"""Options that may stand there, and how many words are theirs."""
+
+
+def make_app(command: str | None = None) -> typer.Typer:
+    """All commands, or what it takes for one."""
+    app = typer.Typer(
+        name="lake",
+        cls=QuickGroup,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["--help", "-h"]},
+        epilog=_EPILOG,
+    )
+    app.callback()(_lake)
+    for part, names in _PARTS.items():
+        if command is None or command in names:
+            import_module(f"lakelib.cli.{part}").add_to(app)
+    return app
+
+
+def _command_in(words: Sequence[str]) -> str | None:
+    """The command, if it is one of those that there are, and nothing is asked of all."""
+    rest = list(words)
+    while rest and (name := rest[0].partition("=")[0]) in _BEFORE_COMMAND:
+        rest = rest[1 if "=" in rest[0] else 1 + _BEFORE_COMMAND[name] :]
+    known = [name for names in _PARTS.values() for name in names]
+    return rest[0] if rest and rest[0] in known else None
 
 
 def main(arguments: Sequence[str] | None = None, start: Start | None = None) -> int:
     """The exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:  # what modules define is no garbage: looking for some takes a tenth of a second
+        gc.set_threshold(*_SELDOM)
     try:
         stay_seconds = _stay_seconds()
-        ended = app(words, prog_name="lake", standalone_mode=False, obj=start)
+        ended = make_app(_command_in(words))(words, prog_name="lake", standalone_mode=False, obj=start)
     except TyperException as error:
         return _tell_wrong_usage(error, for_programs="--json" in words)
     except SystemExit as asked:  # what a shell asks for to complete a line
@@ -138,7 +143,6 @@ def _tell_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _lake(
     context: typer.Context,
     warehouse: Warehouse = None,

@@ -76,7 +76,7 @@ def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
     answer = write_rows(
         session, result, asked.format, most_rows(asked.limit, asked.format), asked.output, told=asked.limit is not None
     )
-    if asked.timing or session.out.is_terminal:
+    if asked.timing or (not session.is_piped and session.out.is_terminal):
         session.note(f"{time.monotonic() - start:.3f} s")
     return answer
 

@@ -7,6 +7,7 @@ and if it were, it could do no more than read those.
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
 _WITH = "WITH "
+_TOO_NARROW = re.compile(r"Overflow in (multiplication|addition|subtract) of DECIMAL\(18\)")
 _ROW_BITS = 40
 _PLACE = f"(file_row_number | (file_index::BIGINT << {_ROW_BITS}))"
 """Which row of which file: an anti join by one number takes less time than by two. What DuckDB asks of rows that can
@@ -172,8 +174,6 @@ def _over(sql: str, named: Sequence[str]) -> str:
 
 def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
     """What streams is known to the cursor afterwards. Gives what else the query has to name."""
-    from lakelib.local.arrow_source import ArrowSource  # it loads what DuckDB alone needs
-
     named = []
     for name, relation in relations.items():
         parts = []
@@ -185,11 +185,17 @@ def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[Bas
             parts.append(_from_files(relation, list(relation.masked)) + seen)
         if relation.read is not None:
             streamed = f"{name}_rows" if parts else name
-            cursor.register(streamed, ArrowSource(_naive_schema(relation), _watched(relation, failures)))
+            cursor.register(streamed, _source(_naive_schema(relation), _watched(relation, failures)))
             parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
         if relation.has_files:
             named.append(f"{_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
     return named
+
+
+def _source(schema: pa.Schema, read: Read) -> Any:
+    from lakelib.local.arrow_source import ArrowSource  # it takes long to load
+
+    return ArrowSource(schema, read)
 
 
 def _from_files(relation: Relation, paths: Sequence[str]) -> str:
@@ -275,7 +281,7 @@ def _known_error(error: Exception) -> LakeError:
         _, is_marked, what = text.partition(sign)
         if is_marked:
             return _refused(what.splitlines()[0])
-    if "Overflow in multiplication of DECIMAL(18)" in text:
+    if _TOO_NARROW.search(text):
         return _OverflowError(
             f"The query met a value that it cannot be carried out with: {text.splitlines()[0]}.",
             kind="sql_failed",

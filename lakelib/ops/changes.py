@@ -21,7 +21,7 @@ from lakelib.model.files import DataFile
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.ops.consumers import find_consumer
+from lakelib.ops import consumers
 from lakelib.ops.hold import FRAME_HOLD, Held, take
 from lakelib.ops.read import (
     choose_columns,
@@ -182,7 +182,7 @@ def _bounds(runtime: Runtime, table: TableInfo, request: ChangesRequest) -> tupl
 def resolve_bound(runtime: Runtime, table: TableInfo, bound: Bound, what: str) -> int:
     """The number of the snapshot that is meant, which may have expired; 0 is before the first."""
     if isinstance(bound, str) and bound.startswith(CONSUMER_PREFIX):
-        return find_consumer(runtime, table.ref, bound.removeprefix(CONSUMER_PREFIX)).position
+        return consumers.find_consumer(runtime, table.ref, bound.removeprefix(CONSUMER_PREFIX)).position
     match parse_at(bound, what) if isinstance(bound, str) else bound:
         case str() as tag:
             return tagged(runtime, table, tag.removeprefix(TAG_PREFIX)).id

@@ -113,7 +113,13 @@ def _sum_of(sign: str) -> Translate:
             return Value(sql=f"({typed(one, kind).sql} {sign} {typed(other, kind).sql})", type=kind)
         (digits, scale), (more_digits, more_scale) = parts_of(one), parts_of(other)
         wider = max(scale, more_scale)
-        kind = _bounded(max(digits - scale, more_digits - more_scale) + wider + 1, wider)
+        needed = max(digits - scale, more_digits - more_scale) + wider
+        kind = _bounded(needed + 1, wider)
+        if scale == more_scale and needed < _MOST_DIGITS and _is_narrow(self, node):
+            return Value(sql=f"({one.sql} {sign} {other.sql})", type=kind)
+        if needed < _MOST_DIGITS and needed != _SMALL_DIGITS:  # DuckDB gives it one digit more, as Spark does
+            own = decimal_type(needed, wider)
+            return Value(sql=f"({typed(one, own).sql} {sign} {typed(other, own).sql})", type=kind)
         return Value(
             sql=f"CAST({typed(one, kind).sql} {sign} {typed(other, kind).sql} AS {duck_type(kind)})", type=kind
         )
@@ -132,16 +138,18 @@ def _product(self: Translator, node: exp.Expr) -> Value:
     (digits, scale), (more_digits, more_scale) = parts_of(one), parts_of(other)
     kind = _bounded(digits + more_digits + 1, scale + more_scale)
     first, second = typed(one, decimal_type(digits, scale)), typed(other, decimal_type(more_digits, more_scale))
-    if (
-        self.narrow
-        and scale + more_scale < _SMALL_DIGITS
-        and isinstance(node.find_ancestor(exp.AggFunc, exp.Query), exp.AggFunc)
-    ):
-        # DuckDB multiplies small decimals as such, four times as fast. Where they overflow it says so.
+    if scale + more_scale < _SMALL_DIGITS and _is_narrow(self, node):
         return Value(sql=f"({first.sql} * {second.sql})", type=kind)
     if digits + more_digits > _SMALL_DIGITS >= max(digits, more_digits):
         first = typed(one, decimal_type(_SMALL_DIGITS + 1, scale))
     return Value(sql=f"CAST({first.sql} * {second.sql} AS {duck_type(kind)})", type=kind)
+
+
+def _is_narrow(self: Translator, node: exp.Expr) -> bool:
+    """Whether it is a product that is summed, or a sum of some. DuckDB computes with small decimals as such, four times
+    as fast. Where they overflow it says so."""
+    is_summed = isinstance(node.find_ancestor(exp.AggFunc, exp.Query), exp.AggFunc)
+    return self.narrow and is_summed and node.find(exp.Mul) is not None
 
 
 def _quotient(self: Translator, node: exp.Expr) -> Value:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakelib.model.files import ColumnBounds
@@ -110,6 +111,21 @@ def _count_leaves(arrow_type: pa.DataType) -> int:
     return sum(_count_leaves(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
 
 
+def paths_of(field: pa.Field, above: str = "") -> list[tuple[str, pa.DataType]]:
+    """The Parquet columns of a column, as pyarrow names them, and their types."""
+    path, kind = f"{above}{field.name}", field.type
+    if pa.types.is_struct(kind):
+        return [each for inner in kind for each in paths_of(inner, f"{path}.")]
+    if pa.types.is_map(kind):
+        return [
+            *paths_of(kind.key_field.with_name("key"), f"{path}.key_value."),
+            *paths_of(kind.item_field.with_name("value"), f"{path}.key_value."),
+        ]
+    if pa.types.is_nested(kind):
+        return paths_of(kind.value_field.with_name("element"), f"{path}.list.")
+    return [(path, kind)]
+
+
 def nested_columns(schema: pa.Schema) -> frozenset[str]:
     """The names of the columns that have parts."""
     return frozenset(field.name for field in schema if pa.types.is_nested(field.type))
@@ -131,13 +147,42 @@ def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text
     return _encoded(type_text, raw, is_float(type_text) and may_hold_nan)
 
 
+class FloatBounds:
+    """What a column of floats has held so far, where a file says nothing of it."""
+
+    def __init__(self) -> None:
+        self._lower: float | None = None
+        self._upper: float | None = None
+        self._null_count = self._row_count = 0
+
+    def add(self, values: pa.ChunkedArray) -> None:
+        """NaN is left out, as in a file's statistics."""
+        found = pc.min_max(pc.if_else(pc.is_nan(values), None, values)).as_py()
+        lowers = [each for each in (self._lower, found["min"]) if each is not None]
+        uppers = [each for each in (self._upper, found["max"]) if each is not None]
+        self._lower, self._upper = min(lowers, default=None), max(uppers, default=None)
+        self._null_count += values.null_count
+        self._row_count += len(values)
+
+    def told(self, type_text: str, *, holds_nan: bool) -> Bounds:
+        lower = _NAN if self._lower is None and holds_nan else self._lower
+        return _encoded(type_text, _Raw(lower, self._upper, self._null_count, self._row_count), holds_nan)
+
+
 def file_bounds(
-    metadata: pq.FileMetaData, leaves: Mapping[str, range], columns: Sequence[Column], nan_columns: Collection[str]
+    metadata: pq.FileMetaData,
+    leaves: Mapping[str, range],
+    columns: Sequence[Column],
+    nan_columns: Collection[str],
+    untold: Mapping[str, FloatBounds],
 ) -> ColumnBounds:
-    """The bounds of a whole file, long ones cut, of columns that have some. `nan_columns` are those that hold a NaN."""
+    """The bounds of a whole file, long ones cut, of columns that have some. `nan_columns` are those that hold a NaN,
+    `untold` tells of those that the metadata says nothing of."""
     row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     found = {
-        column.id: _file_column_bounds(row_groups, leaves[column.name].start, column.type, column.name in nan_columns)
+        column.id: untold[column.name].told(column.type, holds_nan=column.name in nan_columns)
+        if column.name in untold
+        else _file_column_bounds(row_groups, leaves[column.name].start, column.type, column.name in nan_columns)
         for column in columns
     }
     unknown = Bounds(row_count=0)

@@ -22,11 +22,13 @@ from lakelib.storage.failures import WRITE_FAILURES, translate_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
     NAN_COLUMNS,
+    FloatBounds,
     arrange_leaves,
     file_bounds,
     has_path_of_its_own,
     is_float,
     nested_columns,
+    paths_of,
 )
 
 FIELD_ID = b"PARQUET:field_id"
@@ -62,22 +64,23 @@ class WrittenParquet:
 def write_file(
     storage: Storage,
     path: str,
-    batches: Iterable[pa.Table],
+    tables: Sequence[pa.Table],
     schema: pa.Schema,
     columns: Sequence[Column],
     options: TableOptions,
     lookup_columns: Sequence[Column] = (),
 ) -> WrittenParquet:
-    """Writes tables of one schema as one durable file, a row group in memory at a time.
+    """Writes tables of one schema as one durable file.
 
     `columns` are the table's columns that the schema holds (by name; hidden columns are not among them): the file
     carries their ids and has its own names for them, the result their bounds. `lookup_columns` are those of them that
     rows are sorted by, in that order, and looked up by. If anything fails, the file is deleted again and the error
     raised.
     """
-    writer = FileWriter(storage, path, schema, columns, options, lookup_columns)
+    nan_columns = frozenset().union(*(columns_with_nan(table, columns) for table in tables))
+    writer = FileWriter(storage, path, schema, columns, options, lookup_columns, nan_columns)
     try:
-        for table in _regrouped(batches, schema, options.row_group_rows):
+        for table in _regrouped(tables, schema, options.row_group_rows):
             writer.write(table)
         return writer.finish()
     except BaseException:
@@ -109,7 +112,8 @@ def plain_bytes(table: pa.Table) -> bytes:
 class FileWriter:
     """A file in the making: `write` row groups, then `finish`, or `discard` what came of it.
 
-    Nothing is written before the first rows: they decide which columns get a dictionary.
+    Nothing is written before the first rows: they decide which columns get a dictionary, and which have statistics.
+    Those leave NaN out, and readers that believe them do not find its rows: a column with NaN has none.
     """
 
     def __init__(
@@ -120,26 +124,39 @@ class FileWriter:
         columns: Sequence[Column],
         options: TableOptions,
         lookup_columns: Sequence[Column],
+        nan_columns: Collection[str] = (),
     ) -> None:
+        """`nan_columns` are columns, as the table calls them, in which NaN is to be expected."""
         self._storage = storage
         self._path = path
         self._uri = storage.uri_of(path)
         self._plan = _plan_file(schema, tuple(columns))
         self._options = options
         self._lookup_columns = tuple(column.in_file for column in lookup_columns)
+        self._expected_nan = frozenset(column.in_file.name for column in columns if column.name in nan_columns)
         self._nan_columns: set[str] = set()
+        self._untold: dict[str, FloatBounds] = {}
+        """What is known of columns without statistics."""
         self._metadata: list[pq.FileMetaData] = []
         self._stream: pa.NativeFile = storage.open_output(self._uri)
         self._writer: pq.ParquetWriter | None = None
 
-    def write(self, table: pa.Table) -> None:
-        """Each table ends a row group; one that is longer than the options allow becomes several."""
+    def write(self, table: pa.Table) -> bool:
+        """Each table ends a row group; one that is longer than the options allow becomes several. False: it is not
+        written, for it has NaN in a column that has statistics, and belongs in another file."""
         try:
             named = table if self._plan.has_own_names else table.rename_columns(self._plan.schema.names)
+            with_nan = {name for name in self._plan.floats if _has_nan(named.column(name))}
             if self._writer is None:
+                self._untold = {name: FloatBounds() for name in self._plan.floats & (self._expected_nan | with_nan)}
                 self._writer = self._open_writer(named)
-            self._find_nan(named)
+            if not with_nan <= self._untold.keys():
+                return False
+            self._nan_columns |= with_nan
+            for name, bounds in self._untold.items():
+                bounds.add(named.column(name))
             self._writer.write_table(named, self._options.row_group_rows)
+            return True
         except WRITE_FAILURES as error:
             raise translate_writing(error, self._uri) from error
 
@@ -158,7 +175,7 @@ class FileWriter:
             path=self._path,
             row_count=metadata.num_rows,
             size_bytes=size_bytes,
-            bounds=file_bounds(metadata, self._plan.leaves, self._plan.bounded, self._nan_columns),
+            bounds=file_bounds(metadata, self._plan.leaves, self._plan.bounded, self._nan_columns, self._untold),
         )
 
     def discard(self) -> None:
@@ -184,6 +201,7 @@ class FileWriter:
             use_dictionary=dictionary_columns,
             column_encoding=self._choose_encodings(dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
+            write_statistics=self._choose_statistics(),
             metadata_collector=self._metadata,
         )
 
@@ -213,10 +231,19 @@ class FileWriter:
             and column.name in self._plan.by_name
         }
 
-    def _find_nan(self, table: pa.Table) -> None:
-        for name in self._plan.floats - self._nan_columns:
-            if pc.any(pc.is_nan(table.column(name))).as_py():
-                self._nan_columns.add(name)
+    def _choose_statistics(self) -> bool | list[str]:
+        """By path. Whether floats within others, and in columns that nobody sees, hold NaN is not looked up."""
+        left_out = self._plan.unseen_floats | self._untold.keys()
+        return [path for path in self._plan.paths if path not in left_out] if left_out else True
+
+
+def columns_with_nan(table: pa.Table, columns: Sequence[Column]) -> set[str]:
+    """The names of the columns that hold a NaN."""
+    return {column.name for column in columns if is_float(column.type) and _has_nan(table.column(column.name))}
+
+
+def _has_nan(values: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.is_nan(values)).as_py())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +259,10 @@ class _FilePlan:
     by_name: frozenset[str]
     """The columns that pyarrow can be told of by their names."""
     floats: frozenset[str]
+    unseen_floats: frozenset[str]
+    """The paths of floats that are no columns of the table, but within one, or nobody's."""
+    paths: tuple[str, ...]
+    """Of all Parquet columns, as pyarrow names them."""
     bounded: tuple[Column, ...]
     """The table's columns that have bounds."""
 
@@ -243,12 +274,18 @@ def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
     inside = pa.schema([_field_inside(field, known.get(field.name)) for field in schema])
     own = tuple(column.in_file for column in columns)
     leaves, nested = arrange_leaves(inside), nested_columns(inside)
+    floats = frozenset(column.name for column in own if is_float(column.type))
+    paths = [each for field in inside for each in paths_of(field)]
     return _FilePlan(
         schema=inside,
         has_own_names=inside.names == schema.names,
         leaves=leaves,
         by_name=frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested)),
-        floats=frozenset(column.name for column in own if is_float(column.type)),
+        floats=floats,
+        unseen_floats=frozenset(
+            path for path, kind in paths if pa.types.is_floating(kind) and not (path in floats and path in leaves)
+        ),
+        paths=tuple(path for path, _ in paths),
         bounded=tuple(column for column in own if column.name in leaves and is_sortable(column.type)),
     )
 

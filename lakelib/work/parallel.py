@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -23,11 +23,25 @@ def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[P
 
 def stream_as_ready(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> Iterator[Part]:
     """Parts as they become ready, never more than a few ahead of the consumer. Ends its threads when it is closed."""
-    if threads == 1 or len(items) <= 1:
+    return _stream(items, produce, min(threads, len(items)) if threads > 1 and len(items) > 1 else 0)
+
+
+def stream_ahead(
+    items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int
+) -> Generator[Part, None, None]:
+    """All parts in the order of the items: with several threads one of them makes the next few while the consumer uses
+    those before. Ends it when it is closed."""
+    return _stream(items, produce, 1 if threads > 1 else 0)
+
+
+def _stream(
+    items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int
+) -> Generator[Part, None, None]:
+    """Made by so many threads beside the consumer's; by itself, if none."""
+    if not threads:
         for item in items:
             yield from produce(item)
         return
-    threads = min(threads, len(items))
     ready: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
     stopped = threading.Event()
     waiting = iter(items)

@@ -34,7 +34,7 @@ from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
-from lakelib.storage.parquet_writer import FileWriter
+from lakelib.storage.parquet_writer import FileWriter, columns_with_nan
 from lakelib.storage.paths import file_name, new_attempt_id
 from lakelib.work.ahead import read_ahead
 from lakelib.work.run_writer import RunTarget
@@ -307,6 +307,8 @@ class _Bucket:
         self._path = ""
         self._file_bytes = self._delete_count = 0
         self._files: list[NewFile] = []
+        self._nan_columns: set[str] = set()
+        """Columns for which a file has ended: those after it have no statistics of them."""
 
     def write(self, rows: pa.Table) -> None:
         options = self._work.target.options
@@ -351,7 +353,11 @@ class _Bucket:
         target = self._work.target
         if self._writer is None:
             self._writer = self._begin_file()
-        self._writer.write(rows)
+        if not self._writer.write(rows):  # of its NaN the file's statistics would say nothing
+            self._end_file(self._writer)
+            self._nan_columns |= columns_with_nan(rows, target.schema.columns)
+            self._writer = self._begin_file()
+            self._writer.write(rows)
         pa.default_memory_pool().release_unused()  # else freed memory stays with the process, half as much again
         self._file_bytes += rows.nbytes
         if target.holds_deletes:
@@ -364,7 +370,13 @@ class _Bucket:
         name = file_name(target.file_kind, self._attempt, next(self._numbers))
         self._path = f"{folder}/{name}" if folder else name
         return FileWriter(
-            self._root, self._path, self._schema, target.schema.columns, target.options, target.primary_key
+            self._root,
+            self._path,
+            self._schema,
+            target.schema.columns,
+            target.options,
+            target.primary_key,
+            self._nan_columns,
         )
 
     def _end_file(self, writer: FileWriter) -> None:

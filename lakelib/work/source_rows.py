@@ -6,6 +6,7 @@ The same in process and in Spark's tasks. In process such rows are a source that
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from lakelib.rows.buffers import near_batches
 from lakelib.rows.types import column_type_text
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
+from lakelib.work.parallel import stream_ahead
 from lakelib.work.source_files import SourceFile, find_source_files, naming
 from lakelib.work.source_reader import SourceReader
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
@@ -143,9 +145,9 @@ def look_into_files(
 
 def write_parts(source: FileRows, work: WriteWork, parts: Sequence[FilePart], threads: int) -> WrittenFiles:
     """Writes the rows of the parts as runs. An error leaves no file behind."""
-    aligned = _aligned_rows(source, work, parts)
     alignment = work.align(work.align(source.schema).schema)
-    return write_batches(replace(work, inside=None), alignment, aligned, threads)
+    with closing(stream_ahead(parts, lambda part: _aligned_rows(source, work, part), threads)) as aligned:
+        return write_batches(replace(work, inside=None), alignment, aligned, threads)
 
 
 def uniform_rows(source: FileRows, columns: Sequence[Column], parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -168,9 +170,9 @@ def uniform_columns(schema: pa.Schema) -> tuple[Column, ...]:
     )
 
 
-def _aligned_rows(source: FileRows, work: WriteWork, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+def _aligned_rows(source: FileRows, work: WriteWork, part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows as the table wants them, checked here, where it is known which file they are of."""
-    for batch, uri in _aligned_parts(source, parts, work.align):
+    for batch, uri in _aligned_parts(source, [part], work.align):
         if work.inside is not None:
             with naming(uri):
                 work.inside.check(batch)

@@ -280,6 +280,11 @@ def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_tabl
     table.append(pa.Table.from_pylist([{"a": Decimal("9999999999999.99")}, {"a": Decimal("-1.10")}], schema=schema))
 
     assert rows(lake, f"SELECT sum(a * a) FROM {table.name}") == [(Decimal("99999999999999800000000001.2101"),)]
+    assert rows(lake, f"SELECT sum(a * 100.00 + a * 100.00) FROM {table.name}") == [(Decimal("1999999999999778.0000"),)]
+    assert rows(lake, f"SELECT sum(a * 900.00 + a * 900.00) FROM {table.name}") == [
+        (Decimal("17999999999998002.0000"),)
+    ]
+    assert rows(lake, f"SELECT sum(-a * 900.00 - a * 900.0) FROM {table.name}") == [(Decimal("-17999999999998002.00"),)]
 
 
 WRONG = [

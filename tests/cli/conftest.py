@@ -25,8 +25,9 @@ from typer.testing import CliRunner
 
 from lakelib import Lake, Table
 from lakelib.cli.command import Start
-from lakelib.cli.main import app, main
+from lakelib.cli.main import main, make_app
 
+APP = make_app()
 SCHEMA = "order_id BIGINT, dt DATE, customer STRING, amount DECIMAL(10, 2), at TIMESTAMP, note STRING"
 DAYS = (date(2026, 11, 16), date(2026, 11, 17), date(2026, 11, 18))
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -113,7 +114,7 @@ def run(environment: dict[str, str]) -> Run:
         given = [str(argument) for argument in arguments]
         narrowness: dict[str, str | None] = {"COLUMNS": None}  # of the terminal in which the tests were started
         wanted = narrowness | environment | (env or {})
-        result = CliRunner().invoke(app, given, prog_name="lake", env=wanted, obj=start)
+        result = CliRunner().invoke(APP, given, prog_name="lake", env=wanted, obj=start)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from lakelib import Lake
 from lakelib.cli.command import Start
-from lakelib.cli.main import app
+from lakelib.cli.main import make_app
 from lakelib.errors import EXIT_CODES, OTHER_EXIT_CODE, USAGE_EXIT_CODE
 from tests.cli.conftest import SCHEMA, Run, order_rows, write_suite
 from tests.conftest import drop_database
@@ -210,7 +210,8 @@ def test_the_fields_in_json_are_those_that_are_named(
 
 def test_the_fields_of_every_command_are_named() -> None:
     """Of `scan` they are those of the table; the other commands that are walked here are groups."""
-    without = {name for name in _commands(get_command(app)) if not any(_begins(each, name) for each in _documented())}
+    commands = _commands(get_command(make_app()))
+    without = {name for name in commands if not any(_begins(each, name) for each in _documented())}
     assert without == set()
 
 

@@ -17,6 +17,7 @@ from lakelib.model.options import TableOptions
 from lakelib.model.schema import Column
 from lakelib.model.sortable import encode
 from lakelib.plan.prune import Bounds
+from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import MAX_BOUND_BYTES, NAN_COLUMNS, FooterCache, parse_footer
 from lakelib.storage.parquet import open_file
@@ -235,8 +236,45 @@ def test_row_groups_have_bounds_of_their_own(storage: Storage) -> None:
 def test_nan_is_the_upper_bound_of_every_row_group_of_its_column(storage: Storage) -> None:
     write_column(storage, "double", [1.0, math.nan], row_group_rows=1)
     file = open_file(storage, f"{storage.uri}/t", "p/file.parquet")
-    assert file.row_group_bounds(0, "c1", "double") == known(encode("double", 1.0), NAN, 0, 1)
+    assert file.row_group_bounds(0, "c1", "double") == known(None, NAN, None, 1)
     assert file.row_group_bounds(1, "c1", "double").upper == NAN
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_a_column_with_nan_has_bounds_and_no_statistics(storage: Storage, kind: str) -> None:
+    columns = columns_of(kind, kind, "struct<a:int,b:string>")
+    first = table_of(columns, [2.0, None, -1.0], [1.0, None, 2.0], [None, None, {"a": 1, "b": "x"}])
+    later = table_of(columns, [math.nan, None, 5.0], [0.0, 3.0, math.inf], [None, None, None])
+    written = write(storage, columns, first, later, row_group_rows=3)
+    assert written.bounds.lower[:2] == (encode(kind, -1.0), encode(kind, 0.0))
+    assert written.bounds.upper[:2] == (NAN, encode(kind, math.inf))
+    assert written.bounds.null_counts[:2] == (2, 1)
+    with storage.open_input("t/p/file.parquet") as stream:
+        metadata = pq.read_metadata(stream)
+    for group in range(2):
+        chunks = [metadata.row_group(group).column(place) for place in range(metadata.num_columns)]
+        told = {chunk.path_in_schema: chunk.is_stats_set for chunk in chunks}
+        assert told == {"c1": False, "c2": True, "c3.a": True, "c3.b": True}
+
+
+def test_floats_within_others_have_no_statistics(storage: Storage) -> None:
+    kinds = {
+        "s": "struct<`a.b`:double,n:int>",
+        "l": "array<struct<x:float,t:string>>",
+        "m": "map<string,array<double>>",
+    }
+    columns = [Column(id=at, name=name, type=kind) for at, (name, kind) in enumerate(kinds.items(), start=1)]
+    columns += [Column(id=4, name="s.n", type="bigint"), Column(id=5, name="s.a.b", type="bigint")]
+    schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+    row = {"s": {"a.b": math.nan, "n": 1}, "l": [{"x": math.nan, "t": "x"}], "m": [("k", [math.nan])]}
+    written = write(storage, columns, pa.Table.from_pylist([{**row, "s.n": 7, "s.a.b": 8}], schema))
+    with storage.open_input("t/p/file.parquet") as stream:
+        metadata = pq.read_metadata(stream)
+    chunks = [metadata.row_group(0).column(place) for place in range(metadata.num_columns)]
+    floats = {"s.a.b", "l.list.element.x", "m.key_value.value.list.element"}
+    assert floats <= {chunk.path_in_schema for chunk in chunks}
+    assert {chunk.path_in_schema for chunk in chunks if not chunk.is_stats_set} == floats
+    assert written.bounds.lower[3:] == (encode("bigint", 7), None)
 
 
 def test_in_a_foreign_file_any_float_may_be_nan(storage: Storage) -> None:

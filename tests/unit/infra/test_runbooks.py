@@ -8,13 +8,13 @@ import click
 import pytest
 import typer
 
-from lakelib.cli.main import app
+from lakelib.cli.main import make_app
 
 PROJECT = Path(__file__).resolve().parents[3]
 FOLDER = PROJECT / "infra" / "runbooks"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
 PARTS = ("How it shows.", "What is safe.", "What to do", "How to verify.")
-LAKE = typer.main.get_command(app)
+LAKE = typer.main.get_command(make_app())
 
 
 def commands() -> list[str]:

@@ -1,0 +1,45 @@
+"""Parts that are made ahead: in their order, a few at a time, and no longer than somebody wants them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from lakelib.work.parallel import stream_ahead
+
+from ...waiting import wait_until
+
+
+def _twice(item: int) -> Iterator[int]:
+    yield item
+    yield 8 // item
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_parts_come_in_order_and_an_error_in_its_place(threads: int) -> None:
+    with closing(stream_ahead([4, 2, 0, 1], _twice, threads)) as parts:
+        found = [next(parts) for _ in range(5)]
+        with pytest.raises(ZeroDivisionError):
+            next(parts)
+    assert found == [4, 2, 2, 4, 0]
+
+
+def test_what_comes_next_is_made_meanwhile_but_not_all_of_it() -> None:
+    made: list[int] = []
+
+    def make(item: int) -> Iterator[int]:
+        made.append(item)
+        yield item
+
+    with closing(stream_ahead(range(1000), make, 2)) as parts:
+        next(parts)
+        wait_until(lambda: len(made) > 2)
+    assert len(made) < 10
+
+
+def test_the_thread_ends_when_nobody_wants_more() -> None:
+    before = set(threading.enumerate())
+    with closing(stream_ahead(range(1000), lambda item: iter([item]), 2)) as parts:
+        next(parts)
+    assert set(threading.enumerate()) <= before
