@@ -199,7 +199,9 @@ def sql(
     timing: Annotated[bool, typer.Option("--timing", help="Say how long it took; on a terminal that is so.")] = False,
     **given: Any,
 ) -> Job | Answer | None:
-    """Asks and changes tables of the lake in SQL, in this process: docs/sql.md says what a statement may be.
+    """Asks and changes tables of the lake in SQL: docs/sql.md says what a statement may be.
+
+    It is carried out in this process, unless a master or a server is named, which gives the same rows.
 
     EXPLAIN before it tells how it is carried out. Without a statement, on a terminal, there is a prompt. A statement
     that takes away rows, columns, tables or snapshots is a dry run until it is told --yes.
@@ -212,8 +214,6 @@ def sql(
         refuse(own | {"parquet": (parquet, None), "timing": (timing, False)}, "a query without --into")
         given["sql"] = query_text(text, given["sql"], None) if text is not None else given["sql"]
         return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
-    if session.start.job is not None:
-        wrong_usage("--into TABLE is missing")
     query = query_text(text, given.pop("sql"), given.pop("sql_file"))
     options = _QUERY | _OVERWRITE | _WRITE
     yes, asked = given.pop("yes"), {name: given.pop(name) for name in _OF_STATEMENTS}
@@ -223,6 +223,7 @@ def sql(
         wrong_usage("--parquet FILE is --format parquet --output FILE: give one of them")
     return ask(
         session,
+        around,
         query,
         format=format if parquet is None else "parquet",
         output=output if parquet is None else parquet,

@@ -79,3 +79,5 @@ class Runtime:
     """By table, what a transaction has staged of it so far: its statements see that as if it was published."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""
+    session: Any = None
+    """The Spark session that carries queries out; None is this process."""

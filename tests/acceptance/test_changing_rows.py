@@ -524,9 +524,9 @@ def test_a_row_of_partial_updates_is_what_was_computed_or_nothing(filled: Table)
     assert found(filled) == [(1, 3, 2, 6, None), (2, 9, None, None, None)]
 
 
-@pytest.mark.parametrize("engine", ["first_row", {"engine": "aggregate", "functions": {"v": "sum"}}])
-def test_what_is_merged_with_what_was_there_is_not_updated(new_table: NewTable, engine: Any) -> None:
-    table = new_table("id BIGINT, v BIGINT", primary_key=["id"], merge=engine)
+@pytest.mark.parametrize("merge", ["first_row", {"engine": "aggregate", "functions": {"v": "sum"}}])
+def test_what_is_merged_with_what_was_there_is_not_updated(new_table: NewTable, merge: Any) -> None:
+    table = new_table("id BIGINT, v BIGINT", primary_key=["id"], merge=merge)
     table.upsert([{"id": 1, "v": 1}, {"id": 2, "v": 2}])
     refused(table, lambda: table.update({"v": "v + 1"}), "update_refused")
     source = [{"id": 1, "v": 5}, {"id": 3, "v": 3}]
