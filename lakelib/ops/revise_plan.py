@@ -73,11 +73,17 @@ class _Planner:
             check_update(self._revision, table)
         if not table.primary_key_ids:
             return self._of_rows_without_key()
-        if query.is_upsert and self._keys_fit and not self._is_repeated():
+        if query.is_upsert and not self._reads_itself and self._keys_fit and not self._is_repeated():
             return Planned(table=table, plan=self._planned(query.upserted()), is_upsert=True, is_counted=False)
         within = self._within()
         doubles = self._check_apart(within)
         return Planned(table=table, plan=self._planned(query.tree(), within), is_counted=not doubles)
+
+    @property
+    def _reads_itself(self) -> bool:
+        """Whether the source is made of the table's own rows: then it depends on them, whatever it is merged into."""
+        references = self._statement(all_of_source(self._revision)).references
+        return any(each.name == self._table.full_name for each in references)
 
     def _statement(self, tree: Tree) -> Statement:
         return query_of(

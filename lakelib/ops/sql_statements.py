@@ -8,6 +8,7 @@ from uuid import UUID
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
+from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
@@ -79,12 +80,13 @@ def stage(
     request, table = parse_options(options), prepared.table
     judging = gate_of(runtime, table, request)
     commit_id = prepared.stage(request)
-    if judging is not None:
-        try:
+    try:
+        look_beneath(runtime, table, commit_id)
+        if judging is not None:
             require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
-        except BaseException:
-            end_all(runtime, [commit_id], "its transaction ended before")
-            raise
+    except BaseException:
+        end_all(runtime, [commit_id], "its transaction ended before")
+        raise
     told = tell(text, prepared.word, table.full_name, commit_id=commit_id)
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told)
 

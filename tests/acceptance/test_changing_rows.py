@@ -452,6 +452,33 @@ def test_a_staged_update_conflicts_with_whatever_came_since(table: Table) -> Non
     assert found(table, "id")[0] == (2,)
 
 
+SELF_MADE = "(SELECT id, p, v + 1 AS v, d FROM {name} WHERE id < 4)"
+WHOLE_ROWS = "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"MERGE INTO {{name}} AS t USING {SELF_MADE} AS s {WHOLE_ROWS}",
+        f"WITH s AS {SELF_MADE} MERGE INTO {{name}} AS t USING s {WHOLE_ROWS}",
+        f"INSERT INTO {{name}} {SELF_MADE}",
+    ],
+)
+def test_rows_that_are_made_of_the_tables_own_are_not_upserted_over_later_ones(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    left = [lambda: table.upsert(rows((1, "late", 100, None))), lambda: table.delete("id = 2")]
+
+    def overtake(catalog: Any, proposal: Proposal) -> None:
+        if left and proposal.read_scope.rows_from_base:
+            left.pop(0)()
+
+    before_staging(monkeypatch, overtake)
+    lake.sql(text.format(name=table.name))
+    assert not left
+    assert found(table, "id", "v") == [(1, 101), (3, 31), (4, None)]
+
+
 def test_increments_of_several_threads_all_count(table: Table) -> None:
     def increment(_: int) -> None:
         for _ in range(8):

@@ -155,12 +155,41 @@ def test_what_a_statement_was_made_from_is_published_with_it_or_nothing(lake: La
     assert rows(orders) == [(1, 1, "a")]
 
 
-def test_what_others_write_beside_a_transaction_that_depends_on_it_is_a_conflict(lake: Lake, orders: Table) -> None:
+def test_a_key_that_moves_is_seen_once_within_a_transaction(lake: Lake, new_table: NewTable) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], cross_partition=True)
+    seen = []
+    with lake.transaction() as tx:
+        for text in (
+            "INSERT INTO {t} VALUES (1, 1, 'a'), (2, 2, 'a')",
+            "UPDATE {t} SET p = 'b'",
+            "INSERT INTO {t} VALUES (2, 3, 'c'), (3, 3, NULL)",
+            "DELETE FROM {t} WHERE id = 1",
+            "UPDATE {t} SET n = n + 1, p = 'a'",
+        ):
+            tx.sql(text.format(t=table.name))
+            found = tx.sql(f"SELECT id, n FROM {table.name} ORDER BY id, n").to_arrow().to_pylist()
+            seen.append([(row["id"], row["n"]) for row in found])
+    assert seen == [
+        [(1, 1), (2, 2)],
+        [(1, 1), (2, 2)],
+        [(1, 1), (2, 3), (3, 3)],
+        [(2, 3), (3, 3)],
+        [(2, 4), (3, 4)],
+    ]
+    assert rows(table) == [(2, 4, "a"), (3, 4, "a")]
+    table.compact(full=True)
+    assert rows(table) == [(2, 4, "a"), (3, 4, "a")]
+
+
+@pytest.mark.parametrize("text", ["UPDATE {0} SET n = n * 10", "INSERT INTO {0} SELECT id, n * 10, p FROM {0}"])
+def test_what_others_write_beside_a_transaction_that_depends_on_it_is_a_conflict(
+    lake: Lake, orders: Table, text: str
+) -> None:
     lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
     tx = lake.transaction()
     tx.__enter__()
     tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')")
-    tx.sql(f"UPDATE {orders.name} SET n = n * 10")
+    tx.sql(text.format(orders.name))
     lake.sql(f"INSERT INTO {orders.name} VALUES (3, 3, 'a')")
     with pytest.raises(ConflictError):
         tx.__exit__(None, None, None)
