@@ -141,7 +141,8 @@ class _Planner:
         clauses = self._revision.clauses
         if self._revision.beside is None or any(each.match is Match.TABLE for each in clauses):
             return None
-        key_ids, pairs = self._table.primary_key_ids, self._query.joined.pairs
+        key_ids = self._table.primary_key_ids
+        pairs = [each for each in self._query.joined.pairs if self._is_own_type(each.column)]
         keys = [each.column for each in pairs if each.column.id in key_ids]
         places = [each for each in pairs if each.column.id in self._table.partition_ids and each.column not in keys]
         parts: list[Predicate] = []
@@ -232,15 +233,23 @@ class _Planner:
     @cached_property
     def _keys_fit(self) -> bool:
         """Whether what ON compares a column with would be stored in it as it is."""
+        return all(self._is_own_type(each.column) for each in self._query.joined.pairs)
+
+    def _is_own_type(self, column: Column) -> bool:
+        """Whether ON compares the column with values of its own type: what is converted to be compared may be equal to
+        others of the table's than the one that it would be stored as."""
+        kind = self._compared[column.id]
+        return kind == column.type or {kind, column.type} <= {*INTEGERS}
+
+    @cached_property
+    def _compared(self) -> Mapping[int, str]:
+        """By column, the type of what ON compares it with."""
         columns = [each.column for each in self._query.joined.pairs]
         if not columns:
-            return True
+            return {}
         statement = self._statement(self._query.sought(columns, 1))
-        kinds = [kind for _, kind in sql.columns_of(self._runtime, statement, self._found, self._given)]
-        return all(
-            kind == column.type or {kind, column.type} <= {*INTEGERS}
-            for column, kind in zip(columns, kinds, strict=True)
-        )
+        told = sql.columns_of(self._runtime, statement, self._found, self._given)
+        return {column.id: kind for column, (_, kind) in zip(columns, told, strict=True)}
 
     def _is_repeated(self) -> bool:
         return bool(self._ask(self._query.repeated()).num_rows)

@@ -108,6 +108,12 @@ def test_names_are_completed(lake: Lake, orders: Table) -> None:
     assert completer.find("sel", "sel") == ["SELECT"]
     assert completer.find("zzz", "zzz") == []
 
+    made = f"{orders.name}_later"
+    lake.sql(f"CREATE TABLE {made} (some_column INT)")
+    completer.forget()
+    assert made in completer.find(made[:-2], made[:-2])
+    assert completer.find("some_c", f"select some_c from {made}") == ["some_column"]
+
 
 def test_a_prompt_asks_again_until_the_person_leaves(
     environment: dict[str, str], orders: Table, tmp_path: Path
