@@ -11,7 +11,7 @@ from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH, TableInfo
-from lakelib.ops import sql
+from lakelib.ops import read, sql
 from lakelib.ops.delete import rows_with_keys
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_plan import Known, QueryPlan, Within
@@ -28,6 +28,7 @@ from lakelib.rows.values import raw_value, raw_values
 _MOST_KEYS = 10_000
 """Of so many keys the files that may have them are told by hash, key range and Bloom filter; of more by range alone."""
 _MOST_PARTITIONS = 1_000
+_WORTH_A_RANGE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,7 @@ class _Planner:
         if keys:
             found = self._sought(keys, _MOST_KEYS)
             if found is None:
-                parts += [each for column in keys if (each := self._range(column)) is not None]
+                parts += self._ranges(keys)
             else:
                 parts += [_one_of(column, values) for column, values in zip(keys, found, strict=True)]
                 if len(keys) == len(self._table.primary_key_ids):
@@ -176,6 +177,22 @@ class _Planner:
             ]
         except pa.ArrowException:
             return None
+
+    def _ranges(self, columns: Sequence[Column]) -> list[Predicate]:
+        """Between which keys the source's are, if most of the table's files are not there. Who asks for keys has rows
+        merged, which takes longer than to leave masked ones out."""
+        ranges = [each for column in columns if (each := self._range(column)) is not None]
+        if not ranges:
+            return []
+        near, whole = (
+            read.plan_scan(self._runtime, self._table, read.ScanRequest(columns=self._key_names, where=where))
+            for where in (And(parts=tuple(ranges)), None)
+        )
+        return ranges if _size_of(near) < _size_of(whole) * _WORTH_A_RANGE else []
+
+    @property
+    def _key_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self._table.primary_key)
 
     def _range(self, column: Column) -> Predicate | None:
         (row,) = self._ask(self._query.range_of(column)).to_pylist()
@@ -249,6 +266,10 @@ class _Planner:
                     kind="duplicate_key",
                     remedy="Match by the key (ON target.id = source.id), and ask for the rest in WHEN MATCHED AND ….",
                 )
+
+
+def _size_of(plan: read.ScanPlan) -> int:
+    return sum(split.size_bytes for split in plan.splits)
 
 
 def _one_of(column: Column, values: pa.Array) -> Predicate:
