@@ -23,7 +23,7 @@ from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_
 from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.types import arrow_type
-from lakelib.rows.values import raw_value, raw_values
+from lakelib.rows.values import raw_values
 
 _MOST_KEYS = 10_000
 """Of so many keys the files that may have them are told by hash, key range and Bloom filter; of more by range alone."""
@@ -195,13 +195,14 @@ class _Planner:
         return tuple(column.name for column in self._table.primary_key)
 
     def _range(self, column: Column) -> Predicate | None:
-        (row,) = self._ask(self._query.range_of(column)).to_pylist()
-        if row["low"] is None:
-            return never(column)
+        row = self._ask(self._query.range_of(column))
         try:
-            low, high = (raw_value(column.type, row[name]) for name in ("low", "high"))
-        except InvalidInputError:
+            found = row.combine_chunks().cast(pa.schema([(name, arrow_type(column.type)) for name in row.column_names]))
+        except pa.ArrowException:
             return None
+        low, high = (raw_values(found.column(name).combine_chunks())[0] for name in ("low", "high"))
+        if low is None or high is None:
+            return never(column)
         ends = ((Comparison.GE, low), (Comparison.LE, high))
         return And(parts=tuple(Compare(column=column, op=op, value=value) for op, value in ends))
 

@@ -289,6 +289,14 @@ def test_a_key_that_is_converted_to_be_compared_is_found(lake: Lake, table: Tabl
     assert [row for row in found(table, "id", "v") if row[0] > 4] == [(2**53, 7), (2**53 + 1, 7), (2**53 + 4, 0)]
 
 
+def test_many_keys_beyond_the_years_that_python_knows_are_found(new_table: NewTable) -> None:
+    table = new_table("id TIMESTAMP, n BIGINT", primary_key=["id"])
+    ids = pa.array([2**62 + place for place in range(10_050)], pa.timestamp("us", "UTC"))
+    table.upsert(pa.table({"id": ids, "n": pa.array([1] * 10_050)}))
+    table.merge(pa.table({"id": ids})).when_matched_update({"n": "target.n + 1"}).execute()
+    assert set(table.scan(["n"]).to_arrow()["n"].to_pylist()) == {2}
+
+
 def test_a_merge_does_not_move_rows(table: Table, parted: Table) -> None:
     by_value = merge(table, (9, "x", 20, None), on="target.v = source.v")
     refused(table, lambda: by_value.when_matched_update().execute(), "key_update_refused")
