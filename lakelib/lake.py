@@ -514,11 +514,16 @@ class Transaction:
         self._staged: list[StagedCommit] = []
         self._own: list[UUID] = []
         """The commits that statements of the transaction are."""
+        self._done: set[UUID] = set()
+        """Those of them whose work was published before."""
+        self._is_over = False
         self._advances: list[tuple[Consumer, Advance]] = []
         self.snapshots: list[Snapshot] = []
         """The snapshots that the commits became, in the order in which they were added."""
 
     def add(self, staged: StagedCommit) -> None:
+        """Raises InvalidInputError for what is no staged commit, or was added before, and after the block."""
+        self._check_open()
         if not isinstance(staged, StagedCommit):
             raise InvalidInputError(
                 f"{staged!r} is no staged commit.",
@@ -542,13 +547,18 @@ class Transaction:
         """
         from lakelib.ops import sql_statements  # it takes long to load
 
+        self._check_open()
         beneath: dict[int, tuple[UUID, ...]] = {}
         for each in self._staged:
+            if each.id in self._done:
+                continue
             beneath[each.ref.id] = (*beneath.get(each.ref.id, ()), each.id)
         found = sql_statements.stage(replace(self._runtime, staged=beneath), text, options, parameters)
         if not isinstance(found, sql_statements.StagedStatement):
             return Result(self._runtime, found)
         self._own.append(found.commit_id)
+        if found.was_done:
+            self._done.add(found.commit_id)
         self._staged.append(StagedCommit(self._runtime, found.ref, found.commit_id, judged_by=found.judging))
         return Result(self._runtime, found.told)
 
@@ -558,6 +568,7 @@ class Transaction:
         transaction ends with a ConflictError. Repeated under the same idempotency keys, what was published with the
         move is no conflict.
         """
+        self._check_open()
         if not isinstance(consumer, Consumer):
             raise InvalidInputError(
                 f"{consumer!r} is no consumer.", kind="not_a_consumer", remedy="Give what table.consumer(NAME) gives."
@@ -577,10 +588,19 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         if kind is not None:
             decide.end_all(self._runtime, self._own, "its transaction ended with an error")
         elif self._staged or self._advances:
             self._publish()
+
+    def _check_open(self) -> None:
+        if self._is_over:
+            raise InvalidInputError(
+                "The transaction has ended: what is added to it now would never be published.",
+                kind="transaction_ended",
+                remedy="Begin another one: with lake.transaction() as tx: ….",
+            )
 
     def _publish(self) -> None:
         judgings = {each.id: each.judgings for each in self._staged}

@@ -14,9 +14,9 @@ from lakelib.errors import LakeError
 _WORDS = tuple(
     """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET JOIN LEFT RIGHT FULL INNER SEMI ANTI ON USING AS AND OR
     NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END WITH UNION ALL EXCEPT INTERSECT DISTINCT OVER PARTITION
-    QUALIFY EXPLAIN FOR VERSION TIMESTAMP OF INSERT INTO VALUES OVERWRITE UPDATE SET DELETE MERGE MATCHED THEN CREATE
-    TABLE NAMESPACE IF EXISTS REPLACE PRIMARY KEY PARTITIONED CLUSTERED BUCKETS TBLPROPERTIES ALTER ADD COLUMN DROP
-    RENAME TO TRUNCATE CALL SHOW TABLES NAMESPACES DESCRIBE count sum avg min max changes""".split()  # noqa: SIM905
+    QUALIFY EXPLAIN FOR VERSION TIMESTAMP OF count sum avg min max changes INSERT INTO OVERWRITE VALUES BY NAME UPDATE
+    SET DELETE MERGE MATCHED CREATE REPLACE TABLE NAMESPACE PRIMARY KEY PARTITIONED TBLPROPERTIES ALTER COLUMN ADD DROP
+    RENAME COMMENT TYPE FIRST AFTER TRUNCATE CALL SHOW TABLES NAMESPACES DESCRIBE EXISTS IF""".split()  # noqa: SIM905
 )
 _PIECES = re.compile(r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\S""", re.DOTALL)
 """Texts and names in quotes, comments, and single letters of all else."""
@@ -32,19 +32,18 @@ CarryOut = Callable[[str], Answer | None]
 def converse(session: Session, carry_out: CarryOut) -> None:
     """Until the person leaves. What goes wrong is said, and asked again."""
     lake = session.lake
-    completer = Completer(lake)
-    with _line_editing(completer):
+    with _line_editing(lake) as forget:
         session.note(f"SQL on the lake at {lake.warehouse}. A statement ends with a semicolon; exit or Ctrl-D leaves.")
         while (text := _read_statement()) is not None:
             try:
                 answer = carry_out(text)
+                forget()
                 if answer is not None:
                     tell(session, answer)
             except KeyboardInterrupt:
                 session.note("interrupted")
             except Exception as error:
                 session.explain_failure(error)
-            completer.forget()
 
 
 def _read_statement() -> str | None:
@@ -78,21 +77,23 @@ def is_ended(text: str) -> bool:
 
 
 @contextmanager
-def _line_editing(completer: "Completer") -> Iterator[None]:
+def _line_editing(lake: Any) -> Iterator[Callable[[], None]]:
+    """Gives what is to be called once there may be other tables, or columns."""
     try:
         import readline
     except ImportError:
-        yield
+        yield lambda: None
         return
     history = _history_file()
     with suppress(OSError):
         readline.read_history_file(history)
     readline.set_history_length(_MOST_REMEMBERED)
+    completer = Completer(lake)
     readline.set_completer(completer.complete)
     readline.set_completer_delims(_WORD_ENDS)
     readline.parse_and_bind("tab: complete")
     try:
-        yield
+        yield completer.forget
     finally:
         readline.set_completer(None)
         with suppress(OSError):
@@ -116,9 +117,9 @@ class Completer:
         self._found: list[str] = []
 
     def forget(self) -> None:
-        """What tables there are: a statement may have changed it."""
+        """There may be other tables, and other columns, from now on."""
         self._tables = None
-        self._columns.clear()
+        self._columns = {}
 
     def complete(self, text: str, state: int) -> str | None:
         """As `readline` asks: for the first, the second … way to go on."""

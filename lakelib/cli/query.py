@@ -112,7 +112,7 @@ def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer"
     from lakelib.result import Result
 
     runtime = asked.runtime
-    prepared = prepare(runtime, text, asked.values)
+    prepared = prepare(runtime, text, asked.values, asked.options)
     if not isinstance(prepared, QueryPlan | Told) and prepared.takes_away and not asked.yes:
         explained = prepared.explain()
         note = Note("Nothing was changed. --yes does it.")

@@ -31,7 +31,8 @@ from lakelib.ops.sql_frame import frame_of
 from lakelib.ops.sql_plan import Known, QueryExplanation
 from lakelib.ops.write import WrittenRows, propose, with_moves
 from lakelib.plan.revise import Action, Revision, has
-from lakelib.plan.revise_query import CHANGE, LOST, MOVED, OLDER, WRONG
+from lakelib.plan.revise_query import CHANGE, WRONG
+from lakelib.plan.revise_values import LOST, MOVED, OLDER
 from lakelib.work import engines
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 

@@ -65,7 +65,7 @@ class InsertChange:
 
     @property
     def word(self) -> str:
-        return "INSERT OVERWRITE" if self.insert.overwrites else "INSERT"
+        return self.insert.word
 
     @property
     def _means(self) -> str:

@@ -22,7 +22,8 @@ from lakelib.plan.local_select import in_quotes
 from lakelib.plan.local_translator import first_column
 from lakelib.plan.local_types import VOID
 from lakelib.plan.sql_functions import ARGUMENTS, ASKED, parameter_name
-from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
+from lakelib.plan.sql_tokens import statement_tokens, tokens_of
+from lakelib.plan.sqltext import MAX_TEXT, quoted, shortened
 from lakelib.plan.store_assignment import storing
 
 METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
@@ -40,8 +41,6 @@ GIVEN = "given"
 """The key of rows that are no table's, but were handed in."""
 _STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
-_ALONE = ("kind", "hint", "expressions")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +84,9 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
     if explain is not None:  # places stay what they are
         text = " " * explain.end() + text[explain.end() :]
     try:
-        tokens = _with_word_table(list(joined_quotes(_named_whole(dialect.tokenize(text)))))
-        moved = _as_added(tokens)
-        call = _as_call(dialect, text, tokens)
-        tokens = moved or call or tokens
-        _check_texts(tokens)
-        found = [_command(tokens)] if _is_command(dialect, tokens) else dialect.parser().parse(tokens, text)
+        read = statement_tokens(dialect, text)
+        _check_texts(read.tokens)
+        found = read.trees(dialect, text)
     except SqlglotError as error:
         raise _no_sql(text, error) from None
     except RecursionError:
@@ -98,11 +94,12 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
     trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
     if len(trees) != 1:
         raise _not_one(len(trees))
-    tree = trees[0]
-    if call is not None:
-        tree = exp.Command(this="CALL", expression=_called(tree))
     return Parsed(
-        text=text, tree=tree, values=dict(values), is_explained=explain is not None, moves_column=moved is not None
+        text=text,
+        tree=trees[0],
+        values=dict(values),
+        is_explained=explain is not None,
+        moves_column=read.moves_column,
     )
 
 
@@ -117,7 +114,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
         )
     dialect = Dialect.get_or_raise("spark")
     try:
-        tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+        tokens = tokens_of(dialect, text)
         _check_texts(tokens)
         found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except SqlglotError as error:
@@ -308,91 +305,6 @@ def _check_text(text: Any) -> None:
             kind="invalid_sql",
             remedy="Ask in several steps, or bind long lists as rows of a table.",
         )
-
-
-def _named_whole(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, with `orders$files` as the one name that it is."""
-    found: list[Token] = []
-    rest = list(reversed(tokens))
-    while rest:
-        token = rest.pop()
-        if len(rest) > 1 and _are_one_name(token, rest[-1], rest[-2]):
-            rest.pop()
-            last = rest.pop()
-            name = f"{token.text}${last.text}"
-            token = Token(TokenType.IDENTIFIER, name, last.line, last.col, token.start, last.end, token.comments)
-        found.append(token)
-    return found
-
-
-def _as_added(tokens: list[Token]) -> list[Token] | None:
-    """ALTER TABLE … ALTER COLUMN a FIRST, which the parser does not know, as ADD COLUMN a INT FIRST; else None."""
-    if len(tokens) < 7 or tokens[0].token_type is not TokenType.ALTER:
-        return None
-    behind = 1 if tokens[-1].text.upper() == "FIRST" else 2 if tokens[-2].text.upper() == "AFTER" else 0
-    place = len(tokens) - behind - 3
-    if not behind or place < 4 or tokens[place].text.upper() not in ("ALTER", "CHANGE"):
-        return None
-    word, column, name = tokens[place : place + 3]
-    if column.token_type is not TokenType.COLUMN:
-        return None
-    add = Token(TokenType.VAR, "ADD", word.line, word.col, word.start, word.end, [])
-    kind = Token(TokenType.INT, "INT", name.line, name.col, name.start, name.end, [])
-    return [*tokens[:place], add, column, name, kind, *tokens[place + 3 :]]
-
-
-def _as_call(dialect: Dialect, text: str, tokens: list[Token]) -> list[Token] | None:
-    """What is behind the word CALL, which the tokenizer leaves as one text, as an expression that is selected; None
-    for other statements."""
-    if not tokens or tokens[0].token_type is not TokenType.COMMAND or tokens[0].text.upper() != "CALL":
-        return None
-    first = tokens[0]
-    rest = list(joined_quotes(dialect.tokenize(" " * (first.end + 1) + text[first.end + 1 :])))
-    if not rest:
-        return None
-    name = rest[0]  # which may be a word of SQL
-    named = Token(TokenType.VAR, name.text, name.line, name.col, name.start, name.end, [])
-    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.end, [])
-    return [select, named, *rest[1:]]
-
-
-def _called(tree: exp.Expr) -> exp.Expr:
-    """The one thing that is selected; anything that is said besides is none of it."""
-    is_alone = isinstance(tree, exp.Select) and len(tree.expressions) == 1
-    return (
-        tree.expressions[0]
-        if is_alone and not any(tree.args[each] for each in tree.args if each not in _ALONE)
-        else tree
-    )
-
-
-def _is_command(dialect: Dialect, tokens: Sequence[Token]) -> bool:
-    """Whether the parser leaves what is behind the first word as a text."""
-    return bool(tokens) and tokens[0].token_type in dialect.tokenizer_class.COMMANDS
-
-
-def _command(tokens: Sequence[Token]) -> exp.Expr:
-    rest = tokens[1].text if len(tokens) > 1 else ""
-    command = exp.Command(this=tokens[0].text.upper(), expression=exp.Literal.string(rest))
-    first = tokens[0]
-    command.meta.update({"line": first.line, "col": first.col, "start": first.start, "end": first.end})
-    return command
-
-
-def _with_word_table(tokens: list[Token]) -> list[Token]:
-    """The parser takes a namespace called `local` for a word of INSERT OVERWRITE LOCAL DIRECTORY."""
-    for place, token in enumerate(tokens[:-3]):
-        word, name, dot = tokens[place + 1 : place + 4]
-        is_overwrite = token.token_type is TokenType.INSERT and word.token_type is TokenType.OVERWRITE
-        if is_overwrite and name.text.casefold() == "local" and dot.token_type is TokenType.DOT:
-            table = Token(TokenType.TABLE, "TABLE", name.line, name.col, name.start, name.end, [])
-            return [*tokens[: place + 2], table, *tokens[place + 2 :]]
-    return tokens
-
-
-def _are_one_name(first: Token, dollar: Token, last: Token) -> bool:
-    touches = dollar.start == first.end + 1 and last.start == dollar.end + 1
-    return dollar.text == "$" and touches and all(_NAME.fullmatch(each.text) for each in (first, last))
 
 
 def _check_texts(tokens: Sequence[Token]) -> None:

@@ -50,6 +50,7 @@ def test_statements_over_several_tables_are_published_at_once(lake: Lake, orders
 
     assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "a")], [(1, 7, "a")])
     assert (told["snapshot_id"], told["commit_id"]) == (None, str(tx.snapshots[0].commit_id))
+    assert (told["rows_written"], told["replayed"]) == (2, None)
     assert tx.snapshots[1].properties == {"run": "r"}
 
 
@@ -64,6 +65,16 @@ def test_a_statement_sees_what_those_before_it_have_staged(lake: Lake, orders: T
 
     assert rows(orders) == rows(lines) == [(1, 11, "new"), (2, 21, "new"), (3, 3, "old")]
     assert [each.id for each in tx.snapshots] == [2, 3, 1]
+
+
+def test_what_comes_behind_the_block_is_refused(lake: Lake, orders: Table) -> None:
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    staged = orders.stage_delete("true")
+    for late in (lambda: tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')"), lambda: tx.add(staged)):
+        with pytest.raises(InvalidInputError, match="has ended"):
+            late()
+    assert rows(orders) == [(1, 1, "a")]
 
 
 def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:

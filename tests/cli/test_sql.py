@@ -119,6 +119,12 @@ def test_names_are_completed(lake: Lake, orders: Table) -> None:
     assert completer.find("ins", "ins") == ["INSERT"]
     assert completer.find("zzz", "zzz") == []
 
+    made = f"{orders.name}_later"
+    lake.sql(f"CREATE TABLE {made} (some_column INT)")
+    completer.forget()
+    assert made in completer.find(made[:-2], made[:-2])
+    assert completer.find("some_c", f"select some_c from {made}") == ["some_column"]
+
 
 def test_a_table_that_was_made_meanwhile_is_completed(lake: Lake, orders: Table) -> None:
     completer = Completer(lake)

@@ -169,7 +169,7 @@ def of_duckdb(statement: str) -> str:
 def test_a_change_leaves_what_duckdb_leaves_in_its_own_tables(
     lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random
 ) -> None:
-    compare(lake, plain, chance, max(40, STATEMENTS // 3))
+    compare(lake, plain, chance, max(40, STATEMENTS // 5))
 
 
 def compare(lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random, count: int) -> None:
