@@ -30,7 +30,7 @@ from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.imports import ImportResult
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
-from lakelib.model.table import Snapshot
+from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
 from lakelib.ops import (
@@ -516,6 +516,8 @@ class Transaction:
         """The commits that statements of the transaction are."""
         self._done: set[UUID] = set()
         """Those of them whose work was published before."""
+        self._seen: dict[int, TableInfo] = {}
+        """Tables as its statements go by them."""
         self._is_over = False
         self._advances: list[tuple[Consumer, Advance]] = []
         self.snapshots: list[Snapshot] = []
@@ -537,9 +539,10 @@ class Transaction:
         self._staged.append(staged)
 
     def sql(self, text: str, options: SqlOptions | None = None, /, **parameters: Any) -> Result:
-        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees what is
-        published when it begins, and what the transaction has staged before. A gate judges it at once, on top of that.
-        If the block ends with an error, or publishing does, what its statements have staged is given up.
+        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees a table
+        as it was when the first of them looked at it, and what the transaction has staged before. A gate judges it at
+        once, on top of that. If the block ends with an error, or publishing does, what its statements have staged is
+        given up.
 
         Raises as `Lake.sql` does, and InvalidInputError for statements that change more than rows. A statement that
         depends on rows which one before it has changed (an INSERT OVERWRITE of what was inserted) ends the block with a
@@ -553,7 +556,7 @@ class Transaction:
             if each.id in self._done:
                 continue
             beneath[each.ref.id] = (*beneath.get(each.ref.id, ()), each.id)
-        found = sql_statements.stage(replace(self._runtime, staged=beneath), text, options, parameters)
+        found = sql_statements.stage(replace(self._runtime, staged=beneath, seen=self._seen), text, options, parameters)
         if not isinstance(found, sql_statements.StagedStatement):
             return Result(self._runtime, found)
         self._own.append(found.commit_id)

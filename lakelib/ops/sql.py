@@ -134,12 +134,14 @@ def _bases(runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo
 
 
 def look_up(runtime: Runtime, named: Sequence[Reference | TableName]) -> dict[str, TableInfo]:
-    """The tables by name, all at the heads of one moment. Raises NotFoundError, with the place in the text."""
+    """The tables by name, all at the heads of one moment; in a transaction those that it has seen are as they were
+    then. Raises NotFoundError, with the place in the text."""
     try:
-        return find_tables(runtime, dict.fromkeys(each.name for each in named))
+        found = find_tables(runtime, dict.fromkeys(each.name for each in named))
     except NotFoundError as error:
         place = next((each.place for each in named if f" {each.name}." in error.message), "")
         raise NotFoundError(f"{error.message.rstrip('.')}{place}.", kind=error.kind, remedy=error.remedy) from None
+    return {name: runtime.as_seen(table) for name, table in found.items()}
 
 
 def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:

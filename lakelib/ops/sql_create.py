@@ -126,7 +126,7 @@ class TableChange:
             raise
         except BaseException:
             found = tables.find_table(self.runtime.catalog, *create.split_name(self._name))
-            if found is not None and found.id == table.id:
+            if found is not None and found.id == table.id and not found.head_id:  # nobody has written to it
                 create.drop_table(self.runtime, self._name)
             raise
 

@@ -77,6 +77,32 @@ def test_what_comes_behind_the_block_is_refused(lake: Lake, orders: Table) -> No
     assert rows(orders) == [(1, 1, "a")]
 
 
+@pytest.mark.parametrize("where", ["p = 'a'", "p = 'a' AND id IN (SELECT id FROM {orders})"])
+def test_what_comes_while_rows_are_moved_is_not_lost(lake: Lake, orders: Table, lines: Table, where: str) -> None:
+    """What one statement has not copied the next one does not delete."""
+    lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a'), (2, 2, 'b')")
+    tx = lake.transaction()
+    tx.__enter__()
+    tx.sql(f"INSERT INTO {lines.name} SELECT * FROM {orders.name} WHERE p = 'a'")
+    lake.sql(f"INSERT INTO {orders.name} VALUES (3, 3, 'a')")
+    assert tx.sql(f"SELECT id FROM {orders.name}").count() == 2
+    tx.sql(f"DELETE FROM {orders.name} WHERE {where.format(orders=orders.name)}")
+    with pytest.raises(ConflictError):
+        tx.__exit__(None, None, None)
+    assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "b"), (3, 3, "a")], [])
+
+
+def test_rows_are_moved_beside_others_that_come_elsewhere(lake: Lake, lines: Table, orders: Table) -> None:
+    lake.sql(f"INSERT INTO {lines.name} VALUES (1, 1, 'a'), (2, 2, 'b')")
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} SELECT * FROM {lines.name} WHERE p = 'a'")
+        lake.sql(f"INSERT INTO {lines.name} VALUES (3, 3, 'b')")
+        tx.sql(f"DELETE FROM {lines.name} WHERE p = 'a'")
+        lake.sql(f"INSERT INTO {lines.name} VALUES (4, 4, 'b')")
+        lines.compact(full=True)
+    assert (rows(lines), rows(orders)) == ([(2, 2, "b"), (3, 3, "b"), (4, 4, "b")], [(1, 1, "a")])
+
+
 def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:
     with pytest.raises(InvalidInputError):
         carry_out(lake, f"INSERT INTO {orders.name} VALUES (1, 1, 'a')", f"INSERT INTO {lines.name} VALUES (1)")
