@@ -18,6 +18,8 @@ _WORDS = tuple(
     SET DELETE MERGE MATCHED CREATE REPLACE TABLE NAMESPACE PRIMARY KEY PARTITIONED TBLPROPERTIES ALTER COLUMN ADD DROP
     RENAME COMMENT TYPE FIRST AFTER TRUNCATE CALL SHOW TABLES NAMESPACES DESCRIBE EXISTS IF""".split()  # noqa: SIM905
 )
+_PIECES = re.compile(r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\S""", re.DOTALL)
+"""Texts and names in quotes, comments, and single letters of all else."""
 _ENDS = ("exit", "quit", r"\q")
 _NAME = re.compile(r"\b[\w-]+\.[\w-]+\b")
 _MOST_REMEMBERED = 10_000
@@ -38,10 +40,10 @@ def converse(session: Session, carry_out: CarryOut) -> None:
                 forget()
                 if answer is not None:
                     tell(session, answer)
-            except LakeError as error:
-                session.explain_failure(error)
             except KeyboardInterrupt:
                 session.note("interrupted")
+            except Exception as error:
+                session.explain_failure(error)
 
 
 def _read_statement() -> str | None:
@@ -61,11 +63,17 @@ def _read_statement() -> str | None:
             return None
         if line.strip() or lines:
             lines.append(line)
-        if line.rstrip().endswith(";"):
-            text = "\n".join(lines).strip().rstrip(";")
+        text = "\n".join(lines).strip()
+        if is_ended(text):
             lines = []
-            if text:
+            if text.strip("; \n"):
                 return text
+
+
+def is_ended(text: str) -> bool:
+    """Whether the last of it is a semicolon: one in quotes or in a comment ends nothing."""
+    pieces = [each for each in _PIECES.findall(text) if not each.startswith(("--", "/*"))]
+    return pieces[-1:] == [";"]
 
 
 @contextmanager

@@ -132,6 +132,8 @@ def query_text(text: str | None, sql: str | None, file: Path | None) -> str | No
     given = [each for each in (text, sql, file) if each is not None]
     if len(given) > 1:
         wrong_usage("give the query once: as an argument, by --sql, or by --sql-file")
+    if text is not None and text.endswith(".sql") and Path(text).is_file():
+        wrong_usage(f"{text} is a file: give it by --sql-file")
     if file is None:
         return text if sql is None else sql
     try:

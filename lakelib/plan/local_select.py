@@ -363,7 +363,11 @@ class Select:
                 case exp.Column():
                     chosen.append((node.name, self._translate.value(node)))
                 case _:
-                    name = node.sql(dialect="spark", normalize_functions="lower") if self._is_asked else None
+                    name = (
+                        node.sql(dialect="spark", normalize_functions="lower", comments=False)
+                        if self._is_asked
+                        else None
+                    )
                     chosen.append((name, self._translate.value(node)))
         if not chosen:
             raise OnlySparkError("a query of no columns")

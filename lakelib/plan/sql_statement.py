@@ -30,6 +30,10 @@ METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers",
 """What a table's name may end in, after a dollar sign."""
 
 SAYS_WHAT = "Tables are called namespace.table; docs/sql.md says which statements there are, and what is known in them."
+_SAYS_WHAT_IS_KNOWN = (
+    "docs/sql.md says what is known here, and what Spark knows besides. What day or time it is has to be said: bind it "
+    "as a parameter."
+)
 _TRANSLATED = storing(ASKED)
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
@@ -89,13 +93,7 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
         raise _too_deep() from None
     trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
     if len(trees) != 1:
-        raise InvalidInputError(
-            "There is no statement in the text."
-            if not trees
-            else f"There are {len(trees)} statements, and one is run.",
-            kind="invalid_sql",
-            remedy=SAYS_WHAT,
-        )
+        raise _not_one(len(trees))
     return Parsed(
         text=text,
         tree=trees[0],
@@ -153,9 +151,12 @@ def query_of(parsed: Parsed, tree: exp.Expr | None = None) -> Statement:
 
 def refused(tree: exp.Expr) -> InvalidInputError:
     """What to say of a statement that is of no kind that there is."""
-    word = str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__
+    if isinstance(tree, exp.Condition | exp.Alias):
+        word = quoted(tree)
+    else:
+        word = (str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__).upper()
     return InvalidInputError(
-        f"{word.upper()} is no statement that is known here{place_of(tree)}.", kind="sql_refused", remedy=SAYS_WHAT
+        f"{word} is no statement that is known here{place_of(tree)}.", kind="sql_refused", remedy=SAYS_WHAT
     )
 
 
@@ -324,9 +325,28 @@ def _no_sql(text: str, error: Exception) -> InvalidInputError:
     details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {}) if isinstance(error, ParseError) else {}
     near = f", near {shortened(details['highlight'])!r}" if details.get("highlight") else ""
     place = _place(details.get("line"), details.get("col"))
-    what = str(details.get("description") or "it cannot be read").rstrip(".")
+    what = _in_words(str(details.get("description") or ""))
     return InvalidInputError(
         f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=SAYS_WHAT
+    )
+
+
+def _in_words(description: str) -> str:
+    """What the parser says, without its own classes."""
+    if not description:
+        return "it cannot be read; perhaps a quote or a comment does not end"
+    if description.startswith("Required keyword"):
+        return "something is missing there"
+    return description.partition(" but got <")[0].rstrip(".")
+
+
+def _not_one(count: int) -> InvalidInputError:
+    if count == 0:
+        return InvalidInputError("There is no statement in the text.", kind="invalid_sql", remedy=SAYS_WHAT)
+    return InvalidInputError(
+        f"There are {count} statements, and one is run.",
+        kind="invalid_sql",
+        remedy="Run them one after the other. In Python a transaction publishes what several do at once: tx.sql(…).",
     )
 
 
@@ -335,7 +355,9 @@ def _not_known(error: OnlySparkError) -> InvalidInputError:
     place = _place(error.line, error.column)
     if error.kind == OnlySparkError.default_kind:
         return InvalidInputError(
-            f"{error.message} is not known in SQL on the lake{place}.", kind="unknown_sql", remedy=SAYS_WHAT
+            f"{error.message} is not known in SQL on the lake{place}.",
+            kind="unknown_sql",
+            remedy=error.remedy or _SAYS_WHAT_IS_KNOWN,
         )
     return InvalidInputError(
         f"The query has {error.message}{place}.",

@@ -320,7 +320,16 @@ def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_tabl
 WRONG = [
     ("SELEC 1", "invalid_sql|sql_refused", ""),
     ("", "invalid_sql", ""),
-    ("SELECT 1; SELECT 2", "invalid_sql", "There are 2 statements"),
+    ("SELECT 1; SELECT 2", "invalid_sql", "There are 2 statements, and one is run. Run them one after the other"),
+    ("SELEC * FROM {o}", "invalid_sql", "near 'FROM': something is missing there"),
+    ("EXPLAIN ANALYZE SELECT 1", "invalid_sql", r"Expected table name\. "),
+    ("SELECT 'a", "invalid_sql", "a quote or a comment does not end"),
+    ("orders.sql", "sql_refused", "'orders.sql' is no statement"),
+    ("hello", "sql_refused", "'hello' is no statement"),
+    ("SHOW COLUMNS IN {o}", "sql_refused", r"There are SHOW NAMESPACES, SHOW TABLES \[IN shop\] and DESCRIBE"),
+    ("SELECT current_date()", "unknown_sql", "bind it as a parameter"),
+    ("SELECT id FROM {o} WHERE dt = 2026 - 11 - 18", "unknown_sql", r"CAST\(.*DATE '2026-11-18'"),
+    ("MERGE INTO {o} USING {o} s WHEN MATCHED THEN DELETE", "invalid_sql", "Write ON target.id = source.id"),
     ("SELECT id FROM {o} WHERE", "invalid_sql", "is not SQL"),
     (
         "SELECT\n  idd FROM {o}",
@@ -434,3 +443,7 @@ def test_a_result_is_what_lake_sql_gives(lake: Lake) -> None:
     assert isinstance(lake.sql("SELECT 1"), Result)
     assert lake.sql("SELECT 1 AS a, 2 AS a").schema.names == ["a", "a_1"]
     assert lake.sql("SELECT count(*), 1 + 1").schema.names == ["count(*)", "1 + 1"]
+
+
+def test_a_comment_is_no_part_of_a_columns_name(lake: Lake, orders: Table) -> None:
+    assert lake.sql(f"SELECT 1 + 1 -- two\n/* more */ FROM {orders.name} -- all; of it").schema.names == ["1 + 1"]
