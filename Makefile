@@ -65,7 +65,10 @@ soak: setup  ## writers, compaction, readers, expiry and vacuum on one lake at o
 	$(PYTHON) -m tests.soak --following 20
 	LAKE_EXAMPLES=2000 LAKE_MACHINE_RUNS=160 LAKE_MACHINE_SPARK_RUNS=120 LAKE_CHANGES_RUNS=60 $(PYTHON) -m pytest -s --timeout 3600 \
 		tests/property tests/unit tests/spark/test_cutting.py tests/spark/test_filters.py tests/integration/gates/test_engines.py
-	LAKE_SQL_STATEMENTS=10000 $(PYTHON) -m pytest -s --timeout 3600 tests/property/test_sql.py
+	LAKE_SQL_STATEMENTS=10000 $(PYTHON) -m pytest -s --timeout 3600 tests/property/test_sql.py tests/property/test_sql_changes.py
+	LAKE_SQL_WRITES=5000 $(PYTHON) -m pytest -s --timeout 3600 tests/property/test_sql_inserts.py
+	LAKE_SQL_SPARK_STATEMENTS=1000 $(PYTHON) -m pytest -s --timeout 3600 tests/property/test_sql_on_spark.py \
+		tests/property/test_sql_changes_on_spark.py
 	LAKE_MATRICES=all $(PYTHON) -m pytest -n 2 --dist loadfile $(THINNED)
 	$(PYTHON) -m pytest tests/integration/spark/test_lost_executors.py
 	$(PYTHON) -m pip install --quiet --no-deps --upgrade --target build/clickhouse --requirement tests/soak/clickhouse.txt

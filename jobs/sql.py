@@ -1,4 +1,5 @@
-"""Runs a query over files and tables of the lake, and writes its result to a table.
+"""Carries out a statement of SQL over tables of the lake; or with --into a query over files and tables, whose rows are
+written to a table.
 
 It is `lake sql --yes` for spark-submit: `spark-submit jobs/sql.py …` takes the same arguments.
 """

@@ -30,7 +30,7 @@ from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.imports import ImportResult
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
-from lakelib.model.table import Snapshot
+from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
 from lakelib.ops import (
@@ -514,11 +514,18 @@ class Transaction:
         self._staged: list[StagedCommit] = []
         self._own: list[UUID] = []
         """The commits that statements of the transaction are."""
+        self._done: set[UUID] = set()
+        """Those of them whose work was published before."""
+        self._seen: dict[int, TableInfo] = {}
+        """Tables as its statements go by them."""
+        self._is_over = False
         self._advances: list[tuple[Consumer, Advance]] = []
         self.snapshots: list[Snapshot] = []
         """The snapshots that the commits became, in the order in which they were added."""
 
     def add(self, staged: StagedCommit) -> None:
+        """Raises InvalidInputError for what is no staged commit, or was added before, and after the block."""
+        self._check_open()
         if not isinstance(staged, StagedCommit):
             raise InvalidInputError(
                 f"{staged!r} is no staged commit.",
@@ -532,9 +539,10 @@ class Transaction:
         self._staged.append(staged)
 
     def sql(self, text: str, options: SqlOptions | None = None, /, **parameters: Any) -> Result:
-        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees what is
-        published when it begins, and what the transaction has staged before. A gate judges it at once, on top of that.
-        If the block ends with an error, or publishing does, what its statements have staged is given up.
+        """As `Lake.sql`; what changes rows is staged, and published with the transaction. Each statement sees a table
+        as it was when the first of them looked at it, and what the transaction has staged before. A gate judges it at
+        once, on top of that. If the block ends with an error, or publishing does, what its statements have staged is
+        given up.
 
         Raises as `Lake.sql` does, and InvalidInputError for statements that change more than rows. A statement that
         depends on rows which one before it has changed (an INSERT OVERWRITE of what was inserted) ends the block with a
@@ -542,13 +550,18 @@ class Transaction:
         """
         from lakelib.ops import sql_statements  # it takes long to load
 
+        self._check_open()
         beneath: dict[int, tuple[UUID, ...]] = {}
         for each in self._staged:
+            if each.id in self._done:
+                continue
             beneath[each.ref.id] = (*beneath.get(each.ref.id, ()), each.id)
-        found = sql_statements.stage(replace(self._runtime, staged=beneath), text, options, parameters)
+        found = sql_statements.stage(replace(self._runtime, staged=beneath, seen=self._seen), text, options, parameters)
         if not isinstance(found, sql_statements.StagedStatement):
             return Result(self._runtime, found)
         self._own.append(found.commit_id)
+        if found.was_done:
+            self._done.add(found.commit_id)
         self._staged.append(StagedCommit(self._runtime, found.ref, found.commit_id, judged_by=found.judging))
         return Result(self._runtime, found.told)
 
@@ -558,6 +571,7 @@ class Transaction:
         transaction ends with a ConflictError. Repeated under the same idempotency keys, what was published with the
         move is no conflict.
         """
+        self._check_open()
         if not isinstance(consumer, Consumer):
             raise InvalidInputError(
                 f"{consumer!r} is no consumer.", kind="not_a_consumer", remedy="Give what table.consumer(NAME) gives."
@@ -577,10 +591,19 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         if kind is not None:
             decide.end_all(self._runtime, self._own, "its transaction ended with an error")
         elif self._staged or self._advances:
             self._publish()
+
+    def _check_open(self) -> None:
+        if self._is_over:
+            raise InvalidInputError(
+                "The transaction has ended: what is added to it now would never be published.",
+                kind="transaction_ended",
+                remedy="Begin another one: with lake.transaction() as tx: ….",
+            )
 
     def _publish(self) -> None:
         judgings = {each.id: each.judgings for each in self._staged}

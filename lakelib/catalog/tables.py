@@ -181,7 +181,7 @@ def _check_namespace(db: Connection, name: str) -> None:
         raise NotFoundError(
             f"There is no namespace {name!r}.",
             kind="namespace_not_found",
-            remedy=f"Create it with lake.create_namespace({name!r}).",
+            remedy=f"Create it with lake.create_namespace({name!r}), or CREATE NAMESPACE {name} in SQL.",
         )
 
 

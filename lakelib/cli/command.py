@@ -357,8 +357,8 @@ def _check_there(common: Common, make: MayMake) -> str | None:
         f"There is no lake in {place}, and no catalog is named.",
         kind="lake_not_found",
         remedy="Name its warehouse, and its catalog unless that is in the warehouse's folder: LAKE_WAREHOUSE and "
-        "LAKE_CATALOG, or --warehouse and --catalog. `lake create`, `ingest` and `backfill` make a new one with "
-        "--new-lake.",
+        "LAKE_CATALOG, or --warehouse and --catalog. `lake create`, `sql`, `import`, `ingest` and `backfill` make a "
+        "new one with --new-lake.",
     )
 
 

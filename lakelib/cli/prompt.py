@@ -14,8 +14,12 @@ from lakelib.errors import LakeError
 _WORDS = tuple(
     """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET JOIN LEFT RIGHT FULL INNER SEMI ANTI ON USING AS AND OR
     NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END WITH UNION ALL EXCEPT INTERSECT DISTINCT OVER PARTITION
-    QUALIFY EXPLAIN FOR VERSION TIMESTAMP OF count sum avg min max changes""".split()  # noqa: SIM905
+    QUALIFY EXPLAIN FOR VERSION TIMESTAMP OF count sum avg min max changes INSERT INTO OVERWRITE VALUES BY NAME UPDATE
+    SET DELETE MERGE MATCHED CREATE REPLACE TABLE NAMESPACE PRIMARY KEY PARTITIONED TBLPROPERTIES ALTER COLUMN ADD DROP
+    RENAME COMMENT TYPE FIRST AFTER TRUNCATE CALL SHOW TABLES NAMESPACES DESCRIBE EXISTS IF""".split()  # noqa: SIM905
 )
+_PIECES = re.compile(r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\S""", re.DOTALL)
+"""Texts and names in quotes, comments, and single letters of all else."""
 _ENDS = ("exit", "quit", r"\q")
 _NAME = re.compile(r"\b[\w-]+\.[\w-]+\b")
 _MOST_REMEMBERED = 10_000
@@ -28,17 +32,18 @@ CarryOut = Callable[[str], Answer | None]
 def converse(session: Session, carry_out: CarryOut) -> None:
     """Until the person leaves. What goes wrong is said, and asked again."""
     lake = session.lake
-    with _line_editing(lake):
+    with _line_editing(lake) as forget:
         session.note(f"SQL on the lake at {lake.warehouse}. A statement ends with a semicolon; exit or Ctrl-D leaves.")
         while (text := _read_statement()) is not None:
             try:
                 answer = carry_out(text)
+                forget()
                 if answer is not None:
                     tell(session, answer)
-            except LakeError as error:
-                session.explain_failure(error)
             except KeyboardInterrupt:
                 session.note("interrupted")
+            except Exception as error:
+                session.explain_failure(error)
 
 
 def _read_statement() -> str | None:
@@ -58,19 +63,26 @@ def _read_statement() -> str | None:
             return None
         if line.strip() or lines:
             lines.append(line)
-        if line.rstrip().endswith(";"):
-            text = "\n".join(lines).strip().rstrip(";")
+        text = "\n".join(lines).strip()
+        if is_ended(text):
             lines = []
-            if text:
+            if text.strip("; \n"):
                 return text
 
 
+def is_ended(text: str) -> bool:
+    """Whether the last of it is a semicolon: one in quotes or in a comment ends nothing."""
+    pieces = [each for each in _PIECES.findall(text) if not each.startswith(("--", "/*"))]
+    return pieces[-1:] == [";"]
+
+
 @contextmanager
-def _line_editing(lake: Any) -> Iterator[None]:
+def _line_editing(lake: Any) -> Iterator[Callable[[], None]]:
+    """Gives what is to be called once there may be other tables, or columns."""
     try:
         import readline
     except ImportError:
-        yield
+        yield lambda: None
         return
     history = _history_file()
     with suppress(OSError):
@@ -81,7 +93,7 @@ def _line_editing(lake: Any) -> Iterator[None]:
     readline.set_completer_delims(_WORD_ENDS)
     readline.parse_and_bind("tab: complete")
     try:
-        yield
+        yield completer.forget
     finally:
         readline.set_completer(None)
         with suppress(OSError):
@@ -103,6 +115,11 @@ class Completer:
         self._tables: list[str] | None = None
         self._columns: dict[str, list[str]] = {}
         self._found: list[str] = []
+
+    def forget(self) -> None:
+        """There may be other tables, and other columns, from now on."""
+        self._tables = None
+        self._columns = {}
 
     def complete(self, text: str, state: int) -> str | None:
         """As `readline` asks: for the first, the second … way to go on."""

@@ -1,10 +1,11 @@
-"""Statements of SQL, in this process: a query's rows, or how it is carried out; what another statement has done, or
+"""Statements of SQL: a query's rows, or how it is carried out; what another statement has done, or
 would do; and a prompt for people."""
 
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Note, Sentence
 
 if TYPE_CHECKING:
+    from lakelib.ops.runtime import Runtime
     from lakelib.ops.sql_plan import QueryExplanation
+    from lakelib.pipeline.arguments import Surroundings
     from lakelib.result import Result
 
 _STANDARD_INPUT = "-"
@@ -32,10 +35,13 @@ class Asked:
     yes: bool
     """Whether rows, tables and what is known of them may go."""
     options: Mapping[str, Any]
+    runtime: "Runtime"
+    """The lake's, and whether Spark carries statements out."""
 
 
 def ask(
     session: Session,
+    around: "Surroundings",
     text: str | None,
     *,
     format: str | None,
@@ -46,24 +52,40 @@ def ask(
     yes: bool,
     options: Mapping[str, Any],
 ) -> Answer | None:
-    """Carries a statement out, or those that a person types."""
-    asked = Asked(
-        format=choose_format(session, format, output),
-        output=output,
-        limit=limit,
-        timing=timing,
-        values=values,
-        yes=yes,
-        options={name: value for name, value in options.items() if value},
-    )
-    if text is None and sys.stdin.isatty():
-        from lakelib.cli.prompt import converse
+    """Carries a statement out, or those that a person types: in this process, unless a master or a server is named."""
+    format = choose_format(session, format, output)
+    with _chosen_runtime(session, around) as runtime:
+        asked = Asked(
+            format=format,
+            output=output,
+            limit=limit,
+            timing=timing,
+            values=values,
+            yes=yes,
+            options={name: value for name, value in options.items() if value},
+            runtime=runtime,
+        )
+        if text is None and sys.stdin.isatty():
+            from lakelib.cli.prompt import converse
 
-        converse(session, lambda typed: _carry_out(session, typed, asked))
-        return None
-    if text is None or text == _STANDARD_INPUT:
-        text = sys.stdin.read()
-    return _carry_out(session, text, asked)
+            converse(session, lambda typed: _carry_out(session, typed, asked))
+            return None
+        if text is None or text == _STANDARD_INPUT:
+            text = sys.stdin.read()
+        return _carry_out(session, text, asked)
+
+
+@contextmanager
+def _chosen_runtime(session: Session, around: "Surroundings") -> "Iterator[Runtime]":
+    """A job is carried out by Spark, wherever."""
+    given, runtime = session.start.spark, session.lake.runtime
+    if not (around.master or around.remote or given or session.start.job):
+        yield runtime
+        return
+    from lakelib.pipeline.sessions import watched_session
+
+    with watched_session("sql", around, given) as spark:
+        yield replace(runtime, session=spark)
 
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
@@ -84,17 +106,21 @@ def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
 def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer":
     """What takes something away is only looked at until it is told --yes."""
     from lakelib.ops.sql_change import Told
+    from lakelib.ops.sql_frame import known_query
     from lakelib.ops.sql_plan import QueryPlan
     from lakelib.ops.sql_statements import carry_out, prepare  # they take long to load
     from lakelib.result import Result
 
-    runtime = session.lake.runtime
-    prepared = prepare(runtime, text, asked.values)
+    runtime = asked.runtime
+    prepared = prepare(runtime, text, asked.values, asked.options)
     if not isinstance(prepared, QueryPlan | Told) and prepared.takes_away and not asked.yes:
         explained = prepared.explain()
         note = Note("Nothing was changed. --yes does it.")
         return Answer(_document(explained) | {"dry_run": True}, [Sentence(explained.change), note])
-    return Result(runtime, carry_out(prepared, asked.options))
+    done = carry_out(prepared, asked.options)
+    if isinstance(done, QueryPlan):
+        done = replace(done, query=known_query(runtime, done), most=most_rows(asked.limit, asked.format))
+    return Result(runtime, done)
 
 
 def _document(explained: "QueryExplanation") -> dict[str, Any]:
@@ -106,6 +132,8 @@ def query_text(text: str | None, sql: str | None, file: Path | None) -> str | No
     given = [each for each in (text, sql, file) if each is not None]
     if len(given) > 1:
         wrong_usage("give the query once: as an argument, by --sql, or by --sql-file")
+    if text is not None and text.endswith(".sql") and Path(text).is_file():
+        wrong_usage(f"{text} is a file: give it by --sql-file")
     if file is None:
         return text if sql is None else sql
     try:

@@ -16,6 +16,7 @@ from lakelib.cli.arguments import (
     ExplicitCast,
     Key,
     MergeSchema,
+    NewLake,
     Properties,
     Really,
     TableName,
@@ -27,7 +28,7 @@ from lakelib.cli.arguments import (
     read_pairs,
     read_partition,
 )
-from lakelib.cli.command import Session, wrong_usage
+from lakelib.cli.command import MayMake, Session, wrong_usage
 from lakelib.cli.job import Job, Options, job_command
 from lakelib.cli.query import ask, query_text, refuse
 from lakelib.cli.read import Format as RowFormat
@@ -197,9 +198,12 @@ def sql(
         Path | None, option(metavar="FILE", help="Into a Parquet file: --format parquet --output FILE.")
     ] = None,
     timing: Annotated[bool, typer.Option("--timing", help="Say how long it took; on a terminal that is so.")] = False,
+    new_lake: NewLake = False,
     **given: Any,
 ) -> Job | Answer | None:
-    """Asks and changes tables of the lake in SQL, in this process: docs/sql.md says what a statement may be.
+    """Asks and changes tables of the lake in SQL: docs/sql.md says what a statement may be.
+
+    It is carried out in this process, unless a master or a server is named, which gives the same rows.
 
     EXPLAIN before it tells how it is carried out. Without a statement, on a terminal, there is a prompt. A statement
     that takes away rows, columns, tables or snapshots is a dry run until it is told --yes.
@@ -209,11 +213,10 @@ def sql(
     as they were. An overwrite is a dry run until it is told --yes."""
     own = {"param": (param, None), "limit": (limit, None), "format": (format, None), "output": (output, None)}
     if into is not None:
-        refuse(own | {"parquet": (parquet, None), "timing": (timing, False)}, "a query without --into")
+        not_into = {"parquet": (parquet, None), "timing": (timing, False), "new_lake": (new_lake, False)}
+        refuse(own | not_into, "a query without --into")
         given["sql"] = query_text(text, given["sql"], None) if text is not None else given["sql"]
         return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
-    if session.start.job is not None:
-        wrong_usage("--into TABLE is missing")
     query = query_text(text, given.pop("sql"), given.pop("sql_file"))
     options = _QUERY | _OVERWRITE | _WRITE
     yes, asked = given.pop("yes"), {name: given.pop(name) for name in _OF_STATEMENTS}
@@ -221,8 +224,10 @@ def sql(
     refuse(of_writes | {"mode": (mode, "append")}, "--into TABLE")
     if parquet is not None and (format, output) != (None, None):
         wrong_usage("--parquet FILE is --format parquet --output FILE: give one of them")
+    session.open(make=MayMake.ANYWHERE if new_lake else MayMake.NEVER)
     return ask(
         session,
+        around,
         query,
         format=format if parquet is None else "parquet",
         output=output if parquet is None else parquet,

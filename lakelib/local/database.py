@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
 from lakelib.model.schema import Column
 from lakelib.plan.local_query import LocalQuery
-from lakelib.plan.local_types import UNLIKE, WRONG
+from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
 from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
@@ -157,6 +157,10 @@ def _translated(incoming: _Incoming | None = None) -> Iterator[None]:
 
     try:
         yield
+    except RuntimeError as error:
+        if str(error) == INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if incoming is not None and incoming.error is not None:
             raise incoming.error from None

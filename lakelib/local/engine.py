@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
-from lakelib.plan.local_types import UNLIKE, WRONG
+from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
 from lakelib.rows.types import arrow_type
 from lakelib.storage.vectors import Positions
 
@@ -269,6 +269,10 @@ def _translated(failures: Sequence[BaseException]) -> Iterator[None]:
 
     try:
         yield
+    except RuntimeError as error:
+        if str(error) == INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if failures:
             raise failures[0] from None

@@ -30,7 +30,23 @@ def catch_up(
 ) -> bool:
     """Whether the staged commit has looked for its keys up to now, or was decided meanwhile, which publishing tells. If
     not, it has to be done anew. Those `beneath` are staged, too, and published together with it, before it."""
-    commit = commits.load_commit(runtime.catalog, about.commit_id)
+    return _catch_up(runtime, commits.load_commit(runtime.catalog, about.commit_id), replaced, beneath, session)
+
+
+def look_beneath(runtime: Runtime, table: TableInfo, commit_id: UUID) -> None:
+    """A commit of a transaction looks for its keys in what others of it have staged before: statements behind it see
+    each key once."""
+    beneath = runtime.staged.get(table.id, ())
+    if not beneath or not table.options.cross_partition:
+        return
+    commit = commits.load_commit(runtime.catalog, commit_id)
+    if commit.keys is not None:
+        _catch_up(runtime, commit, None, beneath, None)
+
+
+def _catch_up(
+    runtime: Runtime, commit: CommitInfo, replaced: Replaced | None, beneath: Sequence[UUID], session: Any
+) -> bool:
     if commit.state is not CommitState.STAGED:
         return True
     if commit.kind in (CommitKind.OVERWRITE, CommitKind.REPLACE) and replaced is None:

@@ -105,7 +105,7 @@ def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Wor
     patience = Patience(f"Writing to {ref.full_name}")
 
     def attempt() -> UUID | Overtaken:
-        table = tables.load_table(runtime.catalog, ref)
+        table = runtime.as_seen(tables.load_table(runtime.catalog, ref))
         _check_may_write(runtime, work.right, request.judging is not None)
         check_gate(table, request)
         _check_fits(table, request, request.judging)

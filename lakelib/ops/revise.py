@@ -27,11 +27,14 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.revise_plan import Planned, plan_revision
 from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_frame import frame_of
 from lakelib.ops.sql_plan import Known, QueryExplanation
 from lakelib.ops.write import WrittenRows, propose, with_moves
 from lakelib.plan.revise import Action, Revision, has
-from lakelib.plan.revise_query import CHANGE, LOST, MOVED, OLDER, WRONG
-from lakelib.work.write import WriteWork, write_batches
+from lakelib.plan.revise_query import CHANGE, WRONG
+from lakelib.plan.revise_values import LOST, MOVED, OLDER
+from lakelib.work import engines
+from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
 _FILE_KIND = "revise"
 _BEYOND = 1 << 30
@@ -180,8 +183,7 @@ def _write(runtime: Runtime, table: TableInfo, changed: "_Changed", *, holds_del
         required_ids=frozenset(table.primary_key_ids),
         buffer_bytes=table.options.write_buffer_bytes,
     )
-    alignment = work.align(changed.schema(holds_deletes))
-    done = write_batches(work, alignment, changed.batches(holds_deletes), runtime.threads)
+    done = changed.write(work, holds_deletes)
     return WrittenRows(files=done.files, rows_in=done.rows_in)
 
 
@@ -192,6 +194,26 @@ class _Changed:
     runtime: Runtime
     planned: Planned
     _counts: dict[int, int] = field(default_factory=dict)
+
+    def write(self, work: WriteWork, with_words: bool) -> WrittenFiles:
+        """An error leaves no file behind."""
+        if self.runtime.session is not None:
+            return self._write_on_spark(work, with_words)
+        alignment = work.align(self.schema(with_words))
+        return write_batches(work, alignment, self.batches(with_words), self.runtime.threads)
+
+    def _write_on_spark(self, work: WriteWork, with_words: bool) -> WrittenFiles:
+        """What goes by cannot be looked at there: it is computed twice, the first time to be counted."""
+        frame = frame_of(self.runtime, self.planned.plan)
+        is_checked = WRONG in self.planned.plan.schema.names
+        if is_checked or self.planned.is_counted:
+            counted, wrong = engines.look_over(frame, CHANGE, WRONG if is_checked else None)
+            self._check(wrong)
+            if self.planned.is_counted:
+                self._counts.update(counted)
+        words = {each.value: DELETE if each is Action.DELETE else UPSERT for each in Action}
+        rows = engines.with_words(frame, self.schema(with_words).names, CHANGE, _WORD, words)
+        return engines.open_source(rows).write(work, threads=self.runtime.threads, distribution="auto")
 
     def schema(self, with_words: bool) -> pa.Schema:
         own = [each for each in self.planned.plan.schema if each.name not in (CHANGE, WRONG)]
@@ -223,7 +245,7 @@ class _Changed:
         for each in pc.value_counts(batch.column(CHANGE)).to_pylist():
             self._counts[each["values"]] = self._counts.get(each["values"], 0) + each["counts"]
 
-    def _check(self, batch: pa.RecordBatch) -> None:
+    def _check(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Raises InvalidInputError for a row that cannot be changed so."""
         if WRONG not in batch.schema.names:
             return

@@ -11,7 +11,7 @@ from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
 from lakelib.model.table import MAX_DEPTH, TableInfo
-from lakelib.ops import sql
+from lakelib.ops import read, sql
 from lakelib.ops.delete import rows_with_keys
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_plan import Known, QueryPlan, Within
@@ -23,11 +23,12 @@ from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_
 from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.types import arrow_type
-from lakelib.rows.values import raw_value, raw_values
+from lakelib.rows.values import raw_values
 
 _MOST_KEYS = 10_000
 """Of so many keys the files that may have them are told by hash, key range and Bloom filter; of more by range alone."""
 _MOST_PARTITIONS = 1_000
+_WORTH_A_RANGE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +73,17 @@ class _Planner:
             check_update(self._revision, table)
         if not table.primary_key_ids:
             return self._of_rows_without_key()
-        if query.is_upsert and self._keys_fit and not self._is_repeated():
+        if query.is_upsert and not self._reads_itself and self._keys_fit and not self._is_repeated():
             return Planned(table=table, plan=self._planned(query.upserted()), is_upsert=True, is_counted=False)
         within = self._within()
         doubles = self._check_apart(within)
         return Planned(table=table, plan=self._planned(query.tree(), within), is_counted=not doubles)
+
+    @property
+    def _reads_itself(self) -> bool:
+        """Whether the source is made of the table's own rows: then it depends on them, whatever it is merged into."""
+        references = self._statement(all_of_source(self._revision)).references
+        return any(each.name == self._table.full_name for each in references)
 
     def _statement(self, tree: Tree) -> Statement:
         return query_of(
@@ -134,7 +141,8 @@ class _Planner:
         clauses = self._revision.clauses
         if self._revision.beside is None or any(each.match is Match.TABLE for each in clauses):
             return None
-        key_ids, pairs = self._table.primary_key_ids, self._query.joined.pairs
+        key_ids = self._table.primary_key_ids
+        pairs = [each for each in self._query.joined.pairs if self._is_own_type(each.column)]
         keys = [each.column for each in pairs if each.column.id in key_ids]
         places = [each for each in pairs if each.column.id in self._table.partition_ids and each.column not in keys]
         parts: list[Predicate] = []
@@ -142,7 +150,7 @@ class _Planner:
         if keys:
             found = self._sought(keys, _MOST_KEYS)
             if found is None:
-                parts += [each for column in keys if (each := self._range(column)) is not None]
+                parts += self._ranges(keys)
             else:
                 parts += [_one_of(column, values) for column, values in zip(keys, found, strict=True)]
                 if len(keys) == len(self._table.primary_key_ids):
@@ -170,14 +178,31 @@ class _Planner:
         except pa.ArrowException:
             return None
 
+    def _ranges(self, columns: Sequence[Column]) -> list[Predicate]:
+        """Between which keys the source's are, if most of the table's files are not there. Who asks for keys has rows
+        merged, which takes longer than to leave masked ones out."""
+        ranges = [each for column in columns if (each := self._range(column)) is not None]
+        if not ranges:
+            return []
+        near, whole = (
+            read.plan_scan(self._runtime, self._table, read.ScanRequest(columns=self._key_names, where=where))
+            for where in (And(parts=tuple(ranges)), None)
+        )
+        return ranges if _size_of(near) < _size_of(whole) * _WORTH_A_RANGE else []
+
+    @property
+    def _key_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self._table.primary_key)
+
     def _range(self, column: Column) -> Predicate | None:
-        (row,) = self._ask(self._query.range_of(column)).to_pylist()
-        if row["low"] is None:
-            return never(column)
+        row = self._ask(self._query.range_of(column))
         try:
-            low, high = (raw_value(column.type, row[name]) for name in ("low", "high"))
-        except InvalidInputError:
+            found = row.combine_chunks().cast(pa.schema([(name, arrow_type(column.type)) for name in row.column_names]))
+        except pa.ArrowException:
             return None
+        low, high = (raw_values(found.column(name).combine_chunks())[0] for name in ("low", "high"))
+        if low is None or high is None:
+            return never(column)
         ends = ((Comparison.GE, low), (Comparison.LE, high))
         return And(parts=tuple(Compare(column=column, op=op, value=value) for op, value in ends))
 
@@ -209,15 +234,23 @@ class _Planner:
     @cached_property
     def _keys_fit(self) -> bool:
         """Whether what ON compares a column with would be stored in it as it is."""
+        return all(self._is_own_type(each.column) for each in self._query.joined.pairs)
+
+    def _is_own_type(self, column: Column) -> bool:
+        """Whether ON compares the column with values of its own type: what is converted to be compared may be equal to
+        others of the table's than the one that it would be stored as."""
+        kind = self._compared[column.id]
+        return kind == column.type or {kind, column.type} <= {*INTEGERS}
+
+    @cached_property
+    def _compared(self) -> Mapping[int, str]:
+        """By column, the type of what ON compares it with."""
         columns = [each.column for each in self._query.joined.pairs]
         if not columns:
-            return True
+            return {}
         statement = self._statement(self._query.sought(columns, 1))
-        kinds = [kind for _, kind in sql.columns_of(self._runtime, statement, self._found, self._given)]
-        return all(
-            kind == column.type or {kind, column.type} <= {*INTEGERS}
-            for column, kind in zip(columns, kinds, strict=True)
-        )
+        told = sql.columns_of(self._runtime, statement, self._found, self._given)
+        return {column.id: kind for column, (_, kind) in zip(columns, told, strict=True)}
 
     def _is_repeated(self) -> bool:
         return bool(self._ask(self._query.repeated()).num_rows)
@@ -234,6 +267,10 @@ class _Planner:
                     kind="duplicate_key",
                     remedy="Match by the key (ON target.id = source.id), and ask for the rest in WHEN MATCHED AND ….",
                 )
+
+
+def _size_of(plan: read.ScanPlan) -> int:
+    return sum(split.size_bytes for split in plan.splits)
 
 
 def _one_of(column: Column, values: pa.Array) -> Predicate:

@@ -77,5 +77,14 @@ class Runtime:
     """What Delta logs said of tables when this process last wrote to them: the version, and the files."""
     staged: Mapping[int, tuple[UUID, ...]] = field(default_factory=dict)
     """By table, what a transaction has staged of it so far: its statements see that as if it was published."""
+    seen: dict[int, TableInfo] | None = None
+    """By id, tables as statements of a transaction have found them first; None outside of one."""
     publishers: Publishers = field(default_factory=Publishers)
     """Publishers of this process wait for each other here, not in the database."""
+    session: Any = None
+    """The Spark session that carries queries out; None is this process."""
+
+    def as_seen(self, table: TableInfo) -> TableInfo:
+        """The table as the transaction goes by it: what one of its statements was made from another cannot take away
+        in a later state."""
+        return table if self.seen is None else self.seen.setdefault(table.id, table)

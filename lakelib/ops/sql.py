@@ -21,6 +21,7 @@ from lakelib.ops.explain import explain_scan
 from lakelib.ops.hold import HeldTogether
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_files import OwnFiles, choose_files, engine_folder
+from lakelib.ops.sql_frame import explain_frame, frame_of, known_query
 from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
@@ -28,13 +29,14 @@ from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
 from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
+from lakelib.plan.sql_on_spark import translate_for_spark
 from lakelib.plan.sql_statement import Statement
 from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
+from lakelib.work import engines
 
 _NOTHING_GIVEN: Mapping[str, Known] = {}
 _NO_LIMITS: Mapping[str, Within] = {}
-Translate = Callable[[Statement, Mapping[str, TableColumns]], AskedQuery]
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
 
@@ -42,18 +44,17 @@ def plan_statement(
     runtime: Runtime,
     statement: Statement,
     found: Mapping[str, TableInfo],
-    shape: Callable[[AskedQuery], AskedQuery] = lambda query: query,
-    translate: Translate = say_anew,
+    shape: Callable[[AskedQuery], AskedQuery] | None = None,
     *,
     given: Mapping[str, Known] = _NOTHING_GIVEN,
     within: Mapping[str, Within] = _NO_LIMITS,
 ) -> QueryPlan:
-    """Decides what a query reads of tables that were looked up, for the engine that it is translated for; `shape` makes
-    of its rows what is wanted of them. `given` are rows that were handed in, and `within` says more of tables' rows,
-    each by key."""
+    """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them.
+    `given` are rows that were handed in, and `within` says more of tables' rows, each by key."""
     bases: dict[str, _Base] = {**given, **_bases(runtime, statement, found)}
-    query = shape(translate(statement, {key: _columns(base) for key, base in bases.items()}))
-    return QueryPlan(
+    translate = say_anew if runtime.session is None else translate_for_spark
+    query = translate(statement, {key: _columns(base) for key, base in bases.items()})
+    plan = QueryPlan(
         text=statement.text,
         query=query,
         plans={key: _narrowed(runtime, base, query, key, within.get(key)) for key, base in bases.items()},
@@ -61,18 +62,26 @@ def plan_statement(
         is_explained=statement.is_explained,
         exact=frozenset(key for key, each in within.items() if each.is_exact),
     )
+    if shape is None:
+        return plan
+    return replace(plan, query=shape(known_query(runtime, plan)))
 
 
 def columns_of(
     runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo], given: Mapping[str, Known] = _NOTHING_GIVEN
 ) -> tuple[tuple[str, str], ...]:
     """Names and types of what a query gives."""
+    if runtime.session is not None:
+        return known_query(runtime, plan_statement(runtime, statement, found, given=given)).columns
     bases = {**given, **_bases(runtime, statement, found)}
     return say_anew(statement, {key: _columns(base) for key, base in bases.items()}).columns
 
 
 def stream_batches(runtime: Runtime, plan: QueryPlan) -> Iterator[pa.RecordBatch]:
-    """The rows in batches. Closing the iterator ends the query."""
+    """The rows in batches. Closing the iterator ends the query. Those that Spark computes are collected."""
+    if runtime.session is not None:
+        yield from engines.collected(frame_of(runtime, plan), plan.schema)
+        return
     with _held(runtime, plan):
         yield from run_query(
             (plan.query.sql, plan.query.wide_sql),
@@ -91,14 +100,18 @@ def explain_plan(runtime: Runtime, plan: QueryPlan, change: str = "") -> QueryEx
     others = tuple(
         f"scan of {plan.names[key]}" for key, each in plan.plans.items() if not isinstance(each, read.ScanPlan)
     )
-    engine = explain_query(
+    engine = explain_frame(runtime, plan) if runtime.session is not None else _explained_here(runtime, plan)
+    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
+
+
+def _explained_here(runtime: Runtime, plan: QueryPlan) -> str:
+    return explain_query(
         plan.query.sql,
         _relations(runtime, plan, may_find=False),
         plan.query.bound,
         folder=engine_folder(runtime),
         threads=runtime.threads,
     )
-    return QueryExplanation(change=change, scans=scans, others=others, plan=engine)
 
 
 # What is meant
@@ -121,12 +134,14 @@ def _bases(runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo
 
 
 def look_up(runtime: Runtime, named: Sequence[Reference | TableName]) -> dict[str, TableInfo]:
-    """The tables by name, all at the heads of one moment. Raises NotFoundError, with the place in the text."""
+    """The tables by name, all at the heads of one moment; in a transaction those that it has seen are as they were
+    then. Raises NotFoundError, with the place in the text."""
     try:
-        return find_tables(runtime, dict.fromkeys(each.name for each in named))
+        found = find_tables(runtime, dict.fromkeys(each.name for each in named))
     except NotFoundError as error:
         place = next((each.place for each in named if f" {each.name}." in error.message), "")
         raise NotFoundError(f"{error.message.rstrip('.')}{place}.", kind=error.kind, remedy=error.remedy) from None
+    return {name: runtime.as_seen(table) for name, table in found.items()}
 
 
 def _base(runtime: Runtime, table: TableInfo, reference: Reference) -> _Base:

@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
+from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.text import choose_from
@@ -110,12 +111,13 @@ def tell(
     table: str | None,
     snapshot: Snapshot | None = None,
     *,
-    commit_id: UUID | None = None,
+    staged: CommitInfo | None = None,
 ) -> Told:
     """One row of what was done: to which table, as which snapshot, with how many rows, as far as that is known without
     reading them again."""
-    summary = {} if snapshot is None else snapshot.summary
-    commit = commit_id if snapshot is None else snapshot.commit_id
+    done = snapshot or staged
+    summary = {} if done is None else done.summary
+    commit = snapshot.commit_id if snapshot is not None else None if staged is None else staged.id
     row = {
         "statement": statement,
         "table": table,

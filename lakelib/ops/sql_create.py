@@ -14,9 +14,10 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, refuse_options, tell
 from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
-from lakelib.ops.sql_source import QuerySource
+from lakelib.ops.sql_source import QuerySource, source_of
 from lakelib.plan.declare import Declared
 from lakelib.plan.sql_create import CreateNamespace, CreateTable, columns_of_query
+from lakelib.work.sources import RowSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ class TableChange:
             raise
         except BaseException:
             found = tables.find_table(self.runtime.catalog, *create.split_name(self._name))
-            if found is not None and found.id == table.id:
+            if found is not None and found.id == table.id and not found.head_id:  # nobody has written to it
                 create.drop_table(self.runtime, self._name)
             raise
 
@@ -148,7 +149,9 @@ class TableChange:
             rebucket.rebucket(self.runtime, there.ref, self.definition.buckets, rewrite=False)
         return snapshot
 
-    def _source(self, plan: QueryPlan) -> QuerySource:
+    def _source(self, plan: QueryPlan) -> RowSource:
+        if self.runtime.session is not None:
+            return source_of(self.runtime, plan)
         return QuerySource(runtime=self.runtime, plan=plan)
 
 
@@ -156,7 +159,8 @@ def plan_create(runtime: Runtime, wanted: CreateTable) -> TableChange:
     """Raises InvalidInputError for a wrong definition, NotFoundError for tables that the query names."""
     plan, columns = None, wanted.columns or ()
     if wanted.source is not None:
-        plan = sql.plan_statement(runtime, wanted.source, sql.look_up(runtime, wanted.source.references))
+        found = sql.look_up(runtime, wanted.source.references)
+        plan = sql.plan_statement(runtime, wanted.source, found, lambda query: query)
         columns = columns_of_query(plan.query)
     definition = Definition(**wanted.definition)
     new = _defined(runtime, wanted, columns, definition)

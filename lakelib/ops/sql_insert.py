@@ -41,7 +41,7 @@ class InsertChange:
         return sql.explain_plan(self.runtime, self.plan, f"{self.word} {self.table.full_name}: {self._means}")
 
     def carry_out(self, request: WriteRequest) -> Told:
-        """An overwrite of a table by what is read of it itself is planned anew where others change it meanwhile."""
+        """What is made of the rows that it replaces is planned anew where others change them meanwhile."""
         change = self
 
         def attempt() -> Snapshot | Overtaken:
@@ -58,15 +58,14 @@ class InsertChange:
         return tell(self.insert.parsed.text, self.word, self.table.full_name, snapshot)
 
     def stage(self, request: WriteRequest) -> UUID:
-        source = self._source()
+        source, request = self._source(), replace(request, made_from=self._made_from)
         if self.insert.overwrites:
-            request = replace(request, made_from=self._made_from)
             return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
         return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
 
     @property
     def word(self) -> str:
-        return "INSERT OVERWRITE" if self.insert.overwrites else "INSERT"
+        return self.insert.word
 
     @property
     def _means(self) -> str:
@@ -81,9 +80,8 @@ class InsertChange:
                 return "rows take the place of the partitions that are named"
 
     def _written(self, request: WriteRequest) -> Snapshot:
-        source = self._source()
+        source, request = self._source(), replace(request, made_from=self._made_from)
         if self.insert.overwrites:
-            request = replace(request, made_from=self._made_from)
             return overwrite.overwrite(self.runtime, self.table.ref, source, self._partitions, request)
         return write.write(self.runtime, self.table.ref, self._kind, source, request)
 
@@ -95,7 +93,8 @@ class InsertChange:
     def _made_from(self) -> int | None:
         """The snapshot of the table itself that rows are read of, which take the place of others of it."""
         reads_itself = any(each.name == self.table.full_name for each in self.insert.source.references)
-        return self.table.head_id if reads_itself and self.insert.overwrites else None
+        replaces = self.insert.overwrites or bool(self.table.primary_key_ids)
+        return self.table.head_id if reads_itself and replaces else None
 
     def _source(self) -> RowSource:
         return source_of(self.runtime, self.plan).with_constants(self.target.constants)

@@ -47,6 +47,8 @@ class QueryPlan:
     is_explained: bool = False
     exact: frozenset[str] = frozenset()
     """The references of which the engine sees no rows but those that its plan asks for."""
+    most: int | None = None
+    """How many rows are asked for, if not all: Spark computes no more. Here they stop coming when nobody asks."""
 
     @property
     def schema(self) -> pa.Schema:

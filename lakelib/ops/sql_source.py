@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from lakelib.ops import sql
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.sql_frame import frame_of
 from lakelib.ops.sql_plan import QueryPlan
+from lakelib.work import engines
 from lakelib.work.sources import RowSource, open_arrow
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
@@ -48,6 +50,9 @@ class QuerySource:
 
 
 def source_of(runtime: Runtime, plan: QueryPlan) -> RowSource:
-    """Rows that stand in the text are taken as they are: what is small is written in one step."""
+    """Rows that stand in the text are taken as they are: what is small is written in one step. What Spark computes is
+    written by its tasks."""
+    if runtime.session is not None:
+        return engines.open_source(frame_of(runtime, plan))
     source = QuerySource(runtime=runtime, plan=plan)
     return source if plan.plans else open_arrow(pa.Table.from_batches(source.batches(), source.schema))

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from lakelib.catalog.commits import load_commit
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
+from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
@@ -17,6 +19,7 @@ from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
 from lakelib.ops.sql_call import plan_call
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
 from lakelib.ops.sql_create import NamespaceChange, plan_create
+from lakelib.ops.sql_done import DoneChange, find_done_change
 from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
 from lakelib.ops.sql_revise import plan_revise
@@ -35,7 +38,7 @@ def run(runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: 
     """A query's plan, or what was done. Raises as `prepare` does, and what the use case raises that a statement
     means."""
     parse_options(options)
-    return carry_out(prepare(runtime, text, values), options)
+    return carry_out(prepare(runtime, text, values, options), options)
 
 
 def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | None) -> QueryPlan | Told:
@@ -60,6 +63,8 @@ class StagedStatement:
     judging: Judging | None
     """What it was judged by."""
     told: Told
+    was_done: bool
+    """Whether its work was published before: it brings nothing."""
 
 
 def stage(
@@ -67,7 +72,7 @@ def stage(
 ) -> QueryPlan | Told | StagedStatement:
     """A query's plan, or what was staged: judged on top of what the transaction has staged before, if the table or the
     options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, and RejectedError."""
-    prepared = prepare(runtime, text, values)
+    prepared = prepare(runtime, text, values, options)
     if isinstance(prepared, QueryPlan | Told):
         return carry_out(prepared, options)
     if not isinstance(prepared, RowsChange):
@@ -77,27 +82,37 @@ def stage(
             remedy="Carry it out before the transaction, or after it: lake.sql(…).",
         )
     request, table = parse_options(options), prepared.table
-    judging = gate_of(runtime, table, request)
+    was_done = isinstance(prepared, DoneChange)
+    judging = None if was_done else gate_of(runtime, table, request)
     commit_id = prepared.stage(request)
-    if judging is not None:
-        try:
+    try:
+        look_beneath(runtime, table, commit_id)
+        if judging is not None:
             require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
-        except BaseException:
-            end_all(runtime, [commit_id], "its transaction ended before")
-            raise
-    told = tell(text, prepared.word, table.full_name, commit_id=commit_id)
-    return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told)
+    except BaseException:
+        end_all(runtime, [commit_id], "its transaction ended before")
+        raise
+    done = prepared.snapshot if isinstance(prepared, DoneChange) else None
+    told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
+    return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
 
 
-def prepare(runtime: Runtime, text: str, values: Mapping[str, Any]) -> QueryPlan | Told | Change:
+def prepare(
+    runtime: Runtime, text: str, values: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> QueryPlan | Told | Change:
     """A query's plan, or a statement that is ready to be carried out, or what EXPLAIN tells of one. Nothing has
-    changed. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for tables and snapshots
-    that are not there."""
+    changed. Of a statement whose work was published before, under the key that the options give, nothing else is
+    looked at. Raises InvalidInputError for what is no SQL, or none that is known, NotFoundError for tables and
+    snapshots that are not there."""
     understood = understand(text, values)
     if isinstance(understood, Statement):
         return plan_statement(runtime, understood, look_up(runtime, understood.references))
     if isinstance(understood, sql_kinds.Show):
         return show(runtime, understood)
+    if isinstance(understood, Insert | Revise) and not understood.parsed.is_explained:
+        done = find_done_change(runtime, understood, parse_options(options))
+        if done is not None:
+            return done
     change = _plan_change(runtime, understood)
     return explained(text, change.explain()) if understood.parsed.is_explained else change
 

@@ -53,7 +53,8 @@ def _work(runtime: Runtime, kind: CommitKind, source: RowSource, request: WriteR
         if kind is CommitKind.UPSERT:
             check_keyed(table)
         written = write_rows(runtime, table, source, request, file_kind=kind.value)
-        return propose(table, kind, request, written, effect=_effect(table, written))
+        beneath = ReadScope(beneath=runtime.staged.get(table.id, ()))
+        return propose(table, kind, request, written, read_scope=beneath, effect=_effect(table, written))
 
     return Work(
         prepare=prepare,

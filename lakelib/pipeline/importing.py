@@ -1,8 +1,6 @@
 """An import from its arguments to its exit code."""
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +8,8 @@ import lakelib
 from lakelib.model.imports import ImportResult
 from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.create import split_name
-from lakelib.pipeline.arguments import ImportArguments, Surroundings
-from lakelib.pipeline.sessions import PREPARED, watched_session
+from lakelib.pipeline.arguments import ImportArguments
+from lakelib.pipeline.sessions import session_if_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,15 +49,5 @@ def carry_over(job: ImportArguments, given_session: "SparkSession | None" = None
         if not job.how["dry_run"]:
             lake.create_namespace(split_name(job.table)[0])
         bring = lake.import_delta if job.kind == "delta" else lake.import_parquet
-        with _session(job.table, around, given_session) as session:
+        with session_if_named(f"import {job.table}", around, given_session) as session:
             return Imported(result=bring(job.source, job.table, session=session, tell=tell, **job.how))
-
-
-@contextmanager
-def _session(table: str, around: Surroundings, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
-    """None: this process does the work."""
-    if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
-        yield None
-        return
-    with watched_session(f"import {table}", around, given) as session:
-        yield session

@@ -50,6 +50,16 @@ def watched_session(name: str, around: Surroundings, given: "SparkSession | None
         yield session
 
 
+@contextmanager
+def session_if_named(name: str, around: Surroundings, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
+    """As `watched_session`, where a session, a master or a server is named; None: this process does the work."""
+    if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
+        yield None
+        return
+    with watched_session(name, around, given) as session:
+        yield session
+
+
 def _started(name: str, master: str | None) -> "SparkSession":
     """With a JVM of its own, or that of spark-submit."""
     from pyspark.sql import SparkSession

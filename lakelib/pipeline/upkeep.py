@@ -1,10 +1,8 @@
 """Upkeep of many tables: compaction, expiry, and the vacuum of their lake. What fails at one keeps nobody from the
 others."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure
-from lakelib.pipeline.sessions import PREPARED, watched_session
+from lakelib.pipeline.sessions import session_if_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,18 +66,8 @@ def compact(job: CompactArguments, given_session: "SparkSession | None" = None, 
     around = job.surroundings
     with lakelib.connect(warehouse=around.warehouse, catalog=around.catalog) as lake:
         names = find_tables(lake, job.selection)
-        with _session(job, given_session) as session:
+        with session_if_named("compact", around, given_session) as session:
             return _compact_tables(lake, names, job, session, tell)
-
-
-@contextmanager
-def _session(job: CompactArguments, given: "SparkSession | None") -> Iterator["SparkSession | None"]:
-    around = job.surroundings
-    if given is None and around.master is None and around.remote is None and PREPARED not in os.environ:
-        yield None
-        return
-    with watched_session("compact", around, given) as session:
-        yield session
 
 
 def _compact_tables(

@@ -50,7 +50,7 @@ class TableColumns:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedQuery:
     sql: str
-    """DuckDB's, over relations that are called as the references' keys are."""
+    """The engine's: DuckDB's, over relations that are called as the references' keys are."""
     wide_sql: str
     """The same, with room for products that overflow in the other."""
     columns: tuple[tuple[str, str], ...]
@@ -62,4 +62,7 @@ class AskedQuery:
     conditions: Mapping[str, tuple[exp.Expr, ...]]
     """By reference, what holds of all rows that can make a difference, in its own columns, parameters filled in."""
     bound: Mapping[str, Any]
-    """What DuckDB's parameters are bound to."""
+    """What the text's parameters are bound to."""
+    on_spark: bool = False
+    """Whether it is said for Spark: in its text, which is a format, each reference's key in braces stands for a frame
+    of its rows."""

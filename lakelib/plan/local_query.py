@@ -21,6 +21,7 @@ from lakelib.plan.local_scalars import SCALARS
 from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type, limit_of, nulls_of
 from lakelib.plan.local_translator import Known, Translator, check_arguments, placed
 from lakelib.plan.local_types import VOID, Value, all_typed
+from lakelib.plan.sql_conditions import Shared, places_in
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
 Columns = Sequence[tuple[str, str]]
@@ -114,6 +115,8 @@ class Source:
     view: str | None = None
     hidden: tuple[tuple[str, str], ...] = ()
     """Columns that are there if they are named."""
+    shared: Shared | None = None
+    """What hears of its rows, if it is a query of the WITH clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +208,7 @@ class Query:
         check_arguments(clause, "expressions")
         before = dict(self._known)
         named: list[str] = []
+        shared: list[Shared] = []
         for each in clause.expressions:
             check_arguments(each, "this", "alias")
             inner = self.made(each.this)
@@ -213,10 +217,14 @@ class Query:
                 alias = self.alias()
                 places = ", ".join(in_quotes(name) for name, _ in columns)
                 named.append(f"{alias}({places}) AS ({inner.sql})")
-                self._known[each.alias.casefold()] = Source(sql=alias, columns=columns)
+                own = None if inner.push is None else Shared(inner.push)
+                shared += [] if own is None else [own]
+                self._known[each.alias.casefold()] = Source(sql=alias, columns=columns, shared=own)
             else:
                 self._known[each.alias.casefold()] = Source(sql=f"({inner.sql})", columns=columns)
         made = make()
+        for each in reversed(shared):  # a later one may name those before it
+            each.end()
         self._known = before
         return replace(made, sql=f"WITH {', '.join(named)} {made.sql}") if named else made
 
@@ -252,7 +260,9 @@ class Query:
         chosen = ", ".join(f"{alias}.c{place} AS {in_quotes(name)}" for place, name in enumerate(names))
         listed = ", ".join(f"c{place}" for place in range(len(names)))
         order = f" ORDER BY {', '.join(terms)}" if terms else ""
-        return replace(made, sql=f"SELECT {chosen} FROM ({made.sql}) AS {alias}({listed}){order}{limit_of(node)}")
+        push = None if node.args.get("limit") or node.args.get("offset") else made.push
+        sql = f"SELECT {chosen} FROM ({made.sql}) AS {alias}({listed}){order}{limit_of(node)}"
+        return replace(made, sql=sql, push=push)
 
     def _combined(self, node: exp.Expr) -> Made:
         check_arguments(node, "this", "expression", "distinct", "with_", *self._cutting())
@@ -272,7 +282,14 @@ class Query:
         columns = tuple((name, kind) for (name, _), kind in zip(one.known(self.reach.is_asked), kinds, strict=True))
         word = node.key.upper() if is_distinct else "UNION ALL"
         sql = f"{self._retyped(one, columns)} {word} {self._retyped(other, columns)}"
-        return Made(sql=f"SELECT * FROM ({sql})", columns=columns)
+
+        def push(condition: exp.Expr) -> None:
+            for each in (one, other):
+                alike = all(each.columns[place][1] == kinds[place] for place in places_in(condition))
+                if each.push is not None and alike:
+                    each.push(condition)
+
+        return Made(sql=f"SELECT * FROM ({sql})", columns=columns, push=push)
 
     def _retyped(self, made: Made, columns: Columns) -> str:
         alias = self.alias()
@@ -309,14 +326,19 @@ class Query:
                     columns=found.columns,
                     beside=found.hidden,
                     view=found.view,
+                    push=None if found.shared is None else found.shared.hear,
                 )
+                if found.shared is not None:
+                    found.shared.is_named += 1
                 self._views += [] if found.view is None else [found.view]
                 return f"{found.sql} AS {alias}", relation
             case exp.Subquery() | exp.Values():
                 check_arguments(node, "this", "alias", *(("expressions",) if isinstance(node, exp.Values) else ()))
                 made = self.made(node if isinstance(node, exp.Values) else node.this)
                 columns = self.renamed(named, made)
-                relation = Relation(alias=alias, name=name.casefold() if name else None, columns=columns)
+                relation = Relation(
+                    alias=alias, name=name.casefold() if name else None, columns=columns, push=made.push
+                )
                 if not self.reach.is_asked:
                     return f"({made.sql}) AS {alias}", relation
                 return f"({made.sql}) AS {alias}({', '.join(in_quotes(each) for each, _ in columns)})", relation

@@ -18,6 +18,7 @@ from lakelib.plan.local_translator import (
     whole_number,
 )
 from lakelib.plan.local_types import (
+    CAST_ONE,
     INTEGERS,
     VOID,
     WRONG,
@@ -188,7 +189,7 @@ def _numbers(self: Translator, node: exp.Expr) -> tuple[Value, Value, str]:
     kind = self.common((one, other), "arithmetic", by_digits=True)
     if kind == "double" or kind in INTEGERS or is_decimal(kind):
         return _known(one, kind), _known(other, kind), kind
-    raise OnlySparkError(f"arithmetic with {one.type} and {other.type}")
+    raise OnlySparkError(f"arithmetic with {one.type} and {other.type}", remedy=CAST_ONE)
 
 
 def _known(value: Value, kind: str) -> Value:

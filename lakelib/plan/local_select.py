@@ -13,6 +13,7 @@ from lakelib.plan.local_functions import ordered
 from lakelib.plan.local_scalars import COMPARISONS
 from lakelib.plan.local_translator import check_arguments, field_of, placed
 from lakelib.plan.local_types import INTEGERS, VOID, Value, duck_type, literal
+from lakelib.plan.sql_conditions import Push, at_places, keeps_rows_apart, places_in, speaks_of_null, with_names
 from lakelib.plan.sqltext import quoted
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Relation:
     """Columns that are there if they are named."""
     view: str | None = None
     """The view that it is."""
+    push: Push | None = None
+    """Hears what is said of its rows, if it is a query."""
 
     def find(self, name: str) -> list[tuple[str, Value]]:
         """The columns that the name means, by their own names."""
@@ -57,6 +60,8 @@ class Made:
     sql: str
     columns: tuple[tuple[str | None, str], ...]
     """Without a name where only Spark knows which it would be."""
+    push: Push | None = None
+    """Hears what holds of all of its rows that can make a difference, if that says anything of tables' rows."""
 
     def known(self, is_asked: bool) -> tuple[tuple[str, str], ...]:
         """As `named`; where people ask, each is called something, and one name may be two columns'."""
@@ -174,7 +179,8 @@ class Select:
             for name, (_, value) in zip(names, chosen, strict=True)
         )
         cut = f"{order}{limit_of(node)}"
-        return Made(sql=f"SELECT {distinct}{listed}{source}{where}{group}{having}{qualify}{cut}", columns=made.columns)
+        sql = f"SELECT {distinct}{listed}{source}{where}{group}{having}{qualify}{cut}"
+        return Made(sql=sql, columns=made.columns, push=self._push_to(chosen) if self._is_asked else None)
 
     def _having(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
         return self._translate.condition(self._with_chosen(self._node.args["having"].this, chosen))
@@ -262,27 +268,53 @@ class Select:
             self._note_asked(each, asked, self._fillable - {right.alias})
 
     def _note_asked(self, node: exp.Expr, relations: Sequence[Relation], fillable: Collection[str]) -> None:
-        """Tells of a condition over the columns of one view alone, if rows for which it does not hold can make no
+        """Tells of a condition over the columns of one relation alone, if rows for which it does not hold can make no
         difference. Of a row that a join fills with NULL only what is not true of NULL says anything."""
+        if self._query.reach.note_condition is None or node.find(exp.Query, exp.Window, exp.AggFunc) is not None:
+            return
+        found = [self._meant(each) for each in node.find_all(exp.Column)]
+        if all(len(each) == 1 for each in found):
+            self._note(node, [(relation, name) for ((relation, name, _),) in found], relations, fillable)
+
+    def _note(
+        self,
+        node: exp.Expr,
+        columns: Sequence[tuple[Relation, str]],
+        relations: Sequence[Relation],
+        fillable: Collection[str],
+    ) -> None:
+        """As `_note_asked`, of a condition whose columns are these."""
         note = self._query.reach.note_condition
-        if note is None or node.find(exp.Query, exp.Window, exp.AggFunc) is not None:
+        aliases = {relation.alias for relation, _ in columns}
+        if note is None or len(aliases) != 1 or not aliases <= {each.alias for each in relations}:
             return
-        own = node.copy()
-        found = [self._meant(each) for each in own.find_all(exp.Column)]
-        views = {(each[0][0].alias, each[0][0].view) if len(each) == 1 else None for each in found}
-        known = {(each.alias, each.view) for each in relations if each.view is not None}
-        if len(views) != 1 or not views <= known:
+        if aliases & {*fillable} and speaks_of_null(node):
             return
-        ((alias, view),) = (each for each in views if each is not None)
-        if alias in fillable and node.find(
-            exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Null, exp.Boolean, exp.Coalesce
-        ):
-            return
-        for each, (meant_one,) in zip(list(own.find_all(exp.Column)), found, strict=True):
-            each.set("table", None)
-            each.set("this", exp.to_identifier(meant_one[1], quoted=True))
-        assert view is not None
-        note(view, own)
+        relation, names = columns[0][0], [name for _, name in columns]
+        if relation.view is not None:
+            note(relation.view, with_names(node, names))
+        elif relation.push is not None:
+            places = [name for name, _ in relation.columns]
+            relation.push(at_places(node, [places.index(name) for name in names]))
+
+    def _push_to(self, chosen: Sequence[tuple[str | None, Value]]) -> Push | None:
+        """What is said of the query's rows is said of those that they are made of, where it is of columns."""
+        if self._query.reach.note_condition is None or not keeps_rows_apart(self._node):
+            return None
+        known = {
+            value.sql: (relation, name)
+            for relation in self._relations
+            for own, _ in (*relation.columns, *relation.beside)
+            for name, value in relation.find(own)
+        }
+        origins = [known.get(value.sql) for _, value in chosen]
+
+        def push(node: exp.Expr) -> None:
+            columns = [found for place in places_in(node) if (found := origins[place]) is not None]
+            if len(columns) == len(places_in(node)):
+                self._note(node, columns, self._relations, self._fillable)
+
+        return push
 
     def _note_condition(self, node: exp.Expr) -> None:
         """A column that is compared with a constant need not be read where that is false: a row for which it is NULL,
@@ -331,7 +363,11 @@ class Select:
                 case exp.Column():
                     chosen.append((node.name, self._translate.value(node)))
                 case _:
-                    name = node.sql(dialect="spark", normalize_functions="lower") if self._is_asked else None
+                    name = (
+                        node.sql(dialect="spark", normalize_functions="lower", comments=False)
+                        if self._is_asked
+                        else None
+                    )
                     chosen.append((name, self._translate.value(node)))
         if not chosen:
             raise OnlySparkError("a query of no columns")

@@ -17,6 +17,11 @@ UNLIKE = "lakelib, only Spark: "
 """Begins what DuckDB says of a row that Spark would compute something else of."""
 WRONG = "lakelib, wrong value: "
 """Begins what DuckDB says of a row that Spark refuses, too."""
+INTERRUPTED = "Query interrupted"
+"""What DuckDB says, as a RuntimeError, where a person presses Ctrl-C."""
+
+CAST_ONE = "Cast one of the two: CAST(… AS BIGINT), and write a day as DATE '2026-11-18'."
+"""What to do about values whose types do not go together."""
 
 _NAMES = {
     "boolean": "BOOLEAN",
@@ -126,7 +131,7 @@ def common_type(values: Sequence[Value], what: str, *, by_digits: bool = False, 
         return "float" if kinds <= {"float", *INTEGERS} else "double"
     if "date" in kinds and len(kinds) == 2 and kinds & {*_MOMENTS}:
         return (kinds - {"date"}).pop()
-    raise OnlySparkError(f"{what} of {' and '.join(sorted(kinds))}")
+    raise OnlySparkError(f"{what} of {' and '.join(sorted(kinds))}", remedy=CAST_ONE)
 
 
 def _becomes_double(kind: str) -> bool:

@@ -56,7 +56,7 @@ def _parameter(self: Translator, node: exp.Expr) -> Value:
         raise OnlySparkError(
             f"the parameter {name!r}, which has no value",
             kind="missing_parameter",
-            remedy=f"Give its value by name: lake.sql(text, {name}=…).",
+            remedy=f"Give its value by name: lake.sql(text, {name}=…), or --param {name}=… at a shell.",
         )
     return (
         Value(sql="NULL", type=VOID)

@@ -36,6 +36,11 @@ class Insert:
     """Of the query's columns in the text, where they stand there one by one."""
 
     @property
+    def word(self) -> str:
+        """What the statement is called."""
+        return "INSERT OVERWRITE" if self.overwrites else "INSERT"
+
+    @property
     def has_places(self) -> bool:
         """Whether the query's last column is the place of the row in the text, by which rows are told in order."""
         return isinstance(self.source.tree, exp.Values)

@@ -34,11 +34,12 @@ _LARGEST_BIGINT = 2**63 - 1
 
 
 def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]) -> AskedQuery:
-    """The query over frames: in its text, which is a format, each reference's key in braces stands for its frame.
+    """The query over frames.
 
     What is understood in process is pruned and called alike. Of what Spark alone computes only the columns are known
     that it may look at. Raises InvalidInputError as `translate_statement` does, for what is not known here either.
     """
+    statement = replace(statement, tree=statement.tree.copy())  # others may have the same one, of other tables
     try:
         asked = translate_statement(statement, tables)
     except InvalidInputError as error:
@@ -48,11 +49,10 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
         uses = _used_by_name(statement, tables)
         asked = AskedQuery(sql="", wide_sql="", columns=(), types=(), uses=uses, conditions={}, bound={})
     said = _Said(statement.values)
-    tree = statement.tree.copy()
     if _asks_commit(asked.uses):
-        _replace_stars(tree)
-    sql = said.text(tree)
-    return replace(asked, sql=sql, wide_sql=sql, bound=said.bound)
+        _replace_stars(statement.tree)
+    sql = said.text(statement.tree)
+    return replace(asked, sql=sql, wide_sql=sql, bound=said.bound, on_spark=True)
 
 
 def _asks_commit(uses: Mapping[str, tuple[str, ...]]) -> bool:
@@ -106,7 +106,7 @@ class _Said:
             raise InvalidInputError(
                 "A name has ${ in it, which Spark takes for a setting.", kind="invalid_sql", remedy="Call it otherwise."
             )
-        return re.sub(f"{self._mark}(t\\d+)", r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
+        return re.sub(f"{self._mark}(\\w+)", r"{\1}", sql.replace("{", "{{").replace("}", "}}"))
 
     def _put(self, node: exp.Expr) -> exp.Expr:
         match node:

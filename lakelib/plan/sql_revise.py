@@ -56,7 +56,7 @@ def read_merge(parsed: Parsed) -> Revise:
     if not isinstance(source, exp.Table | exp.Subquery | exp.Values):
         raise not_known(source)
     on = tree.args.get("on")
-    if on is None:
+    if not isinstance(on, exp.Expr):
         raise InvalidInputError(
             f"The merge does not say which rows belong together{place_of(source)}.",
             kind="invalid_sql",

@@ -6,9 +6,11 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
+from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.sql_parts import check_parts, table_name
 from lakelib.plan.sql_statement import Parsed, refused
+from lakelib.plan.sqltext import shortened
 
 _NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
@@ -48,7 +50,12 @@ def read_show(parsed: Parsed) -> ShowTables | ShowNamespaces:
             return ShowTables(parsed=parsed, namespace=None)
         case [word, within, name] if word.upper() == "TABLES" and within.upper() in ("IN", "FROM"):
             return ShowTables(parsed=parsed, namespace=name)
-    raise refused(tree)
+    raise InvalidInputError(
+        f"SHOW {shortened(tree.expression.name.strip())} is no statement that is known here.",
+        kind="sql_refused",
+        remedy="There are SHOW NAMESPACES, SHOW TABLES [IN shop] and DESCRIBE shop.orders, and as tables "
+        "shop.orders$partitions, $snapshots, $files and others: docs/sql.md names them.",
+    )
 
 
 def read_describe(parsed: Parsed) -> Describe:

@@ -22,13 +22,18 @@ from lakelib.plan.local_select import in_quotes
 from lakelib.plan.local_translator import first_column
 from lakelib.plan.local_types import VOID
 from lakelib.plan.sql_functions import ARGUMENTS, ASKED, parameter_name
-from lakelib.plan.sqltext import MAX_TEXT, joined_quotes, quoted, shortened
+from lakelib.plan.sql_tokens import statement_tokens, tokens_of
+from lakelib.plan.sqltext import MAX_TEXT, quoted, shortened
 from lakelib.plan.store_assignment import storing
 
 METADATA = ("snapshots", "files", "partitions", "tags", "verdicts", "consumers", "commits")
 """What a table's name may end in, after a dollar sign."""
 
 SAYS_WHAT = "Tables are called namespace.table; docs/sql.md says which statements there are, and what is known in them."
+_SAYS_WHAT_IS_KNOWN = (
+    "docs/sql.md says what is known here, and what Spark knows besides. What day or time it is has to be said: bind it "
+    "as a parameter."
+)
 _TRANSLATED = storing(ASKED)
 _INTEGER_LIMITS = ((2**31, "int"), (2**63, "bigint"), (10**38, "decimal(38,0)"))
 _KEY = "lake_table"
@@ -36,8 +41,6 @@ GIVEN = "given"
 """The key of rows that are no table's, but were handed in."""
 _STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
-_ALONE = ("kind", "hint", "expressions")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,30 +84,22 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
     if explain is not None:  # places stay what they are
         text = " " * explain.end() + text[explain.end() :]
     try:
-        tokens = _with_word_table(list(joined_quotes(_named_whole(dialect.tokenize(text)))))
-        moved = _as_added(tokens)
-        call = _as_call(dialect, text, tokens)
-        tokens = moved or call or tokens
-        _check_texts(tokens)
-        found = [_command(tokens)] if _is_command(dialect, tokens) else dialect.parser().parse(tokens, text)
+        read = statement_tokens(dialect, text)
+        _check_texts(read.tokens)
+        found = read.trees(dialect, text)
     except SqlglotError as error:
         raise _no_sql(text, error) from None
     except RecursionError:
         raise _too_deep() from None
     trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
     if len(trees) != 1:
-        raise InvalidInputError(
-            "There is no statement in the text."
-            if not trees
-            else f"There are {len(trees)} statements, and one is run.",
-            kind="invalid_sql",
-            remedy=SAYS_WHAT,
-        )
-    tree = trees[0]
-    if call is not None:
-        tree = exp.Command(this="CALL", expression=_called(tree))
+        raise _not_one(len(trees))
     return Parsed(
-        text=text, tree=tree, values=dict(values), is_explained=explain is not None, moves_column=moved is not None
+        text=text,
+        tree=trees[0],
+        values=dict(values),
+        is_explained=explain is not None,
+        moves_column=read.moves_column,
     )
 
 
@@ -119,7 +114,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
         )
     dialect = Dialect.get_or_raise("spark")
     try:
-        tokens = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+        tokens = tokens_of(dialect, text)
         _check_texts(tokens)
         found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except SqlglotError as error:
@@ -156,9 +151,12 @@ def query_of(parsed: Parsed, tree: exp.Expr | None = None) -> Statement:
 
 def refused(tree: exp.Expr) -> InvalidInputError:
     """What to say of a statement that is of no kind that there is."""
-    word = str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__
+    if isinstance(tree, exp.Condition | exp.Alias):
+        word = quoted(tree)
+    else:
+        word = (str(tree.this) if isinstance(tree, exp.Command) else type(tree).__name__).upper()
     return InvalidInputError(
-        f"{word.upper()} is no statement that is known here{place_of(tree)}.", kind="sql_refused", remedy=SAYS_WHAT
+        f"{word} is no statement that is known here{place_of(tree)}.", kind="sql_refused", remedy=SAYS_WHAT
     )
 
 
@@ -309,91 +307,6 @@ def _check_text(text: Any) -> None:
         )
 
 
-def _named_whole(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, with `orders$files` as the one name that it is."""
-    found: list[Token] = []
-    rest = list(reversed(tokens))
-    while rest:
-        token = rest.pop()
-        if len(rest) > 1 and _are_one_name(token, rest[-1], rest[-2]):
-            rest.pop()
-            last = rest.pop()
-            name = f"{token.text}${last.text}"
-            token = Token(TokenType.IDENTIFIER, name, last.line, last.col, token.start, last.end, token.comments)
-        found.append(token)
-    return found
-
-
-def _as_added(tokens: list[Token]) -> list[Token] | None:
-    """ALTER TABLE … ALTER COLUMN a FIRST, which the parser does not know, as ADD COLUMN a INT FIRST; else None."""
-    if len(tokens) < 7 or tokens[0].token_type is not TokenType.ALTER:
-        return None
-    behind = 1 if tokens[-1].text.upper() == "FIRST" else 2 if tokens[-2].text.upper() == "AFTER" else 0
-    place = len(tokens) - behind - 3
-    if not behind or place < 4 or tokens[place].text.upper() not in ("ALTER", "CHANGE"):
-        return None
-    word, column, name = tokens[place : place + 3]
-    if column.token_type is not TokenType.COLUMN:
-        return None
-    add = Token(TokenType.VAR, "ADD", word.line, word.col, word.start, word.end, [])
-    kind = Token(TokenType.INT, "INT", name.line, name.col, name.start, name.end, [])
-    return [*tokens[:place], add, column, name, kind, *tokens[place + 3 :]]
-
-
-def _as_call(dialect: Dialect, text: str, tokens: list[Token]) -> list[Token] | None:
-    """What is behind the word CALL, which the tokenizer leaves as one text, as an expression that is selected; None
-    for other statements."""
-    if not tokens or tokens[0].token_type is not TokenType.COMMAND or tokens[0].text.upper() != "CALL":
-        return None
-    first = tokens[0]
-    rest = list(joined_quotes(dialect.tokenize(" " * (first.end + 1) + text[first.end + 1 :])))
-    if not rest:
-        return None
-    name = rest[0]  # which may be a word of SQL
-    named = Token(TokenType.VAR, name.text, name.line, name.col, name.start, name.end, [])
-    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.end, [])
-    return [select, named, *rest[1:]]
-
-
-def _called(tree: exp.Expr) -> exp.Expr:
-    """The one thing that is selected; anything that is said besides is none of it."""
-    is_alone = isinstance(tree, exp.Select) and len(tree.expressions) == 1
-    return (
-        tree.expressions[0]
-        if is_alone and not any(tree.args[each] for each in tree.args if each not in _ALONE)
-        else tree
-    )
-
-
-def _is_command(dialect: Dialect, tokens: Sequence[Token]) -> bool:
-    """Whether the parser leaves what is behind the first word as a text."""
-    return bool(tokens) and tokens[0].token_type in dialect.tokenizer_class.COMMANDS
-
-
-def _command(tokens: Sequence[Token]) -> exp.Expr:
-    rest = tokens[1].text if len(tokens) > 1 else ""
-    command = exp.Command(this=tokens[0].text.upper(), expression=exp.Literal.string(rest))
-    first = tokens[0]
-    command.meta.update({"line": first.line, "col": first.col, "start": first.start, "end": first.end})
-    return command
-
-
-def _with_word_table(tokens: list[Token]) -> list[Token]:
-    """The parser takes a namespace called `local` for a word of INSERT OVERWRITE LOCAL DIRECTORY."""
-    for place, token in enumerate(tokens[:-3]):
-        word, name, dot = tokens[place + 1 : place + 4]
-        is_overwrite = token.token_type is TokenType.INSERT and word.token_type is TokenType.OVERWRITE
-        if is_overwrite and name.text.casefold() == "local" and dot.token_type is TokenType.DOT:
-            table = Token(TokenType.TABLE, "TABLE", name.line, name.col, name.start, name.end, [])
-            return [*tokens[: place + 2], table, *tokens[place + 2 :]]
-    return tokens
-
-
-def _are_one_name(first: Token, dollar: Token, last: Token) -> bool:
-    touches = dollar.start == first.end + 1 and last.start == dollar.end + 1
-    return dollar.text == "$" and touches and all(_NAME.fullmatch(each.text) for each in (first, last))
-
-
 def _check_texts(tokens: Sequence[Token]) -> None:
     try:
         check_texts(tokens)
@@ -412,9 +325,28 @@ def _no_sql(text: str, error: Exception) -> InvalidInputError:
     details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {}) if isinstance(error, ParseError) else {}
     near = f", near {shortened(details['highlight'])!r}" if details.get("highlight") else ""
     place = _place(details.get("line"), details.get("col"))
-    what = str(details.get("description") or "it cannot be read").rstrip(".")
+    what = _in_words(str(details.get("description") or ""))
     return InvalidInputError(
         f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=SAYS_WHAT
+    )
+
+
+def _in_words(description: str) -> str:
+    """What the parser says, without its own classes."""
+    if not description:
+        return "it cannot be read; perhaps a quote or a comment does not end"
+    if description.startswith("Required keyword"):
+        return "something is missing there"
+    return description.partition(" but got <")[0].rstrip(".")
+
+
+def _not_one(count: int) -> InvalidInputError:
+    if count == 0:
+        return InvalidInputError("There is no statement in the text.", kind="invalid_sql", remedy=SAYS_WHAT)
+    return InvalidInputError(
+        f"There are {count} statements, and one is run.",
+        kind="invalid_sql",
+        remedy="Run them one after the other. In Python a transaction publishes what several do at once: tx.sql(…).",
     )
 
 
@@ -423,7 +355,9 @@ def _not_known(error: OnlySparkError) -> InvalidInputError:
     place = _place(error.line, error.column)
     if error.kind == OnlySparkError.default_kind:
         return InvalidInputError(
-            f"{error.message} is not known in SQL on the lake{place}.", kind="unknown_sql", remedy=SAYS_WHAT
+            f"{error.message} is not known in SQL on the lake{place}.",
+            kind="unknown_sql",
+            remedy=error.remedy or _SAYS_WHAT_IS_KNOWN,
         )
     return InvalidInputError(
         f"The query has {error.message}{place}.",

@@ -112,7 +112,7 @@ def _place(error: SqlglotError) -> str:
 
 def quoted(node: exp.Expr) -> str:
     """A piece of SQL as it stands in a message."""
-    return repr(shortened(node.sql(dialect="spark")))
+    return repr(shortened(node.sql(dialect="spark", comments=False)))
 
 
 def shortened(text: str) -> str:

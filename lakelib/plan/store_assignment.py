@@ -78,9 +78,10 @@ def shape_query(
     is left out."""
     values = [Value(sql=f"q.c{place}", type=kind) for place, kind in enumerate(query.types)]
     pairs = zip(values[: len(into)], into, places, strict=True)
-    made = [(column.name, stored(value, column, place)) for value, column, place in pairs]
+    made = [(column.name, _stored_by(query, value, column, place)) for value, column, place in pairs]
     kept = [(name, value) for name, value in made if value.type != VOID] or made[:1]
-    listed = ", ".join(f"{value.sql} AS {in_quotes(name)}" for name, value in kept)
+    name_of = _in_backticks if query.on_spark else in_quotes
+    listed = ", ".join(f"{value.sql} AS {name_of(name)}" for name, value in kept)
     names = ", ".join(f"c{place}" for place in range(len(values)))
     order = "" if ordered_by is None else f" ORDER BY q.c{ordered_by}"
     return replace(
@@ -90,6 +91,19 @@ def shape_query(
         columns=tuple((name, "string" if value.type == VOID else value.type) for name, value in kept),
         types=tuple(value.type for _, value in kept),
     )
+
+
+def _stored_by(query: AskedQuery, value: Value, column: Column, place: str) -> Value:
+    """Spark casts by itself what may be stored."""
+    found = stored(value, column, place)
+    if not query.on_spark or found.type == value.type:
+        return value if query.on_spark else found
+    return Value(sql=f"CAST({value.sql} AS {found.type})", type=found.type)
+
+
+def _in_backticks(name: str) -> str:
+    """In a text that is a format."""
+    return "`" + name.replace("`", "``").replace("{", "{{").replace("}", "}}") + "`"
 
 
 def _is_storable(given: str, kind: str) -> bool:

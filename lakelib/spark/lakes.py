@@ -24,7 +24,7 @@ def set_lake(session: Any, lake: Lake) -> None:
 
 def lake_of(session: Any) -> Lake:
     """Raises InvalidInputError for a session that was not registered in this process."""
-    lake = _LAKES.get(session.conf.get(_SETTING, None))
+    lake = find_lake(session)
     if lake is None:
         raise InvalidInputError(
             "This Spark session knows no lake.",
@@ -32,6 +32,10 @@ def lake_of(session: Any) -> Lake:
             remedy="Call lakelib.spark.register(spark) with it in this Python process.",
         )
     return lake
+
+
+def find_lake(session: Any) -> Lake | None:
+    return _LAKES.get(session.conf.get(_SETTING, None))
 
 
 def opened(settings: Settings | None) -> Lake:

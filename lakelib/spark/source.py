@@ -44,13 +44,18 @@ _NO_ROWS = Constant(value=False)
 """Of a plan that asks for none only the columns are of interest: it loads no files from the catalog."""
 
 
-def data_source(settings: Settings) -> type[DataSource]:
-    """The data source of one lake. Spark carries the class, and with it the lake's settings, as bytes to the Python
-    processes that it asks how to read; to its tasks it carries a source and a reader that have forgotten them."""
+def data_source(settings: Settings, name: str = FORMAT, table: str | None = None) -> type[DataSource]:
+    """The data source of one lake, or of one of its tables. Spark carries the class, and with it the lake's settings,
+    as bytes to the Python processes that it asks how to read; to its tasks it carries a source and a reader that have
+    forgotten them."""
 
     class LakeSource(_LakeSource):
         def __init__(self, options: dict[str, str]) -> None:
-            super().__init__(options, settings)
+            super().__init__(options if table is None else {"table": table}, settings)
+
+        @classmethod
+        def name(cls) -> str:
+            return name
 
     return LakeSource
 
@@ -63,10 +68,6 @@ class _LakeSource(DataSource):
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the class that Spark knows, which has the settings always."""
         return _LakeSource, (dict(self.options), self._settings)
-
-    @classmethod
-    def name(cls) -> str:
-        return FORMAT
 
     def schema(self) -> StructType:
         with told_in_text(), opened(self._settings) as lake:
@@ -98,10 +99,11 @@ class _LakeSource(DataSource):
 def _refuse_writing(name: str) -> NoReturn:
     with told_in_text():
         raise InvalidInputError(
-            "Spark writes to a lake through the data frame's own writer only, and not by SQL.",
+            "Spark writes to a lake through the data frame's own writer only, and not by its own SQL.",
             kind="unsupported_write",
-            remedy="Call lakelib.spark.register(spark) in this Python process, and then"
-            f' {name}.format("lake"): a writer that was made before does not know the lake.',
+            remedy="Say it to lakelib: lakelib.spark.sql(spark, lake, 'INSERT INTO shop.orders …'). Or call"
+            f' lakelib.spark.register(spark) in this Python process, and then {name}.format("lake"): a writer that was'
+            " made before does not know the lake.",
         )
 
 

@@ -6,6 +6,7 @@ So the data frame's own writer notices the format and hands the frame to the tab
 
 from typing import Any
 
+from lakelib.spark.insert import insert_frame, is_of_lake
 from lakelib.spark.lakes import lake_of
 from lakelib.spark.save import Notes, save_frame
 from lakelib.spark.watch import watch
@@ -80,6 +81,18 @@ def _watching(spark_type: type) -> Any:
         ) -> None:
             if not self._saved(name, format, mode, partitionBy, options):
                 super().saveAsTable(name)
+
+        def insertInto(  # noqa: N802 - Spark's name
+            self,
+            tableName: str,  # noqa: N803 - Spark's name
+            overwrite: bool | None = None,
+        ) -> None:
+            if not is_of_lake(self._frame.sparkSession, tableName, self._notes):
+                super().insertInto(tableName, overwrite)
+                return
+            if overwrite is not None:
+                self.mode("overwrite" if overwrite else "append")
+            insert_frame(lake_of(self._frame.sparkSession), self._frame, tableName, self._notes)
 
         def _saved(
             self, target: str | None, format: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]

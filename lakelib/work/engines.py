@@ -5,7 +5,7 @@ it with a Spark session; None is this process. Spark is loaded here, only if it 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
@@ -110,12 +110,30 @@ def read_change_frame(session: Any, storage: Storage, target: ChangeTarget, spli
 
 
 def run_query(
-    session: Any, text: str, frames: Mapping[str, Any], bound: Mapping[str, Any], names: Sequence[str]
+    session: Any,
+    text: str,
+    frames: Mapping[str, Any],
+    bound: Mapping[str, Any],
+    columns: Sequence[tuple[str, str]],
 ) -> Any:
     """The rows of a query in Spark's SQL, over frames, as a frame. Nothing is read yet."""
     from lakelib.work.spark import query
 
-    return query.run_query(session, text, frames, bound, names)
+    return query.run_query(session, text, frames, bound, columns)
+
+
+def look_over(frame: Any, change: str, wrong: str | None) -> tuple[dict[int, int], pa.Table]:
+    """Of a frame of changes how many there are of each kind, and one row that is wrong, if any is."""
+    from lakelib.work.spark import changed
+
+    return changed.look_over(frame, change, wrong)
+
+
+def with_words(frame: Any, names: Sequence[str], change: str, word: str, words: Mapping[int, str]) -> Any:
+    """The columns of these names of a frame of changes, of which one is a word for the change."""
+    from lakelib.work.spark import changed
+
+    return changed.with_words(frame, names, change, word, words)
 
 
 def known_frame(session: Any, rows: pa.Table) -> Any:
@@ -123,6 +141,11 @@ def known_frame(session: Any, rows: pa.Table) -> Any:
     from lakelib.work.spark import query
 
     return query.known_frame(session, rows)
+
+
+def collected(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """All rows of a Spark data frame, in this process."""
+    yield from frame.toArrow().cast(schema).to_batches()
 
 
 def look_into(session: Any, storage: Storage, files: Sequence[SourceFile], format: str, **how: Any) -> FileRows:

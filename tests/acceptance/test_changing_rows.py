@@ -279,6 +279,24 @@ def test_what_is_compared_as_another_type_is_inserted_as_its_own(table: Table) -
     assert found(table, "id")[-1] == (9,)
 
 
+def test_a_key_that_is_converted_to_be_compared_is_found(lake: Lake, table: Table) -> None:
+    """As doubles two of these numbers are one."""
+    table.upsert(rows((2**53, "x", 0, None), (2**53 + 1, "x", 0, None), (2**53 + 4, "x", 0, None)))
+    source = f"(SELECT CAST({2**53} AS DOUBLE) AS id)"
+    equal = lake.sql(f"SELECT t.id FROM {table.name} t JOIN {source} s ON t.id = s.id ORDER BY t.id").to_arrow()
+    lake.sql(f"MERGE INTO {table.name} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 7")
+    assert equal["id"].to_pylist() == [2**53, 2**53 + 1]
+    assert [row for row in found(table, "id", "v") if row[0] > 4] == [(2**53, 7), (2**53 + 1, 7), (2**53 + 4, 0)]
+
+
+def test_many_keys_beyond_the_years_that_python_knows_are_found(new_table: NewTable) -> None:
+    table = new_table("id TIMESTAMP, n BIGINT", primary_key=["id"])
+    ids = pa.array([2**62 + place for place in range(10_050)], pa.timestamp("us", "UTC"))
+    table.upsert(pa.table({"id": ids, "n": pa.array([1] * 10_050)}))
+    table.merge(pa.table({"id": ids})).when_matched_update({"n": "target.n + 1"}).execute()
+    assert set(table.scan(["n"]).to_arrow()["n"].to_pylist()) == {2}
+
+
 def test_a_merge_does_not_move_rows(table: Table, parted: Table) -> None:
     by_value = merge(table, (9, "x", 20, None), on="target.v = source.v")
     refused(table, lambda: by_value.when_matched_update().execute(), "key_update_refused")
@@ -452,6 +470,64 @@ def test_a_staged_update_conflicts_with_whatever_came_since(table: Table) -> Non
     assert found(table, "id")[0] == (2,)
 
 
+SELF_MADE = "(SELECT id, p, v + 1 AS v, d FROM {name} WHERE id < 4)"
+WHOLE_ROWS = "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"MERGE INTO {{name}} AS t USING {SELF_MADE} AS s {WHOLE_ROWS}",
+        f"WITH s AS {SELF_MADE} MERGE INTO {{name}} AS t USING s {WHOLE_ROWS}",
+        f"INSERT INTO {{name}} {SELF_MADE}",
+    ],
+)
+def test_rows_that_are_made_of_the_tables_own_are_not_upserted_over_later_ones(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    left = [lambda: table.upsert(rows((1, "late", 100, None))), lambda: table.delete("id = 2")]
+
+    def overtake(catalog: Any, proposal: Proposal) -> None:
+        if left and proposal.read_scope.rows_from_base:
+            left.pop(0)()
+
+    before_staging(monkeypatch, overtake)
+    lake.sql(text.format(name=table.name))
+    assert not left
+    assert found(table, "id", "v") == [(1, 101), (3, 31), (4, None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MERGE INTO {t} t USING {s} s ON t.id = s.id AND t.v > 9 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 1)",
+        "INSERT INTO {t} (id, v) SELECT id, v FROM {s}",
+        "UPDATE {t} SET v = v + (SELECT count(*) FROM {s})",
+        "DELETE FROM {t} WHERE id NOT IN (SELECT id FROM {s})",
+        "INSERT OVERWRITE {t} (id, v) SELECT id, v + 1 FROM {s}",
+    ],
+)
+def test_a_statement_that_was_carried_out_is_not_looked_at_again(
+    lake: Lake, table: Table, new_table: NewTable, text: str
+) -> None:
+    """Its source may be gone by then, and what it has brought be in its way."""
+    source = new_table(SCHEMA, primary_key=["id"])
+    source.upsert(rows((9, "s", 9, None)))
+    text, options = text.format(t=table.name, s=source.name), {"idempotency_key": ("nightly", 3)}
+    first = lake.sql(text, options).to_arrow().to_pylist()
+    after = found(table)
+    for there in (True, False):
+        if not there:
+            lake.drop_table(source.name)
+        assert lake.sql(text, options).to_arrow().to_pylist() == [{**first[0], "replayed": True}]
+        with lake.transaction() as tx:
+            (told,) = tx.sql(text, options).to_arrow().to_pylist()
+            tx.sql(f"UPDATE {table.name} SET p = 'behind' WHERE id = 9", {"idempotency_key": ("behind", 1)})
+        assert (told["snapshot_id"], tx.snapshots[0].id) == (first[0]["snapshot_id"],) * 2
+    assert [(id, v) for id, _, v, _ in after] == found(table, "id", "v")
+    assert len(table.history()) == 3
+
+
 def test_increments_of_several_threads_all_count(table: Table) -> None:
     def increment(_: int) -> None:
         for _ in range(8):
@@ -524,9 +600,9 @@ def test_a_row_of_partial_updates_is_what_was_computed_or_nothing(filled: Table)
     assert found(filled) == [(1, 3, 2, 6, None), (2, 9, None, None, None)]
 
 
-@pytest.mark.parametrize("engine", ["first_row", {"engine": "aggregate", "functions": {"v": "sum"}}])
-def test_what_is_merged_with_what_was_there_is_not_updated(new_table: NewTable, engine: Any) -> None:
-    table = new_table("id BIGINT, v BIGINT", primary_key=["id"], merge=engine)
+@pytest.mark.parametrize("merge", ["first_row", {"engine": "aggregate", "functions": {"v": "sum"}}])
+def test_what_is_merged_with_what_was_there_is_not_updated(new_table: NewTable, merge: Any) -> None:
+    table = new_table("id BIGINT, v BIGINT", primary_key=["id"], merge=merge)
     table.upsert([{"id": 1, "v": 1}, {"id": 2, "v": 2}])
     refused(table, lambda: table.update({"v": "v + 1"}), "update_refused")
     source = [{"id": 1, "v": 5}, {"id": 3, "v": 3}]

@@ -234,6 +234,36 @@ def test_a_join_prunes_only_where_it_drops_rows(
     assert next(each.partitions for each in scans if each.table == orders.name) == pruned
 
 
+@pytest.mark.parametrize(
+    ("query", "pruned"),
+    [
+        ("SELECT * FROM (SELECT * FROM {o}) WHERE dt = '2026-11-18'", "dt = DATE '2026-11-18'"),
+        ("SELECT k FROM (SELECT id + 1 AS k, dt AS d FROM {o} WHERE id < 9) WHERE d > $day AND k > 2", "both"),
+        ("WITH a AS (SELECT dt AS d, id FROM {o}), b AS (SELECT * FROM a) SELECT id FROM b WHERE d = $day", "day"),
+        ("SELECT * FROM (WITH a AS (SELECT * FROM {o}) SELECT dt AS d FROM a) WHERE d = $day", "day"),
+        ("SELECT * FROM (SELECT dt, count(*) AS n FROM {o} GROUP BY dt) WHERE dt = $day AND n > 0", "day"),
+        ("SELECT * FROM (SELECT DISTINCT dt FROM {o} ORDER BY dt) WHERE dt = $day", "day"),
+        ("SELECT * FROM (SELECT dt FROM {o} UNION SELECT DATE '2026-11-18') u(d) WHERE d = $day", "day"),
+        ("SELECT 1 FROM {c} c LEFT JOIN (SELECT * FROM {o}) o ON c.id = o.customer WHERE o.dt = $day", "day"),
+        ("SELECT 1 FROM (SELECT o.dt FROM {c} c LEFT JOIN {o} o ON c.id = o.customer) WHERE dt = $day", "day"),
+        ("WITH a AS (SELECT * FROM {o}) SELECT 1 FROM a x, a y WHERE x.dt = $day", None),
+        ("SELECT * FROM (SELECT * FROM {o} LIMIT 3) WHERE dt = $day", None),
+        ("SELECT * FROM (SELECT *, count(*) OVER () AS n FROM {o}) WHERE dt = $day", None),
+        ("SELECT * FROM (SELECT max(dt) AS dt FROM {o}) WHERE dt = $day", None),
+        ("SELECT 1 FROM (SELECT o.dt FROM {c} c LEFT JOIN {o} o ON c.id = o.customer) WHERE dt IS NULL", None),
+        ("SELECT 1 FROM {c} c LEFT JOIN {o} o ON c.id = o.customer WHERE NOT isnan(o.score)", None),
+        ("SELECT 1 FROM {c} c LEFT JOIN (SELECT * FROM {o}) o ON c.id = o.customer AND c.id = 1", None),
+    ],
+)
+def test_conditions_go_through_queries_to_the_tables(
+    lake: Lake, orders: Table, customers: Table, query: str, pruned: str | None
+) -> None:
+    told = {None: "", "day": "dt = DATE '2026-11-18'", "both": "id < 9 AND dt > DATE '2026-11-18'"}
+    scans = lake.sql(query.format(o=orders.name, c=customers.name), day=DAY).explain().scans
+
+    assert {each.where for each in scans if each.table == orders.name} == {told.get(pruned, pruned)}
+
+
 def test_moments_and_numbers_mean_what_they_mean_on_spark(lake: Lake, orders: Table) -> None:
     def value(text: str) -> Any:
         ((found,),) = rows(lake, f"SELECT {text} FROM {orders.name} WHERE id = 1")
@@ -290,7 +320,16 @@ def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_tabl
 WRONG = [
     ("SELEC 1", "invalid_sql|sql_refused", ""),
     ("", "invalid_sql", ""),
-    ("SELECT 1; SELECT 2", "invalid_sql", "There are 2 statements"),
+    ("SELECT 1; SELECT 2", "invalid_sql", "There are 2 statements, and one is run. Run them one after the other"),
+    ("SELEC * FROM {o}", "invalid_sql", "near 'FROM': something is missing there"),
+    ("EXPLAIN ANALYZE SELECT 1", "invalid_sql", r"Expected table name\. "),
+    ("SELECT 'a", "invalid_sql", "a quote or a comment does not end"),
+    ("orders.sql", "sql_refused", "'orders.sql' is no statement"),
+    ("hello", "sql_refused", "'hello' is no statement"),
+    ("SHOW COLUMNS IN {o}", "sql_refused", r"There are SHOW NAMESPACES, SHOW TABLES \[IN shop\] and DESCRIBE"),
+    ("SELECT current_date()", "unknown_sql", "bind it as a parameter"),
+    ("SELECT id FROM {o} WHERE dt = 2026 - 11 - 18", "unknown_sql", r"CAST\(.*DATE '2026-11-18'"),
+    ("MERGE INTO {o} USING {o} s WHEN MATCHED THEN DELETE", "invalid_sql", "Write ON target.id = source.id"),
     ("SELECT id FROM {o} WHERE", "invalid_sql", "is not SQL"),
     (
         "SELECT\n  idd FROM {o}",
@@ -404,3 +443,7 @@ def test_a_result_is_what_lake_sql_gives(lake: Lake) -> None:
     assert isinstance(lake.sql("SELECT 1"), Result)
     assert lake.sql("SELECT 1 AS a, 2 AS a").schema.names == ["a", "a_1"]
     assert lake.sql("SELECT count(*), 1 + 1").schema.names == ["count(*)", "1 + 1"]
+
+
+def test_a_comment_is_no_part_of_a_columns_name(lake: Lake, orders: Table) -> None:
+    assert lake.sql(f"SELECT 1 + 1 -- two\n/* more */ FROM {orders.name} -- all; of it").schema.names == ["1 + 1"]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import InvalidInputError, Lake, LakeError, NotFoundError, RejectedError, Table
+from lakelib.ops import write
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import NewTable
 
@@ -102,6 +103,22 @@ def test_a_query_that_fails_leaves_no_table(lake: Lake, table: Table, name: str)
             {"gate": parse_suite(f"name: g\nexpectations:\n- {check}\n")},
         )
     assert lake.table(name).head is None
+
+
+def test_a_query_that_fails_takes_no_rows_of_others(lake: Lake, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is there before its rows are."""
+    written = write.write
+
+    def beside(*arguments: Any, **options: Any) -> Any:
+        with monkeypatch.context() as plain:
+            plain.setattr(write, "write", written)
+            lake.table(name).append(pa.table({"id": pa.array([7], pa.int32())}))
+        raise InvalidInputError("It fails.", kind="sql_failed", remedy="None.")
+
+    monkeypatch.setattr(write, "write", beside)
+    with pytest.raises(InvalidInputError, match="It fails"):
+        lake.sql(f"CREATE TABLE {name} AS SELECT 1 AS id")
+    assert lake.table(name).scan().to_arrow().to_pylist() == [{"id": 7}]
 
 
 def test_a_table_is_replaced_in_one_commit(lake: Lake, table: Table) -> None:

@@ -50,6 +50,7 @@ def test_statements_over_several_tables_are_published_at_once(lake: Lake, orders
 
     assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "a")], [(1, 7, "a")])
     assert (told["snapshot_id"], told["commit_id"]) == (None, str(tx.snapshots[0].commit_id))
+    assert (told["rows_written"], told["replayed"]) == (2, None)
     assert tx.snapshots[1].properties == {"run": "r"}
 
 
@@ -64,6 +65,42 @@ def test_a_statement_sees_what_those_before_it_have_staged(lake: Lake, orders: T
 
     assert rows(orders) == rows(lines) == [(1, 11, "new"), (2, 21, "new"), (3, 3, "old")]
     assert [each.id for each in tx.snapshots] == [2, 3, 1]
+
+
+def test_what_comes_behind_the_block_is_refused(lake: Lake, orders: Table) -> None:
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+    staged = orders.stage_delete("true")
+    for late in (lambda: tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')"), lambda: tx.add(staged)):
+        with pytest.raises(InvalidInputError, match="has ended"):
+            late()
+    assert rows(orders) == [(1, 1, "a")]
+
+
+@pytest.mark.parametrize("where", ["p = 'a'", "p = 'a' AND id IN (SELECT id FROM {orders})"])
+def test_what_comes_while_rows_are_moved_is_not_lost(lake: Lake, orders: Table, lines: Table, where: str) -> None:
+    """What one statement has not copied the next one does not delete."""
+    lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a'), (2, 2, 'b')")
+    tx = lake.transaction()
+    tx.__enter__()
+    tx.sql(f"INSERT INTO {lines.name} SELECT * FROM {orders.name} WHERE p = 'a'")
+    lake.sql(f"INSERT INTO {orders.name} VALUES (3, 3, 'a')")
+    assert tx.sql(f"SELECT id FROM {orders.name}").count() == 2
+    tx.sql(f"DELETE FROM {orders.name} WHERE {where.format(orders=orders.name)}")
+    with pytest.raises(ConflictError):
+        tx.__exit__(None, None, None)
+    assert (rows(orders), rows(lines)) == ([(1, 1, "a"), (2, 2, "b"), (3, 3, "a")], [])
+
+
+def test_rows_are_moved_beside_others_that_come_elsewhere(lake: Lake, lines: Table, orders: Table) -> None:
+    lake.sql(f"INSERT INTO {lines.name} VALUES (1, 1, 'a'), (2, 2, 'b')")
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {orders.name} SELECT * FROM {lines.name} WHERE p = 'a'")
+        lake.sql(f"INSERT INTO {lines.name} VALUES (3, 3, 'b')")
+        tx.sql(f"DELETE FROM {lines.name} WHERE p = 'a'")
+        lake.sql(f"INSERT INTO {lines.name} VALUES (4, 4, 'b')")
+        lines.compact(full=True)
+    assert (rows(lines), rows(orders)) == ([(2, 2, "b"), (3, 3, "b"), (4, 4, "b")], [(1, 1, "a")])
 
 
 def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: Table) -> None:
@@ -155,12 +192,41 @@ def test_what_a_statement_was_made_from_is_published_with_it_or_nothing(lake: La
     assert rows(orders) == [(1, 1, "a")]
 
 
-def test_what_others_write_beside_a_transaction_that_depends_on_it_is_a_conflict(lake: Lake, orders: Table) -> None:
+def test_a_key_that_moves_is_seen_once_within_a_transaction(lake: Lake, new_table: NewTable) -> None:
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"], cross_partition=True)
+    seen = []
+    with lake.transaction() as tx:
+        for text in (
+            "INSERT INTO {t} VALUES (1, 1, 'a'), (2, 2, 'a')",
+            "UPDATE {t} SET p = 'b'",
+            "INSERT INTO {t} VALUES (2, 3, 'c'), (3, 3, NULL)",
+            "DELETE FROM {t} WHERE id = 1",
+            "UPDATE {t} SET n = n + 1, p = 'a'",
+        ):
+            tx.sql(text.format(t=table.name))
+            found = tx.sql(f"SELECT id, n FROM {table.name} ORDER BY id, n").to_arrow().to_pylist()
+            seen.append([(row["id"], row["n"]) for row in found])
+    assert seen == [
+        [(1, 1), (2, 2)],
+        [(1, 1), (2, 2)],
+        [(1, 1), (2, 3), (3, 3)],
+        [(2, 3), (3, 3)],
+        [(2, 4), (3, 4)],
+    ]
+    assert rows(table) == [(2, 4, "a"), (3, 4, "a")]
+    table.compact(full=True)
+    assert rows(table) == [(2, 4, "a"), (3, 4, "a")]
+
+
+@pytest.mark.parametrize("text", ["UPDATE {0} SET n = n * 10", "INSERT INTO {0} SELECT id, n * 10, p FROM {0}"])
+def test_what_others_write_beside_a_transaction_that_depends_on_it_is_a_conflict(
+    lake: Lake, orders: Table, text: str
+) -> None:
     lake.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
     tx = lake.transaction()
     tx.__enter__()
     tx.sql(f"INSERT INTO {orders.name} VALUES (2, 2, 'a')")
-    tx.sql(f"UPDATE {orders.name} SET n = n * 10")
+    tx.sql(text.format(orders.name))
     lake.sql(f"INSERT INTO {orders.name} VALUES (3, 3, 'a')")
     with pytest.raises(ConflictError):
         tx.__exit__(None, None, None)

@@ -174,3 +174,22 @@ def test_a_wrong_end_is_refused(table: Table, end: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError):
         table.tag("x", at=1, **end)  # type: ignore[arg-type]
     assert table.tags() == []
+
+
+def test_whatever_names_a_snapshot_takes_the_text_of_a_moment(lake: Lake, table: Table) -> None:
+    moment = table.history()[1].committed_at
+    for text in (moment.isoformat(), moment.astimezone(UTC).replace(tzinfo=None).isoformat(), "2"):
+        assert table.tag(f"at {text}", at=text).snapshot_id == 2
+        assert [file.path for file in table.files(text)] == [file.path for file in table.files(2)]
+        assert list(table.partitions(text)) == list(table.partitions(2))
+        assert table.touched_partitions(text) == table.touched_partitions(2)
+        assert [row["value"] for row in table.changes(after="1", until=text).to_arrow().to_pylist()] == ["b"]
+        assert [row["value"] for row in table.diff(text, "3").to_arrow().to_pylist()].count("c") == 1
+        assert table.preview_rollback(text).to == table.preview_rollback(2).to
+        assert table.consumer(f"at {text}", after=text).position == 2
+        assert next(lake.watch(table, after=text, timeout=5)).id == 3
+        assert lake.sql(f"SELECT value FROM {table.name} FOR TIMESTAMP AS OF '{moment.isoformat()}'").count() == 1
+        assert value_at(table, text) == "b"
+    for text in ("2026-13-01", "yesterday", "", "tag:none"):
+        with pytest.raises((InvalidInputError, NotFoundError)):
+            table.tag("never", at=text)

@@ -30,6 +30,7 @@ from tests.bench.report import Line, print_header, print_line, print_summary
 from tests.bench.reshaping import measure_reshaping
 from tests.bench.spark import measure_spark
 from tests.bench.sql import measure_sql
+from tests.bench.sql_on_spark import measure_sql_on_spark
 from tests.bench.stream import measure_stream
 from tests.bench.wide import measure_wide
 from tests.bench.writers import measure_writers
@@ -54,6 +55,7 @@ _OTHERS: dict[str, Callable[[Lab], Iterator[Line]]] = {
     "delta": measure_delta,
     "spark": measure_spark,
     "sql": measure_sql,
+    "sql-on-spark": measure_sql_on_spark,
     "changing": measure_changing,
     "long-lines": measure_long_lines,
     "gate": measure_gate,

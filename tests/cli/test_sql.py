@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib import Lake, Table
-from lakelib.cli.prompt import Completer
+from lakelib.cli.prompt import Completer, is_ended
 from tests.cli.conftest import Run
 
 
@@ -45,6 +46,15 @@ def test_a_query_is_an_argument_a_file_or_standard_input(
     assert run("sql", "--sql", file.read_text(), "--json").document == {"n": 30}
     both = run("sql", "SELECT 1", "--sql-file", file)
     assert (both.code, "give the query once" in both.err) == (2, True)
+
+
+def test_a_file_that_is_given_as_a_query_is_told(run: Run, orders: Table, tmp_path: Path) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text("SELECT 1")
+
+    ran = run("sql", str(file))
+
+    assert (ran.code, "give it by --sql-file" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("said", [[], ["-"]])
@@ -106,7 +116,48 @@ def test_names_are_completed(lake: Lake, orders: Table) -> None:
     assert completer.find("cust", f"select cust from {orders.name}") == ["customer"]
     assert completer.find("o.cust", f"select o.cust from {orders.name} o") == ["o.customer"]
     assert completer.find("sel", "sel") == ["SELECT"]
+    assert completer.find("ins", "ins") == ["INSERT"]
     assert completer.find("zzz", "zzz") == []
+
+    made = f"{orders.name}_later"
+    lake.sql(f"CREATE TABLE {made} (some_column INT)")
+    completer.forget()
+    assert made in completer.find(made[:-2], made[:-2])
+    assert completer.find("some_c", f"select some_c from {made}") == ["some_column"]
+
+
+def test_a_table_that_was_made_meanwhile_is_completed(lake: Lake, orders: Table) -> None:
+    completer = Completer(lake)
+    assert completer.find(f"{orders.name}_n", "") == []
+
+    lake.create_table(f"{orders.name}_new", "sku BIGINT")
+    completer.forget()
+
+    assert completer.find(f"{orders.name}_n", "") == [f"{orders.name}_new"]
+    assert completer.find("sk", f"SELECT sk FROM {orders.name}_new") == ["sku"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1; -- done", True),
+        ("SELECT 1; /* done;\n */ ", True),
+        ("SELECT 'a;';\n", True),
+        ("SELECT `a;b`;", True),
+        (";", True),
+        ("SELECT 1; SELECT 2;", True),
+        ("", False),
+        ("SELECT 1", False),
+        ("SELECT 1 -- ;", False),
+        ("SELECT 1 /* ;", False),
+        ("SELECT 'a;", False),
+        ("SELECT 'it''s;", False),
+        ('SELECT "a;', False),
+    ],
+)
+def test_a_semicolon_in_quotes_or_in_a_comment_ends_nothing(text: str, ends: bool) -> None:
+    assert is_ended(text) is ends
 
 
 def test_a_prompt_asks_again_until_the_person_leaves(
@@ -137,11 +188,21 @@ def test_a_prompt_asks_again_until_the_person_leaves(
     for typed, told in (
         (f"SELECT count(*) + 12 AS n\nFROM {orders.name};\n", "42"),
         ("SELECT nope;\n", "'nope', of which there is none"),
+        ("SELECT 'a;\nb' AS t, 6 * 11 AS y; -- done\n", "66"),
         ("SELECT 7 * 11 AS x;\n", "77"),
     ):
         os.write(ours, typed.encode())
         until(told)
         until("lake> ")
+    long = ", ".join(f"{orders.name} {alias}" for alias in "abcdef")
+    os.write(
+        ours,
+        f"SELECT sum(a.order_id + b.order_id * c.order_id + d.order_id * e.order_id) FROM {long};\n".encode(),
+    )
+    time.sleep(1)  # it takes far longer
+    process.send_signal(signal.SIGINT)
+    until("interrupted\r")
+    until("lake> ")
     os.write(ours, b"exit\n")
     assert process.wait(60) == 0
     os.close(ours)

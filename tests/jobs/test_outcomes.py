@@ -93,7 +93,6 @@ def test_the_same_work_again_is_recognised_and_starts_nothing(rows: Path, new_ta
         (append.main, ["shop.x", "--sql-file", "/nowhere.sql"], "cannot be read"),
         (append.main, ["shop.x", "--path", "a", "--result", "/no/such/folder/r.json"], "does not exist"),
         (overwrite.main, ["shop.x", "--path", "a", "--partitions", "dt"], "NAME=VALUE"),
-        (sql.main, ["--sql", "SELECT 1"], "--into"),
         (sql.main, ["--into", "shop.x", "--path", "a"], "unknown arguments: --path"),
         (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--partitions", "all"], "is for an overwrite"),
         (sql.main, ["--into", "shop.x", "--sql", "SELECT 1", "--view", "a=b"], "NAME=FORMAT:PATH"),

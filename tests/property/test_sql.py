@@ -140,9 +140,15 @@ class Writer:
 
     def combined(self) -> str:
         word = self.one("UNION", "UNION ALL", "EXCEPT", "INTERSECT")
-        columns = self.one("t.small, t.name", "t.part, t.day", "t.amount, t.flag")
+        columns, condition = self.one(
+            ("t.small, t.name", "w.small > 1 AND w.name <> 'a'"),
+            ("t.part, t.day", "w.part = 'p1'"),
+            ("t.amount, t.flag", "w.amount < 2 OR w.flag"),
+        )
         parts = [f"SELECT {columns} FROM {self.table()} t{self.where('t')}" for _ in range(2)]
-        return f"WITH w AS ({parts[0]} {word} {parts[1]}) SELECT * FROM w"
+        where = self.one("", f" WHERE {condition}", f" WHERE NOT ({condition})")
+        rest = self.one("", "", f" UNION ALL SELECT * FROM w{self.one('', f' WHERE {condition}')}")
+        return f"WITH w AS ({parts[0]} {word} {parts[1]}) SELECT * FROM w{where}{rest}"
 
     def windows(self) -> str:
         over = f"(PARTITION BY t.part ORDER BY t.id{self.one('', ' DESC')}, t.small NULLS LAST, t.wide NULLS LAST"
@@ -154,10 +160,17 @@ class Writer:
         return f"SELECT t.id AS c0, {made} AS c1 FROM {self.one('{x}merged', '{x}mixed')} t{self.where('t')}"
 
     def table(self) -> str:
-        named = self.one(*TABLES)
-        if self._chance.random() < 0.2:
-            return f"(SELECT * FROM {{x}}{named} i{self.where('i')})"
-        return f"{{x}}{named}"
+        named, other = self.one(*TABLES), self.one(*TABLES)
+        if self._chance.random() < 0.7:
+            return f"{{x}}{named}"
+        return str(
+            self.one(
+                f"(SELECT * FROM {{x}}{named} i{self.where('i')})",
+                f"(SELECT j.* FROM {{x}}{other} i {self.one('LEFT', 'RIGHT')} JOIN {{x}}{named} j ON i.id = j.id)",
+                f"(SELECT * FROM {{x}}merged i{self.where('i')} ORDER BY i.id LIMIT {self.one(0, 5, 30)})",
+                f"(WITH c AS (SELECT * FROM {{x}}{named}) SELECT * FROM c i{self.where('i')})",
+            )
+        )
 
     def where(self, alias: str) -> str:
         return f" WHERE {self.condition(alias)}" if self._chance.random() < 0.7 else ""

@@ -169,9 +169,13 @@ def of_duckdb(statement: str) -> str:
 def test_a_change_leaves_what_duckdb_leaves_in_its_own_tables(
     lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random
 ) -> None:
+    compare(lake, plain, chance, max(40, STATEMENTS // 5))
+
+
+def compare(lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random, count: int) -> None:
+    """So many statements."""
     writer = Changer(chance)
     changed = refused = 0
-    count = max(40, STATEMENTS // 3)
     for number in range(count):
         if number % 25 == 0:
             for name in ("keyed", "split", "plain", "merged", "mixed", "loose"):

@@ -347,3 +347,41 @@ def test_a_keyed_table_takes_the_newest_row_of_a_key(spark: SparkSession, lake: 
     table.upsert(pa.table({"id": [1, 2], "dt": ["a", "a"], "v": ["old", "old"]}))
     frame_of(spark, (2, "a", "new"), (3, "a", "new")).write.format("lake").mode("append").save(table.name)
     assert rows_in(lake, table.name) == [(1, "a", "old"), (2, "a", "new"), (3, "a", "new")]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_frame_is_inserted_by_position(spark: SparkSession, lake: Lake, new_name: str, is_named: bool) -> None:
+    def writer(frame: DataFrame) -> Any:
+        return frame.write.format("lake") if is_named else frame.write
+
+    lake.create_table(new_name, "id bigint, dt string, v string", partition_by=["dt"])
+    swapped = frame_of(spark, (1, "a", "x"), (2, "b", "y")).toDF("v", "id", "dt")
+    writer(swapped).insertInto(new_name)
+    writer(swapped.limit(0)).insertInto(new_name)
+    assert rows_in(lake, new_name) == [(1, "a", "x"), (2, "b", "y")]
+    other = frame_of(spark, (3, "a", "z"))
+    writer(other).option("partitionOverwriteMode", "dynamic").insertInto(new_name, overwrite=True)
+    assert rows_in(lake, new_name) == [(2, "b", "y"), (3, "a", "z")]
+    writer(other).mode("overwrite").insertInto(new_name, overwrite=False)
+    assert rows_in(lake, new_name) == [(2, "b", "y"), (3, "a", "z"), (3, "a", "z")]
+    writer(other).mode("overwrite").insertInto(new_name)
+    assert rows_in(lake, new_name) == [(3, "a", "z")]
+    narrower = other.select(sf.col("id").cast("int"), "dt", "v")
+    writer(narrower).insertInto(new_name)
+    assert rows_in(lake, new_name) == [(3, "a", "z"), (3, "a", "z")]
+
+
+def test_what_cannot_be_inserted_says_why(spark: SparkSession, lake: Lake, new_name: str) -> None:
+    lake.create_table(new_name, "id bigint, dt string, v string")
+    frame = frame_of(spark, (1, "a", "x"))
+    with pytest.raises(InvalidInputError, match=r"2 columns \(id, dt\), and .* has 3 \(id, dt, v\).*by position"):
+        frame.select("id", "dt").write.insertInto(new_name)
+    with pytest.raises(InvalidInputError, match="Leave partitionBy out"):
+        frame.write.partitionBy("dt").insertInto(new_name)
+    with pytest.raises(InvalidInputError, match="string"):
+        frame.select("v", "dt", "id").write.insertInto(new_name)
+    assert rows_in(lake, new_name) == []
+    with pytest.raises(NotFoundError):
+        frame.write.format("lake").insertInto("shop.nowhere")
+    with pytest.raises(AnalysisException):
+        frame.write.insertInto("shop.nowhere")

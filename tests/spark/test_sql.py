@@ -97,6 +97,7 @@ def told(found: pa.Table) -> list[str]:
         "SELECT id FROM shop.orders WHERE at < TIMESTAMP '2026-03-29 22:30:00' AND at >= DATE '2026-03-29'",
         "SELECT id, row_number() OVER (PARTITION BY dt ORDER BY id DESC) AS n FROM shop.orders QUALIFY n = 1",
         "SELECT '{id}' AS a, '${env:HOME}' AS b, '$x' AS c",
+        "SELECT DISTINCT (SELECT max(m.id) FROM shop.orders m WHERE m.dt = t.dt) AS c FROM shop.orders t",
         "SELECT 1 AS one",
         "SELECT amount / 3 AS a, amount * id AS b, id / 2 AS c, id % 3 AS d, -id AS e FROM shop.orders",
         "SELECT id FROM shop.orders UNION ALL SELECT 7 UNION ALL SELECT 8",

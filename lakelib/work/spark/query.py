@@ -7,7 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import (
+    ArithmeticException,
+    DateTimeException,
+    NumberFormatException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import NullType
 
@@ -29,14 +35,32 @@ _analysing = threading.Lock()
 
 
 def run_query(
-    session: SparkSession, text: str, frames: Mapping[str, DataFrame], bound: Mapping[str, Any], names: Sequence[str]
+    session: SparkSession,
+    text: str,
+    frames: Mapping[str, DataFrame],
+    bound: Mapping[str, Any],
+    columns: Sequence[tuple[str, str]],
 ) -> DataFrame:
-    """The rows of a query whose text is a format: each frame's key in braces stands for it. Its columns get the names,
-    if there are any. Raises InvalidInputError with what Spark has against it."""
+    """The rows of a query whose text is a format: each frame's key in braces stands for it. Its columns are called as
+    these are, if any are known, and those that are always NULL are of their types. Raises InvalidInputError with what
+    Spark has against it."""
     with _analysed(session) as is_changed:
         frame = _asked(session, text, frames, bound)
-        frame = _called(frame, names) if names else frame
+        frame = _called(frame, columns) if columns else frame
         return _kept(session, frame) if is_changed and is_connect(session) else frame
+
+
+@contextmanager
+def told_of_values() -> Iterator[None]:
+    """What Spark says of a value that a query cannot be carried out with, as InvalidInputError."""
+    try:
+        yield
+    except (ArithmeticException, DateTimeException, NumberFormatException, SparkRuntimeException) as error:
+        raise InvalidInputError(
+            f"The query met a value that it cannot be carried out with: {_said(error)}",
+            kind="sql_failed",
+            remedy="Leave the row out, or say in the query what becomes of such values.",
+        ) from None
 
 
 def known_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
@@ -49,18 +73,24 @@ def _asked(session: SparkSession, text: str, frames: Mapping[str, DataFrame], bo
         frame = session.sql(text if frames else text.format(), args=dict(bound), **frames)
         _ = frame.schema  # a server has looked at nothing yet
     except PySparkException as error:
-        said = " ".join(str(error).partition("JVM stacktrace")[0].split())
         raise InvalidInputError(
-            f"Spark does not take the query: {said}", kind="invalid_sql", remedy="Correct the query."
+            f"Spark does not take the query: {_said(error)}", kind="invalid_sql", remedy="Correct the query."
         ) from None
     return frame
 
 
-def _called(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """With columns of these names. What is always NULL is a text, as it is in process."""
-    frame = frame.toDF(*names)
-    voids = [each.name for each in frame.schema if isinstance(each.dataType, NullType)]
-    return frame.withColumns({name: named(name).cast("string") for name in voids}) if voids else frame
+def _said(error: PySparkException) -> str:
+    return " ".join(str(error).partition("JVM stacktrace")[0].split())
+
+
+def _called(frame: DataFrame, columns: Sequence[tuple[str, str]]) -> DataFrame:
+    frame = frame.toDF(*(name for name, _ in columns))
+    voids = {
+        name: named(name).cast(kind)
+        for (name, kind), field in zip(columns, frame.schema, strict=True)
+        if isinstance(field.dataType, NullType)
+    }
+    return frame.withColumns(voids) if voids else frame
 
 
 @contextmanager

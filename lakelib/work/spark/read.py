@@ -74,7 +74,7 @@ def read_frame(
     merged = [split for split in splits if id(split) not in direct]
     if merged or not found:
         found.append(_merged_frame(session, storage, target, merged))
-    return reduce(DataFrame.unionAll, found)
+    return _together(found)
 
 
 def takes_masks(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
@@ -107,10 +107,15 @@ def _masked_frame(
     groups: dict[tuple[int, int | None, bool], list[DataFile]] = defaultdict(list)
     for file in _files_of(splits):
         groups[(*_group_of(target, file), file.id in vectors)].append(file)
-    return reduce(
-        DataFrame.unionAll,
-        [_plain_frame(session, storage, target, files, vectors) for files in groups.values()],
-    )
+    return _together([_plain_frame(session, storage, target, files, vectors) for files in groups.values()])
+
+
+def _together(frames: Sequence[DataFrame]) -> DataFrame:
+    """One after the other. Of columns that are those of the first one, Spark 4.3 loses sight where an inner query asks
+    for them and its values are grouped: they have names of their own."""
+    if len(frames) == 1:
+        return frames[0]
+    return reduce(DataFrame.unionAll, frames).toDF(*frames[0].columns)
 
 
 def _files_of(splits: Sequence[Split]) -> list[DataFile]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakelib
-from lakelib import Consumer, Lake
+from lakelib import Consumer, InvalidInputError, Lake
 from lakelib.catalog.roles import group_name
 from lakelib.model.roles import Role
 from lakelib.ops.changes import ChangesPlan, count_rows
@@ -368,3 +368,32 @@ def test_groups_of_long_and_odd_databases_have_names_of_their_own() -> None:
 
     assert len(names) == 4 * len(Role)
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) for name in names)
+
+
+STATEMENTS = {
+    "INSERT INTO {t} (id, day) VALUES (9, 'mon')": ("writer", "publisher", "owner"),
+    "INSERT OVERWRITE {t} SELECT * FROM {t}": ("writer", "publisher", "owner"),
+    "TRUNCATE TABLE {t}": ("writer", "publisher", "owner"),
+    "CREATE TABLE {t}_made AS SELECT * FROM {t}": ("owner",),
+    "ALTER TABLE {t} ADD COLUMN x INT": ("owner",),
+    "DROP TABLE {t}": ("owner",),
+    "CALL tag('{t}', 'kept')": ("publisher", "owner"),
+    "CALL compact('{t}')": ("maintainer", "owner"),
+    "EXPLAIN DROP TABLE {t}": ROLES,
+    "SHOW TABLES": ROLES,
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_takes_the_role_of_the_method_that_it_stands_for(town: Town, statement: str) -> None:
+    for role in ROLES:
+        there = place(town, role)
+        text = statement.format(t=there.made.name)
+        if role in STATEMENTS[statement]:
+            there.lake.sql(text)
+            continue
+        head = there.made.head
+        with pytest.raises(InvalidInputError) as refused:
+            there.lake.sql(text)
+        assert (refused.value.kind, there.made.head) == ("catalog_refused", head)
+        assert f"{there.made.name}_made" not in town.root.tables()
