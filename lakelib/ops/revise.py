@@ -33,6 +33,7 @@ from lakelib.ops.write import WrittenRows, propose, with_moves
 from lakelib.plan.revise import Action, Revision, has
 from lakelib.plan.revise_query import CHANGE, WRONG
 from lakelib.plan.revise_values import LOST, MOVED, OLDER
+from lakelib.rows.convert import shown_key
 from lakelib.work import engines
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 
@@ -252,10 +253,10 @@ class _Changed:
         wrong = batch.filter(pc.is_valid(batch.column(WRONG)))
         if wrong.num_rows:
             table = self.planned.table
-            row = wrong.slice(0, 1).to_pylist()[0]
-            named = ", ".join(f"{column.name} {row[column.name]!r}" for column in table.primary_key)
+            trouble = wrong.column(WRONG)[0].as_py()
+            named = shown_key(wrong, [column.name for column in table.primary_key])
             raise InvalidInputError(
-                f"The row {named} of {table.full_name} {_TROUBLES[row[WRONG]]}.",
-                kind=_KINDS[row[WRONG]],
-                remedy=_REMEDIES[row[WRONG]],
+                f"The row {named} of {table.full_name} {_TROUBLES[trouble]}.",
+                kind=_KINDS[trouble],
+                remedy=_REMEDIES[trouble],
             )

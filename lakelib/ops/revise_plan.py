@@ -21,6 +21,7 @@ from lakelib.plan.local_types import INTEGERS
 from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
 from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
 from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
+from lakelib.rows.convert import shown_key
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.types import arrow_type
 from lakelib.rows.values import raw_values
@@ -225,8 +226,9 @@ class _Planner:
         counted = rows.group_by(told).aggregate([(CHANGE, "count"), (CHANGE, "min"), (CHANGE, "max")])
         twice = counted.filter(pc.greater(counted.column(f"{CHANGE}_count"), 1))
         deletes = pc.equal(twice.column(f"{CHANGE}_min"), Action.DELETE.value)
-        for row in twice.filter(pc.invert(deletes)).select([*told, f"{CHANGE}_max"]).slice(0, 1).to_pylist():
-            raise _two_for_one(table, row)
+        wrong = twice.filter(pc.invert(deletes))
+        if wrong.num_rows:
+            raise _two_for_one(table, shown_key(wrong, told), wrong.column(f"{CHANGE}_max")[0].as_py())
         if not is_new:
             self._check_new(rows.filter(pc.equal(rows.column(CHANGE), Action.INSERT.value)))
         return bool(twice.num_rows)
@@ -260,9 +262,10 @@ class _Planner:
         names = dict.fromkeys((*table.primary_key, *table.partition_by))
         keys = inserted.select([column.name for column in names if column.name in inserted.column_names])
         for found in rows_with_keys(self._runtime, table, keys.to_batches()):
-            for row in found.select([column.name for column in table.primary_key]).slice(0, 1).to_pylist():
+            if found.num_rows:
+                named = shown_key(found, [column.name for column in table.primary_key])
                 raise InvalidInputError(
-                    f"A row that is inserted has the key {_shown(row)}, and {table.full_name} has one of that key,"
+                    f"A row that is inserted has the key {named}, and {table.full_name} has one of that key,"
                     " which the condition of the merge does not match.",
                     kind="duplicate_key",
                     remedy="Match by the key (ON target.id = source.id), and ask for the rest in WHEN MATCHED AND ….",
@@ -278,23 +281,16 @@ def _one_of(column: Column, values: pa.Array) -> Predicate:
     return In(column=column, values=found) if found else never(column)
 
 
-def _two_for_one(table: TableInfo, row: dict[str, object]) -> InvalidInputError:
-    change = row.pop(f"{CHANGE}_max")
+def _two_for_one(table: TableInfo, key: str, change: int) -> InvalidInputError:
     if change == Action.INSERT.value:
         return InvalidInputError(
-            f"Two rows that are inserted into {table.full_name} have the key {_shown(row)}.",
+            f"Two rows that are inserted into {table.full_name} have the key {key}.",
             kind="duplicate_key",
             remedy="Leave one of them out of the source.",
         )
     return InvalidInputError(
-        f"Two rows of the source change the row {_shown(row)} of {table.full_name}: what becomes of it would depend on"
+        f"Two rows of the source change the row {key} of {table.full_name}: what becomes of it would depend on"
         " which came first.",
         kind="ambiguous_source",
         remedy="Have the source hold one row a key, the newest: QUALIFY row_number() OVER (PARTITION BY …) = 1.",
-    )
-
-
-def _shown(row: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{name} {value!r}" if isinstance(value, str) else f"{name} {value}" for name, value in row.items()
     )

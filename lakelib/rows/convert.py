@@ -1,6 +1,6 @@
 """Pure. Converts Arrow arrays from one type to another without ever losing a value unseen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -362,6 +362,19 @@ def shown_row(batch: pa.RecordBatch, row: int) -> str:
         f"{name} = {shown_value(batch.column(place), row)}" for place, name in enumerate(batch.schema.names[:_SHOWN])
     ]
     return ", ".join(shown + (["…"] if batch.num_columns > _SHOWN else []))
+
+
+def shown_key(rows: pa.Table | pa.RecordBatch, names: Iterable[str]) -> str:
+    """What the first of these rows has in these columns, as text for a message."""
+    return ", ".join(f"{name} {_shown_plainly(rows.column(name))}" for name in names)
+
+
+def _shown_plainly(array: pa.Array) -> str:
+    try:
+        value = array[0].as_py()
+    except (ValueError, OverflowError):  # a date or timestamp that Python's own class may not hold
+        return shown_value(array, 0)
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def _shown_time(cell: pa.Array) -> str:

@@ -297,6 +297,18 @@ def test_many_keys_beyond_the_years_that_python_knows_are_found(new_table: NewTa
     assert set(table.scan(["n"]).to_arrow()["n"].to_pylist()) == {2}
 
 
+def test_an_error_names_a_key_beyond_the_years_that_python_knows(new_table: NewTable) -> None:
+    table = new_table("id TIMESTAMP, n BIGINT", primary_key=["id"])
+    ids = pa.array([2**62] * 2, pa.timestamp("us", "UTC"))
+    table.upsert(pa.table({"id": ids[:1], "n": [1]}))
+    twice = table.merge(pa.table({"id": ids, "n": [1, 2]})).when_matched_update()
+    there = table.merge(pa.table({"id": ids[:1], "n": [2]}), on="target.id = source.id AND target.n = source.n")
+    for merging, kind in ((twice, "ambiguous_source"), (there.when_not_matched_insert(), "duplicate_key")):
+        with pytest.raises(LakeError, match=r"id 148108-07-06") as raised:
+            merging.execute()
+        assert raised.value.kind == kind
+
+
 def test_a_merge_does_not_move_rows(table: Table, parted: Table) -> None:
     by_value = merge(table, (9, "x", 20, None), on="target.v = source.v")
     refused(table, lambda: by_value.when_matched_update().execute(), "key_update_refused")
