@@ -15,6 +15,8 @@ from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Note, Sentence
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakelib.ops.runtime import Runtime
     from lakelib.ops.sql_plan import QueryExplanation
     from lakelib.pipeline.arguments import Surroundings
@@ -120,7 +122,15 @@ def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer"
     done = carry_out(prepared, asked.options)
     if isinstance(done, QueryPlan):
         done = replace(done, query=known_query(runtime, done), most=most_rows(asked.limit, asked.format))
+    elif asked.format == "table":
+        done = replace(done, rows=_known_columns(done.rows))
     return Result(runtime, done)
+
+
+def _known_columns(rows: "pa.Table") -> "pa.Table":
+    """For people, without those that have nothing to tell."""
+    names = [name for name in rows.column_names if rows.column(name).null_count < rows.num_rows]
+    return rows.select(names) if rows.num_rows else rows
 
 
 def _document(explained: "QueryExplanation") -> dict[str, Any]:

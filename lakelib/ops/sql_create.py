@@ -97,10 +97,7 @@ class TableChange:
             return tell(self._text, self._word, self._name)
         if self.create.or_replace and self.there is not None:
             return tell(self._text, self._word, self._name, self._replaced(self.there, request))
-        table = create.create_table(
-            self.runtime, self._name, self.columns, **self.definition.as_arguments(), if_not_exists=False
-        )
-        return tell(self._text, self._word, self._name, self._filled(table, request))
+        return tell(self._text, self._word, self._name, self._filled(self._created(), request))
 
     @property
     def _text(self) -> str:
@@ -113,6 +110,17 @@ class TableChange:
     @property
     def _word(self) -> str:
         return "CREATE OR REPLACE TABLE" if self.create.or_replace else "CREATE TABLE"
+
+    def _created(self) -> TableInfo:
+        try:
+            return create.create_table(
+                self.runtime, self._name, self.columns, **self.definition.as_arguments(), if_not_exists=False
+            )
+        except InvalidInputError as error:
+            if error.kind != "table_exists":
+                raise
+            remedy = "Write CREATE TABLE IF NOT EXISTS to take the table as it is, or CREATE OR REPLACE TABLE."
+            raise InvalidInputError(error.message, kind=error.kind, remedy=remedy) from None
 
     def _filled(self, table: TableInfo, request: WriteRequest) -> Snapshot | None:
         """The query's rows in the new table. Where that fails there is none, but for rows that a gate has rejected,

@@ -14,7 +14,7 @@ from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql import look_up, plan_statement
+from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
 from lakelib.ops.sql_call import plan_call
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
@@ -106,7 +106,8 @@ def prepare(
     snapshots that are not there."""
     understood = understand(text, values)
     if isinstance(understood, Statement):
-        return plan_statement(runtime, understood, look_up(runtime, understood.references))
+        plan = plan_statement(runtime, understood, look_up(runtime, understood.references))
+        return explained(text, explain_plan(runtime, plan)) if plan.is_explained and runtime.session is None else plan
     if isinstance(understood, sql_kinds.Show):
         return show(runtime, understood)
     if isinstance(understood, Insert | Revise) and not understood.parsed.is_explained:

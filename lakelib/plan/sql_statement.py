@@ -350,6 +350,9 @@ def _not_one(count: int) -> InvalidInputError:
     )
 
 
+_ON_NAMES = ("Name it with its table before it.", "Name one that is there; a text stands in single quotes.")
+
+
 def _not_known(error: OnlySparkError) -> InvalidInputError:
     """What takes Spark in a transform is not known here: for what is wrong on Spark, too, it is said what that is."""
     place = _place(error.line, error.column)
@@ -362,7 +365,7 @@ def _not_known(error: OnlySparkError) -> InvalidInputError:
     return InvalidInputError(
         f"The query has {error.message}{place}.",
         kind=error.kind,
-        remedy=error.remedy or "Name it with its table before it.",
+        remedy=error.remedy or _ON_NAMES[error.kind == "unknown_column"],
     )
 
 

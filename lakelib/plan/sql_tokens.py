@@ -4,13 +4,16 @@ for something else: `orders$files` is one name, CALL has arguments, columns are 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakelib.plan.sqltext import joined_quotes
 
+_NO_ITEM = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON)
 _ALONE = ("kind", "hint", "expressions")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -34,8 +37,13 @@ class StatementTokens:
 
 
 def tokens_of(dialect: Dialect, text: str) -> list[Token]:
-    """The tokens of any piece of SQL."""
-    return list(joined_quotes(_named_whole(dialect.tokenize(text))))
+    """The tokens of any piece of SQL. Raises sqlglot's errors, also for a list that lacks an item, which its parser
+    passes over."""
+    found = list(joined_quotes(_named_whole(dialect.tokenize(text))))
+    for token, follows in zip_longest(found, found[1:]):
+        if token.token_type is TokenType.COMMA and (follows is None or follows.token_type in _NO_ITEM):
+            raise ParseError.new("", description="Nothing stands behind the comma", line=token.line, col=token.col)
+    return found
 
 
 def statement_tokens(dialect: Dialect, text: str) -> StatementTokens:

@@ -317,6 +317,14 @@ def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_tabl
     assert rows(lake, f"SELECT sum(-a * 900.00 - a * 900.0) FROM {table.name}") == [(Decimal("-17999999999998002.00"),)]
 
 
+def test_explain_in_the_text_is_answered_in_rows(lake: Lake, orders: Table) -> None:
+    asked = f"SELECT id FROM {orders.name} WHERE id = 3"
+    result = lake.sql(f"EXPLAIN {asked}")
+    assert result.schema.names == ["plan"]
+    assert result.to_arrow()["plan"].to_pylist() == str(result.explain()).splitlines()
+    assert result.explain().scans == lake.sql(asked).explain().scans
+
+
 WRONG = [
     ("SELEC 1", "invalid_sql|sql_refused", ""),
     ("", "invalid_sql", ""),
@@ -336,6 +344,10 @@ WRONG = [
         "unknown_column",
         r"'idd', of which there is none \(line 2, column 3\). Do you mean id\?",
     ),
+    ("SELECT id, FROM {o}", "invalid_sql", r"line 1, column 10\): Nothing stands behind the comma"),
+    ("SELECT id, , dt FROM {o}", "invalid_sql", "Nothing stands behind the comma"),
+    ("SELECT coalesce(id, ) FROM {o}", "invalid_sql", "Nothing stands behind the comma"),
+    ("SELECT id FROM {o} WHERE tag = paid", "unknown_column", "a text stands in single quotes"),
     ("SELECT id FROM {o} a, {o} b", "ambiguous_column", r"more than one \(line 1, column 8\)"),
     ("SELECT s.c FROM {o}", "unknown_column", "the field 'c'"),
     ("SELECT id FROM {o} WHERE id = :least", "missing_parameter", r"lake\.sql\(text, least=…\)"),

@@ -222,6 +222,9 @@ def test_a_statement_changes_a_table_and_tells_what_was_done(run: Run, lake: Lak
     ]
     head = lake.table(name).head
     assert (head and head.properties) == {"run": "r1"}
+    shown = run("sql", f"CREATE NAMESPACE IF NOT EXISTS {name.partition('.')[0]}").out
+    assert "CREATE NAMESPACE" in shown
+    assert "rows_inserted" not in shown
 
 
 def test_what_takes_rows_away_is_a_dry_run_until_it_is_told(run: Run, lake: Lake, orders: Table) -> None:
