@@ -65,6 +65,10 @@ class _LakeSource(DataSource):
         super().__init__(options)
         self._settings = settings
 
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the class that Spark knows, which has the settings always."""
         return _LakeSource, (dict(self.options), self._settings)
