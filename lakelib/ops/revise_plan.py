@@ -20,7 +20,8 @@ from lakelib.plan.literals import never
 from lakelib.plan.local_types import INTEGERS
 from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
 from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
-from lakelib.plan.sql_statement import GIVEN, Parsed, Statement, key_of, query_of
+from lakelib.plan.sql_references import GIVEN, key_of
+from lakelib.plan.sql_statement import Parsed, Statement, query_of
 from lakelib.rows.convert import shown_key
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.types import arrow_type

@@ -13,7 +13,7 @@ from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.model.text import choose_from
 from lakelib.plan.sql_parts import ColumnName
-from lakelib.plan.sql_statement import place_of
+from lakelib.plan.sql_wrong import place_of
 from lakelib.plan.sqltext import quoted
 
 

@@ -13,7 +13,7 @@ from lakelib.plan.revise import Action, Clause, Match, Revision
 from lakelib.plan.revise_join import join_of
 from lakelib.plan.revise_names import Names, all_of, any_of, column_of, identifier, is_null, named
 from lakelib.plan.revise_values import Values
-from lakelib.plan.sql_statement import filled
+from lakelib.plan.sql_values import filled
 from lakelib.plan.store_assignment import all_stored, stored_in
 from lakelib.plan.where import bind_condition
 

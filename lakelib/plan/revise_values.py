@@ -9,7 +9,7 @@ from lakelib.model.schema import Column
 from lakelib.plan.revise import Action, Clause, identity_ids
 from lakelib.plan.revise_join import Joined
 from lakelib.plan.revise_names import Names, alike, all_of, any_of, both, either, is_null
-from lakelib.plan.sql_statement import place_of
+from lakelib.plan.sql_wrong import place_of
 from lakelib.plan.store_assignment import stored_in
 
 MOVED, OLDER, LOST = 1, 2, 3

@@ -21,7 +21,8 @@ from lakelib.plan.sql_parts import (
     properties_of,
     table_name,
 )
-from lakelib.plan.sql_statement import SAYS_WHAT, Parsed, place_of
+from lakelib.plan.sql_statement import Parsed
+from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
 from lakelib.plan.sqltext import quoted
 
 NOTHING = SchemaChange()

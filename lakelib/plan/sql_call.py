@@ -10,7 +10,9 @@ from sqlglot import exp
 from lakelib.errors import InvalidInputError
 from lakelib.model.text import choose_from
 from lakelib.plan.asked import TableName
-from lakelib.plan.sql_statement import Parsed, constant_of, place_of, refused
+from lakelib.plan.sql_statement import Parsed
+from lakelib.plan.sql_values import constant_of
+from lakelib.plan.sql_wrong import place_of, refused
 
 PROCEDURES: Mapping[str, tuple[str, ...]] = {
     "compact": ("table", "full", "where"),

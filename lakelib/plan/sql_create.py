@@ -12,7 +12,8 @@ from lakelib.plan.asked import AskedQuery, TableName
 from lakelib.plan.declare import Declared, check_names, declare_nodes
 from lakelib.plan.local_types import VOID
 from lakelib.plan.sql_parts import check_parts, column_names, not_known, properties_of, table_name
-from lakelib.plan.sql_statement import SAYS_WHAT, Parsed, Statement, place_of, query_of
+from lakelib.plan.sql_statement import Parsed, Statement, query_of
+from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
 
 _NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
 _OWN = ("primary_key", "partition_by", "sequence_by", "buckets", "merge")

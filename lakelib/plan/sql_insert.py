@@ -16,7 +16,8 @@ from lakelib.plan.sql_parts import (
     named_partition,
     table_name,
 )
-from lakelib.plan.sql_statement import Parsed, Statement, place_of, query_of
+from lakelib.plan.sql_statement import Parsed, Statement, query_of
+from lakelib.plan.sql_wrong import place_of
 from lakelib.plan.store_assignment import shape_query
 
 

@@ -11,7 +11,8 @@ from lakelib.plan.sql_create import CreateNamespace, CreateTable, read_create
 from lakelib.plan.sql_insert import Insert, read_insert
 from lakelib.plan.sql_revise import Revise, read_delete, read_merge, read_update
 from lakelib.plan.sql_show import Describe, ShowNamespaces, ShowTables, read_describe, read_show
-from lakelib.plan.sql_statement import Parsed, Statement, parse_text, query_of, refused
+from lakelib.plan.sql_statement import Parsed, Statement, parse_text, query_of
+from lakelib.plan.sql_wrong import refused
 
 Change = Insert | Revise | CreateTable | CreateNamespace | AlterTable | DropTable | Truncate | Call
 """A statement that changes something."""

@@ -16,15 +16,10 @@ from lakelib.model.schema import COMMIT_COLUMN
 from lakelib.plan.asked import AskedQuery, TableColumns
 from lakelib.plan.spark_functions import ALONE, ALONE_BY_NAME
 from lakelib.plan.sql_functions import parameter_name
-from lakelib.plan.sql_statement import (
-    Statement,
-    place_of,
-    reference_key,
-    star_columns,
-    translate_statement,
-    type_of_value,
-    unknown_sql,
-)
+from lakelib.plan.sql_references import reference_key
+from lakelib.plan.sql_statement import Statement, star_columns, translate_statement
+from lakelib.plan.sql_values import type_of_value
+from lakelib.plan.sql_wrong import place_of, unknown_sql
 
 _SUBSTITUTED = re.compile(r"\$\{")
 """What Spark's parser would put settings and surroundings in the place of."""

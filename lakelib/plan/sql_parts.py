@@ -11,7 +11,8 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.text import choose_from
 from lakelib.plan.asked import TableName
-from lakelib.plan.sql_statement import SAYS_WHAT, constant_of, place_of
+from lakelib.plan.sql_values import constant_of
+from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
 from lakelib.plan.sqltext import quoted
 
 

@@ -11,7 +11,9 @@ from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision
 from lakelib.plan.sql_parts import ColumnName, check_parts, column_names, not_known, table_name
-from lakelib.plan.sql_statement import Parsed, given_rows, parse_expression, place_of
+from lakelib.plan.sql_references import given_rows
+from lakelib.plan.sql_statement import Parsed, parse_expression
+from lakelib.plan.sql_wrong import place_of
 from lakelib.plan.sqltext import quoted
 
 Condition = exp.Expr

@@ -9,7 +9,8 @@ from sqlglot.errors import SqlglotError
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.sql_parts import check_parts, table_name
-from lakelib.plan.sql_statement import Parsed, refused
+from lakelib.plan.sql_statement import Parsed
+from lakelib.plan.sql_wrong import refused
 from lakelib.plan.sqltext import shortened
 
 _NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
