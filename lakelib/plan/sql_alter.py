@@ -17,12 +17,11 @@ from lakelib.plan.sql_parts import (
     column_name,
     column_names,
     named_partition,
-    not_known,
     properties_of,
     table_name,
 )
 from lakelib.plan.sql_statement import Parsed
-from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
+from lakelib.plan.sql_wrong import SAYS_WHAT, place_of, unknown_sql
 from lakelib.plan.sqltext import quoted
 
 NOTHING = SchemaChange()
@@ -106,7 +105,7 @@ def read_alter(parsed: Parsed) -> AlterTable:
     """Raises InvalidInputError for what is not known of it."""
     tree = parsed.tree
     if str(tree.args.get("kind")).upper() != "TABLE":
-        raise not_known(tree)
+        raise unknown_sql(tree)
     check_parts(tree, "this", "kind", "actions", "options" if _is_typed_comment(tree) else "kind")
     actions: list[exp.Expr] = tree.args.get("actions") or []
     if len(actions) != 1:
@@ -170,7 +169,7 @@ def _with_added(alter: AlterTable, nodes: list[exp.Expr]) -> AlterTable:
     beside: list[ColumnName] = []
     for node in nodes:
         if not isinstance(node, exp.ColumnDef):
-            raise not_known(node)
+            raise unknown_sql(node)
         check_parts(node, "this", "kind", "constraints", "position", "exists")
         name = column_name(node.this)
         added[name.name.casefold()] = name
@@ -221,7 +220,7 @@ def _with_altered(alter: AlterTable, node: exp.Expr) -> AlterTable:
     name = column_name(node.this)
     kind, comment, renamed = (node.args.get(each) for each in ("dtype", "comment", "rename_to"))
     if renamed is not None and renamed.name.casefold() != name.name.casefold():
-        raise not_known(node)
+        raise unknown_sql(node)
     if node.args.get("allow_null") is False:
         raise InvalidInputError(
             f"The column {name.name!r} cannot become NOT NULL{name.place}.",
@@ -234,7 +233,7 @@ def _with_altered(alter: AlterTable, node: exp.Expr) -> AlterTable:
         nullable=[name.name] if node.args.get("allow_null") else (),
     )
     if change.is_none:
-        raise not_known(node)
+        raise unknown_sql(node)
     return replace(alter, change=change, named=(name,))
 
 

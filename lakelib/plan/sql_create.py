@@ -11,9 +11,9 @@ from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import AskedQuery, TableName
 from lakelib.plan.declare import Declared, check_names, declare_nodes
 from lakelib.plan.local_types import VOID
-from lakelib.plan.sql_parts import check_parts, column_names, not_known, properties_of, table_name
+from lakelib.plan.sql_parts import check_parts, column_names, properties_of, table_name
 from lakelib.plan.sql_statement import Parsed, Statement, query_of
-from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
+from lakelib.plan.sql_wrong import SAYS_WHAT, place_of, unknown_sql
 
 _NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
 _OWN = ("primary_key", "partition_by", "sequence_by", "buckets", "merge")
@@ -87,7 +87,7 @@ def columns_of_query(query: AskedQuery) -> tuple[Declared, ...]:
 
 def _namespace(node: exp.Expr) -> str:
     if not isinstance(node, exp.Table):
-        raise not_known(node)
+        raise unknown_sql(node)
     check_parts(node, "this" if node.args.get("this") else "db")
     return node.name or node.db
 
@@ -131,7 +131,7 @@ class _Definition:
             if isinstance(node, exp.PrimaryKey):
                 self._say("primary_key", [each.name for each in column_names(node.expressions)], node)
             elif isinstance(node, exp.Constraint):
-                raise not_known(node)
+                raise unknown_sql(node)
             elif isinstance(node, exp.ColumnDef):
                 self._key_of_column(node)
 
@@ -157,7 +157,7 @@ class _Definition:
             case exp.Property() if type(node) is exp.Property:
                 self._take(properties_of([node]), node)
             case _:
-                raise not_known(node)
+                raise unknown_sql(node)
 
     _clusters: Sequence[str] | None = None
 

@@ -12,8 +12,7 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.text import choose_from
 from lakelib.plan.asked import TableName
 from lakelib.plan.sql_values import constant_of
-from lakelib.plan.sql_wrong import SAYS_WHAT, place_of
-from lakelib.plan.sqltext import quoted
+from lakelib.plan.sql_wrong import place_of, unknown_sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +38,13 @@ def check_parts(node: exp.Expr, *known: str) -> None:
     for name, given in node.args.items():
         if given and name not in known:
             part = next((each for each in (given if isinstance(given, list) else [given])), node)
-            raise not_known(part if isinstance(part, exp.Expr) else node)
-
-
-def not_known(node: exp.Expr) -> InvalidInputError:
-    return InvalidInputError(
-        f"{quoted(node)} is not known in SQL on the lake{place_of(node)}.", kind="unknown_sql", remedy=SAYS_WHAT
-    )
+            raise unknown_sql(part if isinstance(part, exp.Expr) else node)
 
 
 def table_name(node: exp.Expr | None, *known: str) -> TableName:
     """The table that a node names; `known` is what else may be said there."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise not_known(node if node is not None else exp.Table())
+        raise unknown_sql(node if node is not None else exp.Table())
     check_parts(node, "this", "db", *known)
     place = place_of(node)
     if not node.db:
@@ -69,7 +62,7 @@ def column_name(node: exp.Expr) -> ColumnName:
         check_parts(node, "this")
         node = node.this
     if not isinstance(node, exp.Identifier):
-        raise not_known(node)
+        raise unknown_sql(node)
     return ColumnName(name=node.name, place=place_of(node))
 
 
@@ -119,7 +112,7 @@ def properties_of(nodes: Sequence[exp.Expr]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in nodes:
         if not isinstance(each, exp.Property) or isinstance(each.this, exp.Dot):
-            raise not_known(each)
+            raise unknown_sql(each)
         name = str(each.this.name if isinstance(each.this, exp.Literal | exp.Identifier) else each.this)
         if name in found:
             raise InvalidInputError(

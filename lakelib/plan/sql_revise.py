@@ -10,10 +10,10 @@ from sqlglot import exp
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision
-from lakelib.plan.sql_parts import ColumnName, check_parts, column_names, not_known, table_name
+from lakelib.plan.sql_parts import ColumnName, check_parts, column_names, table_name
 from lakelib.plan.sql_references import given_rows
 from lakelib.plan.sql_statement import Parsed, parse_expression
-from lakelib.plan.sql_wrong import place_of
+from lakelib.plan.sql_wrong import place_of, unknown_sql
 from lakelib.plan.sqltext import quoted
 
 Condition = exp.Expr
@@ -56,7 +56,7 @@ def read_merge(parsed: Parsed) -> Revise:
     table, alias = _target(tree.this)
     source = tree.args["using"]
     if not isinstance(source, exp.Table | exp.Subquery | exp.Values):
-        raise not_known(source)
+        raise unknown_sql(source)
     on = tree.args.get("on")
     if not isinstance(on, exp.Expr):
         raise InvalidInputError(
@@ -123,7 +123,7 @@ def check_names(target: str, source: str) -> None:
 def _assigned(nodes: Sequence[exp.Expr], alias: str) -> tuple[Assigned, ...]:
     for each in nodes:
         if not isinstance(each, exp.EQ):
-            raise not_known(each)
+            raise unknown_sql(each)
     names = column_names([_bare(each.this, alias) for each in nodes])
     return tuple(Assigned(column=name, value=each.expression) for name, each in zip(names, nodes, strict=True))
 
@@ -156,7 +156,7 @@ def _when(node: exp.Expr, alias: str) -> Clause:
         case exp.Insert() if match is Match.SOURCE:
             check_parts(then, "this", "expression")
             return Clause(match=match, action=Action.INSERT, condition=condition, values=_inserted(then, alias))
-    raise not_known(node)
+    raise unknown_sql(node)
 
 
 def _inserted(node: exp.Expr, alias: str) -> tuple[Assigned, ...] | None:
