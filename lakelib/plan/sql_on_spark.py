@@ -26,6 +26,8 @@ _SUBSTITUTED = re.compile(r"\$\{")
 _MICROSECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_BIGINT = 2**63 - 1
+_ALWAYS = exp.GTE(this=exp.Rand(this=exp.Literal.number(0)), expression=exp.Literal.number(0))
+"""True of every row, and known to be by nobody."""
 
 
 def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]) -> AskedQuery:
@@ -112,6 +114,8 @@ class _Said:
                 return self._value(node.this.name if isinstance(node.this, exp.Expr) else str(node.this))
             case exp.Literal(is_string=True) if _SUBSTITUTED.search(node.name):
                 return self._bind(f"text {node.name}", node.name)
+            case exp.Select() if _may_lose_order(node):
+                return node.where(_ALWAYS.copy(), copy=False)
         return node
 
     def _value(self, name: str) -> exp.Expr:
@@ -138,6 +142,16 @@ class _Said:
         own = parameter_name(name)
         self.bound[own] = value
         return exp.Placeholder(this=own)
+
+
+def _may_lose_order(select: exp.Select) -> bool:
+    """Whether a value is looked up for each of the first so many rows. Spark 4.3 has the look-up below LIMIT then, and
+    forgets the ORDER BY below both: other rows come. A condition in between, which it cannot see through, keeps it."""
+    source = select.args.get("from_")
+    if source is None or not any(each.find(exp.Query) for each in select.expressions):
+        return False
+    named = select.root().find_all(exp.CTE) if isinstance(source.this, exp.Table) else ()
+    return any(each.find(exp.Limit) for each in (source, *named))
 
 
 def _microseconds(value: datetime) -> int:

@@ -253,6 +253,17 @@ def test_the_session_s_settings_do_not_change_what_a_query_means(
         lakelib.spark.sql(spark, lake, "SELECT CAST(name AS INT) AS n FROM shop.orders").collect()
 
 
+@pytest.mark.parametrize(
+    "source", ["(SELECT * FROM shop.orders ORDER BY id DESC LIMIT 3)", "last", "(SELECT * FROM last WHERE id > 0)"]
+)
+def test_a_value_that_is_looked_up_for_the_first_rows_leaves_them_the_first(
+    lake: Lake, orders: Table, spark: SparkSession, source: str
+) -> None:
+    looked_up = "(SELECT max(m.id) FROM shop.orders m WHERE m.id = o.id)"
+    last = "WITH last AS (SELECT * FROM shop.orders ORDER BY id DESC LIMIT 3)"
+    same(lake, spark, f"{last} SELECT o.id, {looked_up} AS found FROM {source} o")
+
+
 def test_explain_tells_spark_s_plan(lake: Lake, orders: Table, spark: SparkSession) -> None:
     (row,) = lakelib.spark.sql(spark, lake, "EXPLAIN SELECT count(*) FROM shop.orders").collect()
 
