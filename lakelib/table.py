@@ -48,11 +48,11 @@ from lakelib.ops import (
     rollback,
     tags,
     touched,
-    write,
 )
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
 from lakelib.ops.runtime import Runtime
+from lakelib.ops.write import stage_write, write
 from lakelib.plan.evolve import SchemaChange
 from lakelib.rows.types import plain_schema
 from lakelib.scan import Scan
@@ -113,12 +113,12 @@ class Table:
     def append(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows. On a table with a primary key a row replaces the one of its key, as in `upsert`."""
         source, request = parse_write(data, **options)
-        return write.write(self._runtime, self._ref, CommitKind.APPEND, source, request)
+        return write(self._runtime, self._ref, CommitKind.APPEND, source, request)
 
     def upsert(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
         """Adds rows, each in place of the one of its key."""
         source, request = parse_write(data, **options)
-        return write.write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
+        return write(self._runtime, self._ref, CommitKind.UPSERT, source, request)
 
     def overwrite(
         self,
@@ -196,11 +196,11 @@ class Table:
 
     def stage_append(self, data: Any, **options: Unpack[WriteOptions]) -> StagedCommit:
         source, request = parse_write(data, **options)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
+        return self._staged(stage_write(self._runtime, self._ref, CommitKind.APPEND, source, request), request)
 
     def stage_upsert(self, data: Any, **options: Unpack[WriteOptions]) -> StagedCommit:
         source, request = parse_write(data, **options)
-        return self._staged(write.stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
+        return self._staged(stage_write(self._runtime, self._ref, CommitKind.UPSERT, source, request), request)
 
     def stage_overwrite(
         self,

@@ -17,6 +17,8 @@ from lakelib.model.schema import Column
 from lakelib.model.sortable import encode, encode_both, is_sortable
 from lakelib.plan.prune import Bounds
 
+FLOATS = ("float", "double")
+"""Types whose values may be NaN."""
 NAN_COLUMNS = b"lake.nan_columns"
 """Key in a footer: names of the float columns that hold a NaN, a JSON list. Parquet's own statistics leave NaN out."""
 
@@ -144,7 +146,7 @@ def row_group_bounds(footer: Footer, row_group: int, column_name: str, type_text
         return Bounds(row_count=row_count)
     raw = _raw_statistics(footer.metadata.row_group(row_group), leaves.start)
     may_hold_nan = footer.nan_columns is None or column_name in footer.nan_columns
-    return _encoded(type_text, raw, is_float(type_text) and may_hold_nan)
+    return _encoded(type_text, raw, type_text in FLOATS and may_hold_nan)
 
 
 class FloatBounds:
@@ -205,10 +207,6 @@ def cut_upper(encoded: bytes) -> bytes | None:
         return encoded
     head = encoded[:MAX_BOUND_BYTES].rstrip(b"\xff")
     return head[:-1] + bytes((head[-1] + 1,)) if head else None
-
-
-def is_float(type_text: str) -> bool:
-    return type_text in ("float", "double")
 
 
 def _file_column_bounds(

@@ -21,12 +21,12 @@ from lakelib.storage import bloom
 from lakelib.storage.failures import WRITE_FAILURES, translate_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
+    FLOATS,
     NAN_COLUMNS,
     FloatBounds,
     arrange_leaves,
     file_bounds,
     has_path_of_its_own,
-    is_float,
     nested_columns,
     paths_of,
 )
@@ -239,7 +239,7 @@ class FileWriter:
 
 def columns_with_nan(table: pa.Table, columns: Sequence[Column]) -> set[str]:
     """The names of the columns that hold a NaN."""
-    return {column.name for column in columns if is_float(column.type) and _has_nan(table.column(column.name))}
+    return {column.name for column in columns if column.type in FLOATS and _has_nan(table.column(column.name))}
 
 
 def _has_nan(values: pa.ChunkedArray) -> bool:
@@ -274,7 +274,7 @@ def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
     inside = pa.schema([_field_inside(field, known.get(field.name)) for field in schema])
     own = tuple(column.in_file for column in columns)
     leaves, nested = arrange_leaves(inside), nested_columns(inside)
-    floats = frozenset(column.name for column in own if is_float(column.type))
+    floats = frozenset(column.name for column in own if column.type in FLOATS)
     paths = [each for field in inside for each in paths_of(field)]
     return _FilePlan(
         schema=inside,
