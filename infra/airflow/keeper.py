@@ -1,5 +1,5 @@
-"""The keeper of an instance: starts again what has ended, as a scheduler does that has lost its database, and has the
-tables follow their specs.
+"""The keeper of an instance: starts again what has ended, as a scheduler does that has lost its database, or runs and
+does nothing; and has the tables follow their specs.
 
 `make up` starts one, `make down` ends it first. What keeps ending is tried at longer and longer intervals. Each try is
 a process of its own, `up`, that inherits nothing from the one before.
@@ -16,6 +16,7 @@ from infra.airflow.instance import PROJECT, Home, read_state
 from infra.airflow.lifecycle import KEEPER, missing_parts, running_parts
 from infra.airflow.postgres import SERVER, has_data, is_ready
 from infra.airflow.providing import NOTHING_SEEN, Seen, is_due, provide
+from infra.airflow.stuck import STUCK_SECONDS, Since, end_stuck
 
 _PAUSE_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -27,12 +28,16 @@ def keep(home: Home) -> None:
     """Goes on until it is ended, or the instance has another keeper, or none, or no data."""
     _say("watching")
     pause, started_at, seen = _PAUSE_SECONDS, time.monotonic(), NOTHING_SEEN
+    unhealthy_since: Since = {}
     while True:
         time.sleep(pause)
         if not _is_keeper(home):
             return _say("not the keeper any more")
         if not has_data(home.catalog):
             return _say(f"there is no catalog in {home.catalog} any more; `up` would make an empty one")
+        unhealthy_since, stuck = end_stuck(home, unhealthy_since)
+        if stuck:
+            _say(f"ended, for it has done nothing for {STUCK_SECONDS} s: {', '.join(stuck)}")
         missing = find_missing(home)
         if missing:
             _say(f"not running: {', '.join(missing)}")

@@ -21,6 +21,7 @@ from dags.lake_dags.detached import JobState, state_of
 from infra.airflow.api import ApiError, wait_for
 from infra.airflow.lifecycle import SPARK, restart_postgresql, running_parts
 from infra.airflow.processes import Started
+from infra.airflow.stuck import STUCK_SECONDS
 from infra.demo.runs import Run, returned, trigger
 from infra.demo.shop import ORDERS_A_DAY, write_day
 from lakelib.errors import NotFoundError
@@ -106,6 +107,19 @@ def test_the_scheduler_is_killed_while_jobs_run(live: Live, table: str) -> None:
             scheduler = running_parts(live.home)["scheduler"]
             os.kill(scheduler.pid, signal.SIGKILL)
             wait_for(partial(is_another, live, scheduler), seconds=BEGIN_SECONDS, what="the keeper's work")
+
+    check_that_it_recovers(live, table, strike)
+
+
+def test_a_scheduler_that_hangs_is_ended_and_started_again(live: Live) -> None:
+    """As one does now and then that has lost its database, and waits for a worker that is idle."""
+    table = "shop.local_orders"
+
+    def strike(run_id: str) -> None:
+        wait_for_job(live, dag_of(table), run_id, JOB_STAGES[0])
+        scheduler = running_parts(live.home)["scheduler"]
+        os.kill(scheduler.pid, signal.SIGSTOP)
+        wait_for(partial(is_another, live, scheduler), seconds=STUCK_SECONDS + BEGIN_SECONDS, what="the keeper's work")
 
     check_that_it_recovers(live, table, strike)
 
