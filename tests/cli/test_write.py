@@ -66,6 +66,18 @@ def test_a_lake_is_made_where_that_is_wanted(run_process: Callable[..., Complete
     assert run_process("tables", cwd=tmp_path, **nameless).stdout.splitlines()[1].startswith("shop.log")
 
 
+def test_sql_makes_a_lake_where_that_is_wanted(
+    run_process: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
+    nameless = {"LAKE_WAREHOUSE": "", "LAKE_CATALOG": ""}
+    words = ("sql", "CREATE NAMESPACE shop")
+    assert run_process(*words, cwd=tmp_path, **nameless).returncode == 4
+    assert list(tmp_path.iterdir()) == []
+    made = run_process(*words, "--new-lake", cwd=tmp_path, **nameless)
+    assert made.returncode == 0, made.stderr
+    assert "shop" in run_process("namespaces", cwd=tmp_path, **nameless).stdout
+
+
 def test_an_ingest_makes_no_lake_in_a_folder_that_nobody_named(
     run_process: Callable[..., CompletedProcess[str]], tmp_path: Path
 ) -> None:
