@@ -98,12 +98,29 @@ settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_h
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        _take_own_folder(config)
     if _THIN_MATRICES and not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="lakelib-programs-", dir="/tmp")
         os.environ["LAKE_TEST_PROGRAMS"] = address = f"{folder}/socket"
         forking = subprocess.Popen([*MORTAL, sys.executable, "-m", "tests.forking", address], cwd=_TESTS.parent)
         config.add_cleanup(lambda: _end(forking, folder))
+
+
+def _take_own_folder(config: pytest.Config) -> None:
+    """Where tests have their folders: removed in the end, unless one has failed. In the folder that pytest shares among
+    runs each one that starts shuts the way to those of the others for whoever is another user, as servers are that
+    root starts, and removes older ones."""
+    folder = config.option.basetemp = tempfile.mkdtemp(prefix="lakelib-tests-")
+
+    def remove() -> None:
+        session = config.pluginmanager.get_plugin("session")
+        if session is None or session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    config.add_cleanup(remove)
 
 
 def _end(process: subprocess.Popen[bytes], folder: str) -> None:
