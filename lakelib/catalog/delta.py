@@ -1,11 +1,11 @@
 """What a Delta log tells of snapshots, as the catalog knows it."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import snapshot_from_row
+from lakelib.dataclass import dataclass
 from lakelib.model.told import CommitFacts
 
 

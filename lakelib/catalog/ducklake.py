@@ -1,12 +1,13 @@
 """What DuckLake's views show: which snapshots of tables with a key, and their masks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from psycopg import conninfo
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
+from lakelib.dataclass import dataclass
 from lakelib.model.ducklake import NewShownMask, ShownMask
 
 SCHEMA = "lake"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
+from lakelib.dataclass import dataclass
 
 _STREAM_ROWS = 5000
 _BATCH = 1000

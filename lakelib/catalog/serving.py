@@ -8,11 +8,12 @@ import os
 import platform
 import uuid
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lakelib.catalog.postgresql import PORT
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 _POSTMASTER = "postmaster.pid"

@@ -1,7 +1,6 @@
 """Pure. Least, greatest, sum, mean and spread of a column's values, gathered batch by batch and put together."""
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.rows import as_floats
 from lakelib.rows.buffers import fixed_values
 

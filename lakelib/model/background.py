@@ -1,9 +1,10 @@
 """Frozen values: what people ask beside a verdict: where the rows come from, which failed, how it was before."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model.verdict import CheckResult
 
 

@@ -1,8 +1,10 @@
 """Frozen values of consumers: named positions in tables' histories, what each has not read yet, how one moves on."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
+
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

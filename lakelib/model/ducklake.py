@@ -1,6 +1,6 @@
 """Frozen values: what DuckLake's views show of the lake."""
 
-from dataclasses import dataclass
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

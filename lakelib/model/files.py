@@ -1,7 +1,8 @@
 """Frozen values: the files of a table, by partition and split."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 PartitionKey = tuple[bytes | None, ...]
 """One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""

@@ -1,7 +1,9 @@
 """Frozen values: suites as they were registered, and which of them a table requires."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
+
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Frozen values: what a Hive metastore is told of a table, and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import Column
 
 

@@ -1,7 +1,8 @@
 """Frozen values: masks, the rows of files that readers of a snapshot do not see."""
 
-from dataclasses import dataclass
 from uuid import UUID
+
+from lakelib.dataclass import dataclass
 
 FOLDER = "_masks"
 """Below a table's location: the masks that are files of their own."""

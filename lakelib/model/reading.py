@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.consumer import Advance
 
 CHANGES = "changes"

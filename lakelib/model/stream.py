@@ -1,9 +1,9 @@
 """Frozen values: how far a stream has come in a table's history."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitKind
 
 

@@ -1,8 +1,8 @@
 """Frozen values: what a snapshot did, as it is told to other systems."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.model.table import Snapshot
 
 

@@ -2,11 +2,11 @@
 changes something is done at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from lakelib.catalog.commits import load_commit
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops.catch_up import look_beneath

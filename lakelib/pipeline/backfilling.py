@@ -9,11 +9,11 @@ late correction belongs to another day than its feed's. Publishing is for later.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import ConflictError, InvalidInputError, Lake
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
 from lakelib.ops.touched import list_touched_by

@@ -6,10 +6,11 @@ it the sequence that this had, in a column that nobody sees: versions that come 
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_PREFIX, OP_COLUMN, Column, TableSchema
 from lakelib.rows.buffers import array_of_numbers, whole_array
 from lakelib.rows.keys import Rows

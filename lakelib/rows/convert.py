@@ -1,11 +1,11 @@
 """Pure. Converts Arrow arrays from one type to another without ever losing a value unseen."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.rows.types import is_list_like
 
 Convert = Callable[[pa.Array], pa.Array]

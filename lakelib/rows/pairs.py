@@ -1,12 +1,12 @@
 """Pure. Holds two runs against each other: which keys both have, and which only one of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.rows.buffers import array_of_mask, whole_array
 from lakelib.rows.keys import Words, first_words, is_one_word
 from lakelib.rows.merge import keep_newest, key_windows

@@ -6,11 +6,11 @@ nothing of the group.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import OP_COLUMN, Column, Op
 from lakelib.rows.buffers import fixed_values, valid_rows, whole_array
 from lakelib.rows.by_column import ByColumn, Made

@@ -1,10 +1,11 @@
 """Pure. Values that are not what they have to be, told together: the first ones, and how many more there are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import WrongValuesError
 from lakelib.rows.convert import shown_row
 

@@ -6,11 +6,11 @@ its batches; what a batch reads is written down before it runs.
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError
 from lakelib.model.table import Snapshot
 

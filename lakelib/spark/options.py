@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.changes import ChangeView, ScanView, view_of
 from lakelib.model.text import choose_from

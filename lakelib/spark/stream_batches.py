@@ -6,12 +6,13 @@ id, with the batch's number. So a batch that Spark runs again is known, whoever 
 """
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pyspark.sql import functions as sf
 
 from lakelib.catalog import tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.changes import DELETE

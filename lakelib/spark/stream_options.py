@@ -1,10 +1,11 @@
 """What the text of a stream's options means, to read and to write alike."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.changes import ChangeView, view_of
 from lakelib.ops.stream import StreamRequest

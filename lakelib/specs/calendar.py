@@ -4,10 +4,10 @@ A partition is due at the first tick of cron after its step is over, by the date
 due once: whatever the clock does on that day, and however often cron ticks.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.specs.cron import Cron, parse_cron
 from lakelib.specs.partition_keys import Step, format_partition, parse_partition, step_after, step_before, step_of

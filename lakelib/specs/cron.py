@@ -6,9 +6,9 @@ days of the week are named too, its days of the week.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from lakelib.dataclass import dataclass
 from lakelib.specs.partition_keys import Step
 
 _FIELDS = (

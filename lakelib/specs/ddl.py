@@ -4,7 +4,8 @@ Whether a type is one that a table can have is said by who creates the table.
 """
 
 import re
-from dataclasses import dataclass
+
+from lakelib.dataclass import dataclass
 
 _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|.", re.DOTALL)
 _COLUMN = re.compile(r"(`(?:[^`]|``)+`|[^\W\d]\w*)\s+(.+)", re.DOTALL)

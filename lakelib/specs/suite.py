@@ -14,12 +14,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import count
 from os import PathLike
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable, meant
 from lakelib.model.verdict import Scope, Severity

@@ -5,9 +5,9 @@ directory, at ./.lake/catalog, keeps it there: the warehouse's note tells from t
 """
 
 import os
-from dataclasses import dataclass
 from itertools import islice
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.settings import DEFAULT_WAREHOUSE, EARLIER_CATALOG
 from lakelib.storage.filesystem import Storage

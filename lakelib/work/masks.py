@@ -6,13 +6,13 @@ only some files are fresh, of the others just the rows are merged whose keys the
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw
 from lakelib.model.schema import OP_COLUMN, Column, TableSchema

@@ -2,13 +2,13 @@
 their own: of a key the row of the next run supersedes it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Split
 from lakelib.model.schema import OP_COLUMN
 from lakelib.rows.buffers import fixed_values, whole_array

@@ -1,8 +1,9 @@
 """Interop. Pure. The state of a table that a log tells: its actions, one version after the other."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import Action, Add, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn
 
 

@@ -7,12 +7,13 @@ people who want a data frame, the files are read by the same code and handed to 
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from lakelib.dataclass import dataclass
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_schema

@@ -4,11 +4,12 @@ reading some millions of rows. Files of tables never change: once is enough."""
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
+
+from lakelib.dataclass import dataclass
 
 _MOST_FRAMES = 16
 _MOST_MASK_BYTES = 16_000_000
