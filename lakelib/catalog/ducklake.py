@@ -7,7 +7,7 @@ from psycopg import conninfo
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
-from lakelib.model.ducklake import NewShownMask, ShownMask
+from lakelib.model.told import NewShownMask, ShownMask
 
 SCHEMA = "lake"
 """The views are among the catalog's tables: whoever may read it may read them."""

@@ -6,7 +6,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, snapshot_from_row
 from lakelib.errors import ExpiredError, NotFoundError
-from lakelib.model.stream import Ahead
+from lakelib.model.positions import Ahead
 from lakelib.model.table import Snapshot, Step, TableInfo
 
 _LOCK_PATIENCE_MS = 5000

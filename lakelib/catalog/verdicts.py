@@ -11,8 +11,8 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import ConflictError, DecidedError
 from lakelib.model.commit import CommitInfo
+from lakelib.model.gate import CheckResult, LookedAt, Outcome, Scope, Severity, Status, Verdict
 from lakelib.model.table import CommitState
-from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Severity, Status, Verdict
 
 _JUDGEABLE = (CommitState.STAGED, CommitState.REJECTED)
 

@@ -14,7 +14,7 @@ from lakelib.cli.values import counted
 from lakelib.errors import EXIT_CODES, RetryableError
 
 if TYPE_CHECKING:
-    from lakelib.model.hive import HiveResult
+    from lakelib.model.told import HiveResult
 
 _VARIABLE = "LAKE_VAR_HIVE_METASTORE"
 

@@ -8,7 +8,7 @@ from lakelib.gates.expectations import ON_EFFECT, looks_at_effect
 from lakelib.gates.judgement import result_of
 from lakelib.gates.plan import limits_of
 from lakelib.model.effect import ROWS_BEFORE, Effect
-from lakelib.model.verdict import CheckResult, Status
+from lakelib.model.gate import CheckResult, Status
 from lakelib.specs.suite import Check
 
 

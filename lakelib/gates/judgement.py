@@ -12,8 +12,8 @@ from lakelib.gates.plan import Asked, Counted, GatePlan, Need, Summarised, Teste
 from lakelib.gates.questions import Answer
 from lakelib.gates.row_tests import Limits
 from lakelib.gates.tally import Found
+from lakelib.model.gate import CheckResult, Status
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult, Status
 from lakelib.rows.values import python_value, raw_value
 from lakelib.specs.suite import Check
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakelib.gates.expectations import column_arguments
-from lakelib.model.verdict import CheckResult
+from lakelib.model.gate import CheckResult
 
 MASK = "***"
 _OBSERVES_VALUES = frozenset(

@@ -7,9 +7,8 @@ from typing import Any
 
 from lakelib.gates.failing import counted, key_text, percent
 from lakelib.gates.report_style import STYLE
-from lakelib.model.background import Background, Before, FailingRows
 from lakelib.model.effect import measured_text
-from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
+from lakelib.model.gate import Background, Before, CheckResult, FailingRows, Outcome, Severity, Status, Verdict
 
 _HEADLINES = {
     Outcome.ACCEPT: "Every check that counts has passed.",

@@ -26,8 +26,8 @@ from lakelib.interop.hive.registration import (
     partition_values,
 )
 from lakelib.model.files import PartitionSummary, Split
-from lakelib.model.hive import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.table import Snapshot, TableInfo
+from lakelib.model.told import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.ops.mark_done import DonePartition, list_done, parse_partition
 from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.ops.runtime import Runtime

@@ -17,12 +17,11 @@ from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect
-from lakelib.model.gate import RegisteredSuite
+from lakelib.model.gate import CheckResult, LookedAt, Outcome, RegisteredSuite, Scope, Verdict
 from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, TableInfo
-from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
 from lakelib.ops.effect import count_rows_before, known_effect, measure_effect
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience

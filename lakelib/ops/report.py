@@ -21,11 +21,10 @@ from lakelib.gates.evidence import as_json
 from lakelib.gates.failing import failing_columns, failing_where
 from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
-from lakelib.model.background import Background, Before, FailingRows
 from lakelib.model.commit import CommitInfo
+from lakelib.model.gate import Background, Before, CheckResult, FailingRows, Scope, Status, Verdict
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
-from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
 from lakelib.ops.effect import known_effect
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from lakelib.catalog.leases import Lease
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.lake import Lake
-from lakelib.model.stream import BEGINNING, parse_position
+from lakelib.model.positions import BEGINNING, parse_position
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import ChangesPlan, hold_changes_for_spark
 from lakelib.ops.create import find_table

@@ -5,7 +5,7 @@ from uuid import UUID
 import numpy as np
 
 from lakelib.interop.delta.actions import DeletionVector
-from lakelib.model.mask import FOLDER, Mask
+from lakelib.model.files import FOLDER, Mask
 
 _DIGITS = np.frombuffer(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#", np.uint8
