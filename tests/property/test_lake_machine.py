@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import lakelib
 from lakelib import Lake, LakeError, StagedCommit, Table
-from lakelib.catalog.rollbacks import find_moved
+from lakelib.catalog.snapshots import find_moved
 from lakelib.consumer import Consumer
 from lakelib.errors import ExpiredError
 from lakelib.model.gate import Outcome
