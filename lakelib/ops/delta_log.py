@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lakelib.catalog import delta, reclaiming
+from lakelib.catalog import delta, retention
 from lakelib.errors import ConflictError, CorruptionError, InvalidInputError
 from lakelib.interop.delta.log import LOG_FOLDER, Listing, read_version, version_path
 from lakelib.interop.delta.note import Note, find_note
@@ -114,7 +114,7 @@ def clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing)
     spent = []
     if table.options.delta_log_days and listing.versions:
         spent = _spent_files(runtime, table, listing)
-    now = reclaiming.load_now(runtime.catalog)
+    now = retention.load_now(runtime.catalog)
     spent += [path for path, since in listing.drafts if now - since > _DRAFT_AGE]
     if not spent:
         return 0
@@ -123,7 +123,7 @@ def clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing)
 
 
 def _spent_files(runtime: Runtime, table: TableInfo, listing: Listing) -> list[str]:
-    before = reclaiming.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
+    before = retention.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
     moments = delta.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
     old = [version for version in listing.checkpoints if version + 1 in moments and moments[version + 1] < before]
     if not old:
