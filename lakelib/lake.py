@@ -21,6 +21,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.commit import CommitSummary
 from lakelib.model.doctor import DoctorReport, Finding
+from lakelib.model.exports import DuckLake, ViewsFile
 from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
@@ -30,7 +31,6 @@ from lakelib.model.positions import Advance, ConsumerStatus
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot, TableInfo
-from lakelib.model.told import DuckLake, ViewsFile
 from lakelib.model.upgrade import Upgrade
 from lakelib.model.upkeep import VacuumResult
 from lakelib.ops import (

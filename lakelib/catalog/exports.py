@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import snapshot_from_row
-from lakelib.model.told import CommitFacts, NewShownMask, ShownMask
+from lakelib.model.exports import CommitFacts, NewShownMask, ShownMask
 
 SCHEMA = "lake"
 

@@ -14,7 +14,7 @@ from lakelib.cli.values import counted
 from lakelib.errors import EXIT_CODES, RetryableError
 
 if TYPE_CHECKING:
-    from lakelib.model.told import HiveResult
+    from lakelib.model.exports import HiveResult
 
 _VARIABLE = "LAKE_VAR_HIVE_METASTORE"
 

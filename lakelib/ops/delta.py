@@ -36,9 +36,9 @@ from lakelib.interop.delta.note import Note, find_note
 from lakelib.interop.delta.schema import Mixed, find_naming
 from lakelib.interop.delta.state import LogState
 from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, plan_state, plan_version, version_of
+from lakelib.model.exports import DeltaExport
 from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
-from lakelib.model.told import DeltaExport
 from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
 from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
 from lakelib.ops.merging import require_newest

@@ -14,10 +14,10 @@ from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
 from lakelib.interop.delta.values import log_path
 from lakelib.interop.delta.vectors import inline_vector, vector_of
+from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.model.told import CommitFacts
 from lakelib.ops.masks import masks_at
 from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime

@@ -11,10 +11,10 @@ from lakelib.catalog import exports, tables
 from lakelib.catalog.exports import ShownTable
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, NotFoundError
+from lakelib.model.exports import DuckLake, DuckLakeShow, DuckLakeTable, NewShownMask
 from lakelib.model.files import FOLDER, Mask
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
-from lakelib.model.told import DuckLake, DuckLakeShow, DuckLakeTable, NewShownMask
 from lakelib.ops.masks import delete_unnamed, load_vector, masks_at
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.paths import file_name, join_uri, new_attempt_id

@@ -25,9 +25,9 @@ from lakelib.interop.hive.registration import (
     is_told,
     partition_values,
 )
+from lakelib.model.exports import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.files import PartitionSummary, Split
 from lakelib.model.table import Snapshot, TableInfo
-from lakelib.model.told import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.ops.mark_done import DonePartition, list_done, parse_partition
 from lakelib.ops.read import ScanRequest, plan_scan
 from lakelib.ops.runtime import Runtime

@@ -10,8 +10,8 @@ from pathlib import Path
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.local.views import View, write_views
+from lakelib.model.exports import ViewsFile
 from lakelib.model.table import TableInfo
-from lakelib.model.told import ViewsFile
 from lakelib.ops.delta_content import HEAD
 from lakelib.ops.runtime import Runtime
 

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.exports import HivePartition, HiveTable
 from lakelib.model.schema import Column
-from lakelib.model.told import HivePartition, HiveTable
 from lakelib.rows.types import arrow_type, is_list_like
 
 OWN = "lakelib."
