@@ -28,7 +28,7 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.effect import known_effect
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.local_file import write_local_file
+from lakelib.storage.local_files import write_local_file
 
 _MOST_KEYS = 10
 _MOST_VALUES = 20
