@@ -61,7 +61,7 @@ from lakelib.specs.suite import Suite
 from lakelib.staged import StagedCommit
 from lakelib.storage.filesystem import Storage, open_storage
 from lakelib.storage.local_files import check_folder
-from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
+from lakelib.storage.marker import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import Table
 
