@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, whole_array
-from lakelib.rows.fold import fold_repeated
 from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
-from lakelib.rows.merge_engine import Engine
+from lakelib.rows.merge_engine import Engine, fold_repeated
 from lakelib.rows.sort import Ranking, key_order, newest_of, newest_order, stable_order
 
 Mask = npt.NDArray[np.bool_]

@@ -32,8 +32,8 @@ from lakelib.plan.where import COMMIT, asked_columns
 from lakelib.rows.buffers import array_of_bytes, array_of_mask, array_of_numbers, fixed_values, whole_array
 from lakelib.rows.differences import Digests, Pairing, are_alike, chosen, pair_runs, row_digests, unite_moves
 from lakelib.rows.filter import matching_rows
-from lakelib.rows.fold import live_rows
 from lakelib.rows.key_set import KeySet
+from lakelib.rows.merge_engine import live_rows
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, read_newest_in_order, read_split
