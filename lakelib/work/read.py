@@ -32,7 +32,7 @@ from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
-from lakelib.work.ahead import read_ahead
+from lakelib.work.parallel import read_ahead
 from lakelib.work.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]

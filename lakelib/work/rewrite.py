@@ -35,7 +35,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 from lakelib.storage.parquet_writer import FileWriter, columns_with_nan
 from lakelib.storage.paths import file_name, new_attempt_id
-from lakelib.work.ahead import read_ahead
+from lakelib.work.parallel import read_ahead
 from lakelib.work.run_writer import RunTarget
 from lakelib.work.small_files import open_alike
 
