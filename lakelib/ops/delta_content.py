@@ -23,7 +23,7 @@ from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compacted import compacted_files
 from lakelib.storage.vectors import encode_positions
-from lakelib.work.superseded import Superseded, find_marks, find_superseded
+from lakelib.work.masks import Superseded, find_marks, find_superseded
 
 HEAD, COMPACTED = "head", "compacted"
 _WORTH_LOOKING = 4
