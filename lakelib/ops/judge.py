@@ -148,20 +148,20 @@ def _judge_effect(
     runtime: Runtime, table: TableInfo, commit: CommitInfo, judging: Judging, beneath: tuple[UUID, ...]
 ) -> dict[int, CheckResult]:
     """The results of checks of what the commit does to rows, by their place in the suite: measured once for all."""
-    from lakelib.gates import effects  # not everybody judges
+    from lakelib.gates import judgement
     from lakelib.gates.expectations import looks_at_effect
 
     checks = {place: each for place, each in enumerate(judging.suite.checks) if looks_at_effect(each.expectation)}
     if not checks:
         return {}
-    with_updates = effects.asks_for_updates(checks.values())
+    with_updates = judgement.asks_for_updates(checks.values())
     session = judging.session
     effect = measure_effect(runtime, table, commit, beneath, with_updates=with_updates, session=session)
     before: dict[Scope, int] = {}
-    for scope in {each.scope for each in checks.values() if effects.asks_for_share([each])}:
+    for scope in {each.scope for each in checks.values() if judgement.asks_for_share([each])}:
         touched = files.find_touched_partitions(runtime.catalog, commit.id) if scope is Scope.MERGED else None
         before[scope] = count_rows_before(runtime, table, beneath, touched, session)
-    return {place: effects.judge_effect(each, effect, before.get(each.scope)) for place, each in checks.items()}
+    return {place: judgement.judge_effect(each, effect, before.get(each.scope)) for place, each in checks.items()}
 
 
 def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:
