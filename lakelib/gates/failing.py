@@ -8,9 +8,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lakelib.gates.evidence import MOST_VALUES
+from lakelib.gates.evidence import MASK, MOST_VALUES
 from lakelib.gates.expectations import column_arguments, parse_condition
-from lakelib.gates.masks import MASK
 from lakelib.model.effect import measured_text
 from lakelib.model.gate import Background, CheckResult, FailingRows, Severity, Status, Verdict
 

@@ -129,7 +129,7 @@ def _run_checks(
     beneath: tuple[UUID, ...],
 ) -> tuple[CheckResult, ...]:
     """The results in the order of the suite."""
-    from lakelib.gates.masks import mask_result
+    from lakelib.gates.evidence import mask_result
 
     found = _judge_effect(runtime, table, commit, judging, beneath)
     for scope in judging.suite.scopes:

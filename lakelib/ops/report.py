@@ -17,9 +17,8 @@ from uuid import UUID
 
 from lakelib.catalog import commits, tables, verdicts
 from lakelib.errors import LakeError, NotFoundError
-from lakelib.gates.evidence import as_json
+from lakelib.gates.evidence import MASK, as_json
 from lakelib.gates.failing import failing_columns, failing_where
-from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
 from lakelib.model.commit import CommitInfo
 from lakelib.model.gate import Background, Before, CheckResult, FailingRows, Scope, Status, Verdict
