@@ -12,8 +12,7 @@ from lakelib.catalog import exports, files, tables
 from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
-from lakelib.interop.delta.values import log_path
-from lakelib.interop.delta.vectors import inline_vector, vector_of
+from lakelib.interop.delta.values import inline_vector, log_path, vector_of
 from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import TableSchema
