@@ -22,7 +22,7 @@ from lakelib.errors import (
     NotFoundError,
     RetryableError,
 )
-from lakelib.interop.delta.actions import Action, Add, Txn
+from lakelib.interop.delta.actions import Action, Add, LogState, Txn
 from lakelib.interop.delta.log import (
     Listing,
     create_versions,
@@ -34,7 +34,6 @@ from lakelib.interop.delta.log import (
 )
 from lakelib.interop.delta.note import Note, find_note
 from lakelib.interop.delta.schema import Mixed, find_naming
-from lakelib.interop.delta.state import LogState
 from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, plan_state, plan_version, version_of
 from lakelib.model.exports import DeltaExport
 from lakelib.model.roles import Right
