@@ -6,9 +6,8 @@ from typing import Any
 from lakelib.lake import Lake, connect
 from lakelib.spark.lakes import set_lake
 from lakelib.spark.names import register_names
-from lakelib.spark.reader import watch_reading
+from lakelib.spark.reader import watch_reading, watch_streaming
 from lakelib.spark.source import data_source
-from lakelib.spark.stream_reader import watch_streaming
 from lakelib.spark.stream_writer import watch_stream_writing
 from lakelib.spark.writer import watch_writing
 
