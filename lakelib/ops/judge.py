@@ -148,7 +148,7 @@ def _judge_effect(
     runtime: Runtime, table: TableInfo, commit: CommitInfo, judging: Judging, beneath: tuple[UUID, ...]
 ) -> dict[int, CheckResult]:
     """The results of checks of what the commit does to rows, by their place in the suite: measured once for all."""
-    from lakelib.gates import judgement
+    from lakelib.gates import judgement  # not everybody judges
     from lakelib.gates.expectations import looks_at_effect
 
     checks = {place: each for place, each in enumerate(judging.suite.checks) if looks_at_effect(each.expectation)}
