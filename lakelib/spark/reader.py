@@ -15,8 +15,7 @@ from lakelib.ops.changes import plan_changes
 from lakelib.ops.create import find_table
 from lakelib.ops.stream import check_start, stream_schema
 from lakelib.spark.lakes import lake_of
-from lakelib.spark.options import is_lake, parse_read, told
-from lakelib.spark.stream_options import SCHEMA, parse_stream, table_of, wrong_option
+from lakelib.spark.options import SCHEMA, is_lake, parse_read, parse_stream, table_of, told, wrong_option
 from lakelib.spark.watch import watch
 
 
