@@ -164,9 +164,9 @@ def find_repeated(
     for one that is NULL."""
     if source.session is None:
         return key_check.find_repeated(source, key, partition_by, threads)
-    from lakelib.work.spark import keys
+    from lakelib.work.spark.keys import find_repeated as find_on_spark
 
-    return keys.find_repeated(source, key, partition_by)  # type: ignore[arg-type]
+    return find_on_spark(source, key, partition_by)  # type: ignore[arg-type]
 
 
 def count_changes(
