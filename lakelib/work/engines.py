@@ -164,7 +164,7 @@ def find_repeated(
     for one that is NULL."""
     if source.session is None:
         return key_check.find_repeated(source, key, partition_by, threads)
-    from lakelib.work.spark.keys import find_repeated as find_on_spark
+    from lakelib.work.spark.files import find_repeated as find_on_spark
 
     return find_on_spark(source, key, partition_by)  # type: ignore[arg-type]
 
