@@ -32,7 +32,6 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "read": ("scan", "changes", "explain"),
     "write": ("create", "options", "load", "delete"),
     "imports": ("import",),
-    "rollback": ("rollback",),
     "ingest": ("ingest", "backfill"),
     "rows": ("append", "upsert", "overwrite", "sql"),
     "decide": ("commits", "publish", "reject", "gate"),
@@ -41,7 +40,7 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "health": ("doctor", "backup", "restore"),
     "exports": ("delta", "ducklake", "views", "hive"),
     "migrate": ("migrate",),
-    "tags": ("tag",),
+    "snapshots": ("rollback", "tag"),
     "roles": ("grant", "revoke", "roles", "provide"),
     "check": ("init", "check"),
 }
