@@ -39,9 +39,8 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "maintain": ("compact", "rebucket", "expire", "vacuum", "maintain", "adopt"),
     "health": ("doctor", "backup", "restore"),
     "exports": ("delta", "ducklake", "views", "hive"),
-    "migrate": ("migrate",),
     "snapshots": ("rollback", "tag"),
-    "roles": ("grant", "revoke", "roles", "provide"),
+    "roles": ("grant", "revoke", "roles", "provide", "migrate"),
     "check": ("init", "check"),
 }
 """Modules of this package, in the order of the help, and what they add: a command is there without the others."""
