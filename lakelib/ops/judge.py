@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import commits, files, gates, tables, verdicts
+from lakelib.catalog import commits, files, gates, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import CommitInfo
@@ -70,7 +70,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     require_right(runtime.catalog, Right.JUDGE)
     started, judged_at = time.monotonic(), datetime.now(UTC)
     commit = commits.load_commit(runtime.catalog, commit_id)
-    verdicts.check_judgeable(commit)
+    gates.check_judgeable(commit)
     if commit.kind is CommitKind.OVERWRITE:
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
@@ -92,7 +92,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         beneath=tuple(beneath),
         looked_at=_looked_at(judging.suite, columns),
     )
-    verdicts.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
+    gates.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
     return verdict
 
 
@@ -105,7 +105,7 @@ def check_suite(suite: Suite, columns: Sequence[Column] | None = None) -> None:
 
 def find_verdict(runtime: Runtime, commit_id: UUID) -> Verdict | None:
     """The newest verdict on a commit."""
-    return verdicts.find_verdict(runtime.catalog, commit_id)
+    return gates.find_verdict(runtime.catalog, commit_id)
 
 
 def find_effect(runtime: Runtime, verdict: Verdict) -> Effect:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import commits, tables, verdicts
+from lakelib.catalog import commits, gates, tables
 from lakelib.errors import LakeError, NotFoundError
 from lakelib.gates.evidence import MASK, as_json
 from lakelib.gates.failing import failing_columns, failing_where
@@ -45,7 +45,7 @@ def write_report(
 ) -> Path:
     """The newest verdict on a commit as one file of HTML; its absolute path. Raises NotFoundError if there is none."""
     commit = commits.load_commit(runtime.catalog, commit_id)
-    verdict = verdicts.find_verdict(runtime.catalog, commit_id)
+    verdict = gates.find_verdict(runtime.catalog, commit_id)
     if verdict is None:
         raise NotFoundError(
             f"No gate has judged commit {commit_id} of {commit.table.full_name}.",
@@ -77,7 +77,7 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Background:
 
 def _find_before(runtime: Runtime, table: TableInfo, partition: str | None, gate: str) -> Before | None:
     before = None if partition is None else commits.find_judged_before(runtime.catalog, table.id, partition, gate)
-    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before.id)
+    verdict = None if before is None else gates.find_verdict(runtime.catalog, before.id)
     if before is None or verdict is None:
         return None
     return Before(
