@@ -15,7 +15,7 @@ from lakelib.plan.at import CONSUMER_PREFIX, parse_at
 from lakelib.specs.durations import LONGEST
 
 if TYPE_CHECKING:
-    from lakelib.model.consumer import ConsumerStatus
+    from lakelib.model.positions import ConsumerStatus
     from lakelib.model.table import Snapshot
 
 ConsumerName = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer's name.", show_default=False)]

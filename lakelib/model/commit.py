@@ -12,7 +12,7 @@ from uuid import UUID
 
 from lakelib.dataclass import dataclass
 from lakelib.model.files import NewFile
-from lakelib.model.reading import ReadRange
+from lakelib.model.positions import ReadRange
 from lakelib.model.table import CommitKind, CommitState, KeysLooked, ReadScope, Snapshot, TableRef
 
 

@@ -38,7 +38,7 @@ from lakelib.work.source_reader import SourceReader, find_obstacle
 from lakelib.work.source_rows import uniform_columns
 
 if TYPE_CHECKING:
-    from lakelib.work.spark.compiling import Compile
+    from lakelib.work.spark.query import Compile
 
 FindColumns = Callable[[str], pa.Schema]
 """The columns of a table that a transform reads. Raises a LakeError for one that nobody knows."""

@@ -23,7 +23,7 @@ from lakelib.pipeline.ingesting import Ingested, NothingToCommit, ingest_partiti
 from lakelib.pipeline.outcome import note
 from lakelib.pipeline.partitions import Transaction
 from lakelib.pipeline.sessions import watched_session
-from lakelib.specs.chain import (
+from lakelib.specs.folder import (
     check_count,
     check_together,
     in_order,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from lakelib.model.verdict import Scope, Severity
+from lakelib.model.gate import Scope, Severity
 from lakelib.specs.durations import format_duration
 from lakelib.specs.suite import LIMIT_SECONDS, MOST_SAMPLES
 from lakelib.specs.table_spec import TableSpec

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
+from lakelib.model.gate import Scope, Severity
 from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable, meant
-from lakelib.model.verdict import Scope, Severity
 
 if TYPE_CHECKING:
     from lakelib.specs.yaml_text import YamlText

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.options import parse_options
-from lakelib.specs.cron import parse_cron
+from lakelib.specs.calendar import parse_cron
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.problems import Problem, shown
 from lakelib.specs.table_fields import FOREVER

@@ -22,7 +22,7 @@ from pydantic import (
 from lakelib.model.options import MIB
 from lakelib.model.table import MAX_DEPTH
 from lakelib.specs import durations
-from lakelib.specs.cron import parse_cron
+from lakelib.specs.calendar import parse_cron
 from lakelib.specs.ddl import parse_columns
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.templates import check_path_places, check_places, check_variables

@@ -18,7 +18,7 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.upkeep import TagEnd
 from lakelib.specs.ddl import NamedColumn, parse_columns
-from lakelib.specs.folder_checks import find_problems_between
+from lakelib.specs.folder import find_problems_between
 from lakelib.specs.partition_keys import (
     WHOLE,
     column_value,

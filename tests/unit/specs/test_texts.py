@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.specs.cron import parse_cron
+from lakelib.specs.calendar import parse_cron
 from lakelib.specs.durations import LONGEST, format_duration, parse_duration
 
 
