@@ -10,7 +10,7 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import RetryableError
 from lakelib.model.exports import HiveResult
 from lakelib.specs.table_spec import TableSpec
-from lakelib.specs.templates import fill_variables
+from lakelib.specs.texts import fill_variables
 
 _LOG = logging.getLogger(__name__)
 

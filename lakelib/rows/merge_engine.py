@@ -20,9 +20,9 @@ from lakelib.model.merge import Merge, MergeEngine
 from lakelib.model.schema import OP_COLUMN, Column, TableSchema
 from lakelib.rows.aggregate import Aggregate
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
+from lakelib.rows.by_column import Group, PartialUpdate
 from lakelib.rows.first_row import FirstRow
 from lakelib.rows.keys import Rows
-from lakelib.rows.partial_update import Group, PartialUpdate
 from lakelib.rows.types import hidden_field
 from lakelib.rows.versions import Versions
 

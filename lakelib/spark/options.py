@@ -13,7 +13,7 @@ from lakelib.model.text import choose_from
 from lakelib.ops.changes import ChangesRequest
 from lakelib.ops.stream import StreamRequest
 from lakelib.plan.at import parse_at
-from lakelib.specs.durations import parse_duration
+from lakelib.specs.texts import parse_duration
 
 FORMAT = "lake"
 _READ_OPTIONS = ("path", "table", "at", "columns", "where", "changes_after", "changes_until", "view")
