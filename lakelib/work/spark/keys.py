@@ -6,6 +6,8 @@ from pyspark.sql import functions as sql
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
+from lakelib.rows.convert import python_rows
+from lakelib.rows.types import arrow_schema
 from lakelib.work.key_check import Key
 from lakelib.work.spark.files import FileSource
 
@@ -27,7 +29,8 @@ def find_repeated(source: FileSource, key: Sequence[Column], partition_by: Seque
                 remedy="Give values, or choose another key.",
             )
     twice = frame.groupBy(*names).count().where("count > 1").limit(_SHOWN).select(*names)
-    return tuple(row.asDict() for row in twice.collect())
+    found = twice.toArrow().cast(arrow_schema(columns))
+    return tuple(python_rows(found))
 
 
 def _quoted(name: str) -> str:
