@@ -265,4 +265,4 @@ def test_whoever_leaves_leaves_no_file_of_any_run(local_storage: Storage, thread
 
     with pytest.raises(KeyboardInterrupt):
         write_runs(local_storage, target_at(local_storage), batches(), buffer_bytes=1000, threads=threads)
-    assert not [file for file in local_storage.at(f"{local_storage.uri}/t").list_files()]
+    assert not list(local_storage.at(f"{local_storage.uri}/t").list_files())
