@@ -31,6 +31,13 @@ class SparkChoice:
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
 
+    @property
+    def is_on_server(self) -> bool:
+        """Whether a Spark Connect server does the work, as far as it can be told without the connection."""
+        if self.connection is not None:
+            return False
+        return SparkTarget(master=self.master, remote=self.remote, conf=self.conf).server is not None
+
 
 def shared_choice(choices: Mapping[str, SparkChoice], *, alone: bool) -> SparkChoice:
     """For one job that works for several tables: where those say that say something. Each table's settings of a session
