@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 SCHEMES = ("file", "s3", "hdfs", "gs")
@@ -48,7 +49,7 @@ class Settings:
     catalog: str | None = field(default=None, repr=False)
     """URL of the PostgreSQL catalog; None is the embedded server, whose files are in `embedded_catalog`."""
     embedded_catalog: str | None = None
-    """None is in the warehouse, if that is local (see `storage.own_catalog`)."""
+    """None is in the warehouse, if that is local (see `storage.marker`)."""
     storage: StorageSettings = field(default_factory=StorageSettings)
 
 

@@ -36,7 +36,7 @@ from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
 from lakelib.errors import InvalidInputError
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 from lakelib.specs.partition_keys import KEY_FORMATS, WHOLE
 from lakelib.specs.table_fields import Read
 from lakelib.specs.table_spec import TableSpec
@@ -168,7 +168,8 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
-    return {"spark": spark_choice(spec), "pool": pool_of(spec), "execution_timeout": spec.spark.timeout}
+    spark = spark_choice(spec)
+    return {"spark": spark, "pool": pool_of(spec.engine, spark), "execution_timeout": spec.spark.timeout}
 
 
 def runner_of(spec: TableSpec) -> Runner:

@@ -3,7 +3,6 @@ one statement and one transaction, and no client is between its lock and its unl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -20,6 +19,7 @@ from lakelib.catalog.records import (
     snapshot_from_row,
     summary_from_row,
 )
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,
@@ -55,8 +55,7 @@ from lakelib.model.commit import (
     TableChanged,
     TableMissing,
 )
-from lakelib.model.consumer import Advance
-from lakelib.model.reading import CHANGES, ranges_of
+from lakelib.model.positions import CHANGES, Advance, ranges_of
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
 from lakelib.model.table import (

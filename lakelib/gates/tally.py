@@ -5,20 +5,20 @@ gathered in different places is put together.
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.apart import Apart
-from lakelib.gates.heaps import Heap
 from lakelib.gates.plan import Asked, GatePlan, Gathered, Summarised, Tested
 from lakelib.gates.questions import Answer, AskedOfHeaps, Question
 from lakelib.gates.row_tests import PassesApart
 from lakelib.gates.rows import Domain, Rows
-from lakelib.gates.summary import Summary
+from lakelib.gates.summary import Heap, Summary
 from lakelib.rows.buffers import array_of_mask
 
 _PIECE_BYTES = 32 * 2**20

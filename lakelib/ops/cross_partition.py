@@ -1,10 +1,10 @@
 """Use case: the rows of a table are looked at whose key stands in several partitions, and taken away but the newest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lakelib.catalog import files, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict
 from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef
@@ -20,6 +20,7 @@ from lakelib.plan.declare_unique import check_definition
 from lakelib.plan.moves import arrange_all
 from lakelib.plan.where import COMMIT
 from lakelib.progress import bar
+from lakelib.rows.convert import python_rows
 from lakelib.work import engines
 from lakelib.work.moves import MoveWork, find_leaving_keys
 
@@ -58,7 +59,7 @@ def find_strays(runtime: Runtime, table: TableInfo, snapshot_id: int) -> Strays:
             found = find_leaving_keys(work, runtime.read_threads)
             shown_bar.advance(size_bytes)
             count += found.num_rows
-            shown += found.slice(0, _SHOWN - len(shown)).to_pylist() if len(shown) < _SHOWN else []
+            shown += python_rows(found.slice(0, _SHOWN - len(shown))) if len(shown) < _SHOWN else []
     return Strays(count=count, shown=tuple(shown))
 
 

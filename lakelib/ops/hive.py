@@ -8,13 +8,14 @@ up for by the next one.
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from lakelib.catalog import files, snapshots
 from lakelib.catalog.identity import load_identity
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RetryableError
 from lakelib.interop.hive.metastore import Address, Metastore
 from lakelib.interop.hive.registration import (
@@ -25,8 +26,8 @@ from lakelib.interop.hive.registration import (
     is_told,
     partition_values,
 )
+from lakelib.model.exports import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.files import PartitionSummary, Split
-from lakelib.model.hive import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.ops.mark_done import DonePartition, list_done, parse_partition
 from lakelib.ops.read import ScanRequest, plan_scan

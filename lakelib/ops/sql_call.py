@@ -1,12 +1,13 @@
 """Use cases: CALL. What tables ask for besides rows, as the methods of these names do it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import Snapshot, TableInfo
@@ -16,7 +17,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, refuse_options, tell
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.plan.sql_call import Call
-from lakelib.specs.durations import parse_duration
+from lakelib.specs.texts import parse_duration
 
 Done = Snapshot | Mapping[str, Any] | None
 Procedure = Callable[[Runtime, TableInfo, Mapping[str, Any], WriteRequest], Done]

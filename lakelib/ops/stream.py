@@ -8,7 +8,7 @@ columns become others it ends.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from lakelib.catalog import snapshots
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import CatalogRefusedError, InvalidInputError
 from lakelib.model.changes import ChangeView
 from lakelib.model.files import Split
+from lakelib.model.positions import Ahead, StreamPosition
 from lakelib.model.roles import Right
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
-from lakelib.model.stream import Ahead, StreamPosition
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import Bound, ChangesPlan, ChangesRequest, plan_changes, resolve_bound
 from lakelib.ops.consumers import advance, open_consumer, plan_advance

@@ -3,14 +3,14 @@ metastore. Safe to repeat."""
 
 import logging
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from lakelib import Lake, LakeError, Snapshot
+from lakelib.dataclass import dataclass
 from lakelib.errors import RetryableError
-from lakelib.model.hive import HiveResult
+from lakelib.model.exports import HiveResult
 from lakelib.specs.table_spec import TableSpec
-from lakelib.specs.templates import fill_variables
+from lakelib.specs.texts import fill_variables
 
 _LOG = logging.getLogger(__name__)
 

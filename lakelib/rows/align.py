@@ -1,12 +1,13 @@
 """Pure. Turns incoming rows, and rows of files of older schemas, into exactly the columns that are wanted."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import HIDDEN_COLUMNS, Column, TableSchema
 from lakelib.model.text import meant
@@ -19,10 +20,9 @@ from lakelib.rows.convert import (
     plan_conversion,
     shown_value,
 )
-from lakelib.rows.text import has_text, wrong_texts
 from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, column_type_text, hidden_field, type_text
 from lakelib.rows.widen import widened_type
-from lakelib.rows.wrong import MOST_COUNTED, WrongValue, wrong_values
+from lakelib.rows.wrong import MOST_COUNTED, WrongValue, has_text, wrong_texts, wrong_values
 
 _MOST_SHOWN_BYTES = 80
 _MOST_PLANS = 64

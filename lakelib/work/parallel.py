@@ -1,9 +1,11 @@
-"""Work. Runs the splits of a scan on several threads."""
+"""Work. Runs the splits of a scan on several threads, and reads what comes next while what came before is used."""
 
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -11,6 +13,14 @@ Part = TypeVar("Part")
 
 _PARTS_AHEAD = 4
 _POLL_SECONDS = 0.2
+Found = TypeVar("Found")
+
+
+class _End:
+    """A thread has no more parts, for there are none, or for its work failed."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
 
 
 def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> list[Part]:
@@ -42,24 +52,24 @@ def _stream(
         for item in items:
             yield from produce(item)
         return
-    ready: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
+    ready: queue.Queue[Part | _End] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
     stopped = threading.Event()
-    waiting = iter(items)
+    places = iter(range(len(items)))
     take = threading.Lock()
 
     def work() -> None:
         try:
             while not stopped.is_set():
                 with take:
-                    item = next(waiting, None)
-                if item is None:
+                    place = next(places, None)
+                if place is None:
                     break
-                for part in produce(item):
+                for part in produce(items[place]):
                     if not _offer(ready, part, stopped):
                         return
-            _offer(ready, None, stopped)
+            _offer(ready, _End(), stopped)
         except BaseException as error:
-            _offer(ready, error, stopped)
+            _offer(ready, _End(error), stopped)
 
     workers = [threading.Thread(target=work, name="lakelib-read", daemon=True) for _ in range(threads)]
     for worker in workers:
@@ -72,23 +82,50 @@ def _stream(
             worker.join()
 
 
-def _until_all_ended(ready: "queue.Queue[Part | BaseException | None]", threads: int) -> Iterator[Part]:
+def _until_all_ended(ready: "queue.Queue[Part | _End]", threads: int) -> Iterator[Part]:
     while threads:
         part = ready.get()
-        if part is None:
-            threads -= 1
-        elif isinstance(part, BaseException):
-            raise part
-        else:
+        if not isinstance(part, _End):
             yield part
+        elif part.error is not None:
+            raise part.error
+        else:
+            threads -= 1
 
 
-def _offer(ready: "queue.Queue[Part | BaseException | None]", part: object, stopped: threading.Event) -> bool:
+def _offer(ready: "queue.Queue[Part | _End]", part: Part | _End, stopped: threading.Event) -> bool:
     """Puts the part into the queue once there is room; False if the consumer is gone."""
     while not stopped.is_set():
         try:
-            ready.put(part, timeout=_POLL_SECONDS)  # type: ignore[arg-type]
+            ready.put(part, timeout=_POLL_SECONDS)
             return True
         except queue.Full:
             continue
     return False
+
+
+@contextmanager
+def read_ahead(
+    items: Sequence[Item], read: Callable[[Item], Found], threads: int
+) -> Iterator[list[Callable[[], Found]]]:
+    """For each item a call, to be made once and in order, that gives what `read` makes of it.
+
+    The first call begins the work. As many items as there are threads are read ahead of the one that was asked for,
+    and no more: memory does not grow with the items. With one thread each is read when it is asked for.
+    """
+    if threads == 1 or len(items) < 2:
+        yield [partial(read, item) for item in items]
+        return
+    begun: list[Future[Found] | None] = []
+    with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="lakelib-ahead") as pool:
+
+        def take(number: int) -> Found:
+            begun.extend([pool.submit(read, item) for item in items[len(begun) : number + 1 + threads]])
+            future, begun[number] = begun[number], None
+            assert future is not None
+            return future.result()
+
+        try:
+            yield [partial(take, number) for number in range(len(items))]
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,11 +1,12 @@
 """Interop. Pure. One snapshot of a table as a version of its Delta log: which actions tell what it did."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import (
     Action,
     Add,
@@ -19,10 +20,10 @@ from lakelib.interop.delta.actions import (
 from lakelib.interop.delta.note import COUNT, FIELD, Note
 from lakelib.interop.delta.schema import Mixed, Naming, find_naming, find_type_changes, has_type, schema_string
 from lakelib.interop.delta.values import can_be_partitioned, is_plain, log_path, partition_values, statistics
+from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import CommitKind, Snapshot
-from lakelib.model.told import CommitFacts
 
 VECTORS, MAPPING, NTZ, WIDENING = "deletionVectors", "columnMapping", "timestampNtz", "typeWidening"
 _READER, _WRITER = 3, 7
