@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     )
     from lakelib.lake import Lake, Transaction, connect, migrate, restore
     from lakelib.merge_into import MergeInto
+    from lakelib.model.gate import Verdict
     from lakelib.model.table import Snapshot
     from lakelib.model.upgrade import Upgrade
-    from lakelib.model.verdict import Verdict
     from lakelib.result import Result
     from lakelib.scan import Scan
     from lakelib.staged import StagedCommit
@@ -71,7 +71,7 @@ _HOMES = {
     "Table": "lakelib.table",
     "Transaction": "lakelib.lake",
     "Upgrade": "lakelib.model.upgrade",
-    "Verdict": "lakelib.model.verdict",
+    "Verdict": "lakelib.model.gate",
     "connect": "lakelib.lake",
     "migrate": "lakelib.lake",
     "restore": "lakelib.lake",

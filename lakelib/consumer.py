@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakelib.changes import Changes
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.consumer import Advance, ConsumerInfo, Lag
 from lakelib.model.flags import checked_flag
 from lakelib.model.html import html_table
+from lakelib.model.positions import Advance, ConsumerInfo, Lag
 from lakelib.model.predicate import Predicate
 from lakelib.ops import changes, consumers
 from lakelib.ops.runtime import Runtime

@@ -84,7 +84,7 @@ def to_lazy_polars(rows: NarrowRows, schema: TableSchema | None) -> Any:
 
 def to_duckdb(schema: pa.Schema, read: Read, connection: Any) -> Any:
     """A relation of DuckDB's. Raises InvalidInputError where DuckDB is not installed."""
-    from lakelib.local.relation import relation_of  # it loads what only DuckDB needs
+    from lakelib.local.arrow_source import relation_of  # it loads what only DuckDB needs
 
     return relation_of(schema, read, connection)
 

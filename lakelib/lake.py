@@ -20,14 +20,14 @@ from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
 from lakelib.model.backup import BackupResult, RestoreResult
 from lakelib.model.commit import CommitSummary
-from lakelib.model.consumer import Advance, ConsumerStatus
 from lakelib.model.doctor import DoctorReport, Finding
-from lakelib.model.ducklake import DuckLake, ViewsFile
+from lakelib.model.exports import DuckLake, ViewsFile
 from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.html import Listing
 from lakelib.model.identity import Identity, WarehouseStanding
 from lakelib.model.imports import ImportResult
+from lakelib.model.positions import Advance, ConsumerStatus
 from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot, TableInfo
@@ -60,8 +60,8 @@ from lakelib.settings import Settings, load_settings
 from lakelib.specs.suite import Suite
 from lakelib.staged import StagedCommit
 from lakelib.storage.filesystem import Storage, open_storage
-from lakelib.storage.local_check import check_folder
-from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog, given_catalog
+from lakelib.storage.local_files import check_folder
+from lakelib.storage.marker import OwnCatalog, find_own_catalog, given_catalog
 from lakelib.storage.paths import complete_uri
 from lakelib.table import Table
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from lakelib import handoff
 from lakelib.model.changes import ScanView
-from lakelib.model.consumer import Lag
 from lakelib.model.flags import checked_flag
 from lakelib.model.html import html_table
+from lakelib.model.positions import Lag
 from lakelib.model.predicate import Predicate
 from lakelib.ops import explain, frame, read
 from lakelib.ops.runtime import Runtime

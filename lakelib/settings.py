@@ -48,7 +48,7 @@ class Settings:
     catalog: str | None = field(default=None, repr=False)
     """URL of the PostgreSQL catalog; None is the embedded server, whose files are in `embedded_catalog`."""
     embedded_catalog: str | None = None
-    """None is in the warehouse, if that is local (see `storage.own_catalog`)."""
+    """None is in the warehouse, if that is local (see `storage.marker`)."""
     storage: StorageSettings = field(default_factory=StorageSettings)
 
 

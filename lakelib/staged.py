@@ -8,9 +8,9 @@ from uuid import UUID
 
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
+from lakelib.model.gate import Verdict
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import Snapshot, TableRef
-from lakelib.model.verdict import Verdict
 from lakelib.ops import (
     decide,
     gates,

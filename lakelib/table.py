@@ -15,18 +15,16 @@ from lakelib.consumer import Consumer
 from lakelib.interop.hive.metastore import parse_address
 from lakelib.merge_into import MergeInto
 from lakelib.model.commit import CommitSummary
-from lakelib.model.consumer import ConsumerStatus
-from lakelib.model.ducklake import DuckLakeShow
+from lakelib.model.exports import DeltaExport, DuckLakeShow, HiveResult
 from lakelib.model.files import PartitionSummary
 from lakelib.model.flags import checked_flag
 from lakelib.model.gate import GateRequirement
-from lakelib.model.hive import HiveResult
 from lakelib.model.html import Listing
+from lakelib.model.positions import ConsumerStatus
 from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
-from lakelib.model.told import DeltaExport
 from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
 from lakelib.ops import (
     changes,

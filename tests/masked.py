@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from lakelib import Lake, Table
 from lakelib.catalog import tables
-from lakelib.model.mask import Mask
+from lakelib.model.files import Mask
 from lakelib.model.schema import COMMIT_COLUMN
 from lakelib.ops.masks import load_vector, masks_at
 from lakelib.ops.read import ScanRequest, plan_scan

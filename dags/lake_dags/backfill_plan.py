@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from lakelib.specs.chain import check_count, check_together, find_followers, keys_after, split_followers
+from lakelib.specs.folder import check_count, check_together, find_followers, keys_after, split_followers
 from lakelib.specs.partition_keys import WHOLE, format_partition
 from lakelib.specs.table_spec import TableSpec, partition_range
 

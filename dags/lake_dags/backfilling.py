@@ -23,7 +23,7 @@ from lake_dags.review import is_rejected
 from lake_dags.runs import clear_number_of, idempotency_key
 from lake_dags.spark_target import SparkChoice, shared_choice
 from lakelib.errors import LakeError
-from lakelib.specs.chain import keys_after
+from lakelib.specs.folder import keys_after
 from lakelib.specs.table_spec import TableSpec
 
 STAGED_AT_ONCE = 2

@@ -9,7 +9,7 @@ from airflow.sdk import DAG
 from lake_dags.ingest_dag import make_ingest_dag
 from lake_dags.places import tables_folder
 from lakelib.errors import LakeError
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
 
 MOST_CHARACTERS = 250

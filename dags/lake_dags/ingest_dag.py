@@ -36,7 +36,7 @@ from lake_dags.sensor import SourceSensor
 from lake_dags.spark_target import SparkChoice
 from lake_dags.timetable import CalendarTimetable
 from lakelib.errors import InvalidInputError
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 from lakelib.specs.partition_keys import KEY_FORMATS, WHOLE
 from lakelib.specs.table_fields import Read
 from lakelib.specs.table_spec import TableSpec

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lakelib.specs.durations import format_duration
 from lakelib.specs.table_spec import TableSpec
+from lakelib.specs.texts import format_duration
 
 APPLY_VARIABLE = "LAKE_MAINTENANCE"
 """Set to `apply` where scheduled runs of maintain are to delete; else they only say what they would delete."""

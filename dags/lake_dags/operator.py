@@ -45,7 +45,7 @@ from lake_dags.places import (
 from lake_dags.runs import clear_number_of
 from lake_dags.spark_target import SparkChoice, SparkTarget, target_of_connection
 from lakelib.errors import EXIT_CODE_MEANINGS, InvalidInputError
-from lakelib.specs.templates import fill_variables
+from lakelib.specs.texts import fill_variables
 
 MISSING = 4
 """The exit code of a job that did not find something: a table, a file."""

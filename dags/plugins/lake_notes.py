@@ -19,7 +19,7 @@ from sqlalchemy.orm import object_session
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from lake_dags.notes import with_line
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 
 _INGEST = dag_id_of("")
 

@@ -55,8 +55,7 @@ from lakelib.model.commit import (
     TableChanged,
     TableMissing,
 )
-from lakelib.model.consumer import Advance
-from lakelib.model.reading import CHANGES, ranges_of
+from lakelib.model.positions import CHANGES, Advance, ranges_of
 from lakelib.model.reads_where import reads_where_from_json, reads_where_to_json
 from lakelib.model.schema import Column
 from lakelib.model.table import (

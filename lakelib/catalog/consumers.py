@@ -5,8 +5,7 @@ from datetime import UTC, timedelta
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
 from lakelib.errors import NotFoundError
-from lakelib.model.consumer import ConsumerInfo, ConsumerStatus, Lag
-from lakelib.model.reading import CHANGES, ReadRange, ranges_of
+from lakelib.model.positions import CHANGES, ConsumerInfo, ConsumerStatus, Lag, ReadRange, ranges_of
 
 
 def find_consumer(catalog: Catalog, table_id: int, name: str) -> ConsumerInfo | None:

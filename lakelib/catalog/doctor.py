@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakelib.catalog.connect import Catalog
-from lakelib.catalog.denied import user_of
+from lakelib.catalog.failures import user_of
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, file_from_row
 from lakelib.model.doctor import Finding, Harm, Repair

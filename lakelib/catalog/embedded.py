@@ -23,14 +23,16 @@ from urllib.parse import quote
 import psycopg
 
 from lakelib.catalog import postgresql
-from lakelib.catalog.locks import open_lock, tried_alone, try_to_share
 from lakelib.catalog.serving import (
     check_not_served_elsewhere,
     clear_after_dead,
     is_of_one_host,
     is_served_without_lock,
     note_starter,
+    open_lock,
     read_starter,
+    tried_alone,
+    try_to_share,
 )
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 

@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
-from lakelib.model.mask import Mask, MaskState
+from lakelib.model.files import Mask, MaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from lakelib.catalog.address import login_of
 from lakelib.catalog.connect import Catalog, Connection
-from lakelib.catalog.denied import right_missing, user_of
+from lakelib.catalog.failures import right_missing, user_of
 from lakelib.catalog.queries import query
 from lakelib.errors import CatalogRefusedError, InvalidInputError, NotFoundError
 from lakelib.model.roles import Grant, Right, Role

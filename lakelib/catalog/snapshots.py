@@ -1,15 +1,20 @@
-"""Snapshots: which one a reader means, and their history. One that has expired is not there any more."""
+"""Snapshots: which one a reader means, and their history; tags, the names that pin them; which files bring one back.
+One that has expired is not there any more."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from lakelib.catalog.connect import Catalog
+from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, snapshot_from_row
-from lakelib.errors import ExpiredError, NotFoundError
-from lakelib.model.stream import Ahead
+from lakelib.errors import ConflictError, ExpiredError, NotFoundError
+from lakelib.model.positions import Ahead
+from lakelib.model.rollback import MovedFile
 from lakelib.model.table import Snapshot, Step, TableInfo
+from lakelib.model.upkeep import Tag, TagEnd
 
 _LOCK_PATIENCE_MS = 5000
+
+
 """How long a reader of this very moment waits for it to come, and for those who are publishing."""
 
 
@@ -151,3 +156,56 @@ def _one(catalog: Catalog, name: str, parameters: dict[str, object]) -> Row | No
 
 def _kept(row: Row | None) -> Snapshot | None:
     return None if row is None or row["expired_at"] is not None else snapshot_from_row(row)
+
+
+def find_moved(catalog: Catalog, table_id: int, target: int) -> list[MovedFile]:
+    """What it takes to get from the files that are live to those of a snapshot."""
+    parameters = {"table_id": table_id, "target": target}
+    return [MovedFile(**row) for row in catalog.all("find_moved", parameters)]
+
+
+def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int, end: TagEnd) -> Tag:
+    """The name pins the snapshot afterwards, until that end or a later one that it had. Raises ConflictError if it pins
+    another one, NotFoundError if the snapshot is gone: a tag and an expiry that meet take turns."""
+    parameters = {"table_id": table.id, "name": name, "snapshot_id": snapshot_id, "family": end.family}
+    parameters |= {"keep": end.keep, "keep_last": end.keep_last}
+
+    def work(db: Connection) -> Row | None:
+        return (
+            db.execute(query("set_tag"), parameters).fetchone() or db.execute(query("find_tag"), parameters).fetchone()
+        )
+
+    row = catalog.run(work)
+    if row is None:
+        raise missing_snapshot(catalog, table, snapshot_id)
+    if row["snapshot_id"] != snapshot_id:
+        raise ConflictError(
+            f"The tag {name!r} of {table.full_name} is on snapshot {row['snapshot_id']}, not {snapshot_id}.",
+            kind="tag_exists",
+            remedy="A tag does not move: take another name, or delete the tag first.",
+        )
+    return _tag(row)
+
+
+def list_tags(catalog: Catalog, table_id: int) -> list[Tag]:
+    """Those of the newest snapshots first."""
+    rows = catalog.all("list_tags", {"table_id": table_id})
+    return [_tag(row) for row in rows]
+
+
+def delete_tag(catalog: Catalog, table_id: int, name: str) -> bool:
+    """The name is free afterwards; says whether there was such a tag."""
+    parameters = {"table_id": table_id, "name": name}
+    return catalog.one("delete_tag", parameters) is not None
+
+
+def _tag(row: Row) -> Tag:
+    until = row["until"]
+    return Tag(
+        name=row["name"],
+        snapshot_id=row["snapshot_id"],
+        created_at=row["created_at"].astimezone(UTC),
+        until=None if until is None else until.astimezone(UTC),
+        keep_last=row["keep_last"],
+        family=row["family"],
+    )

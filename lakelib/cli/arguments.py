@@ -14,7 +14,7 @@ from lakelib.cli.command import wrong_usage
 from lakelib.errors import InvalidInputError
 from lakelib.plan.at import parse_at
 from lakelib.plan.commit_id import parse_commit_id
-from lakelib.specs.durations import parse_duration
+from lakelib.specs.texts import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """How NULL is written as the value of a partition column; as in the folders of partitions."""

@@ -129,7 +129,7 @@ def _columns(session: Session, table: str) -> "pa.Schema":
 
 def _compiler(stack: ExitStack) -> Any:
     try:
-        from lakelib.work.spark.compiling import opened_compiler
+        from lakelib.work.spark.query import opened_compiler
     except ImportError as error:
         raise InvalidInputError(
             "A transform is compiled by Spark, which is not installed here.",

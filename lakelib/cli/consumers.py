@@ -12,10 +12,10 @@ from lakelib.cli.show import Answer, Column, Listing, Note, Sentence, say
 from lakelib.cli.values import counted, readable_age, readable_time
 from lakelib.errors import InvalidInputError
 from lakelib.plan.at import CONSUMER_PREFIX, parse_at
-from lakelib.specs.durations import LONGEST
+from lakelib.specs.texts import LONGEST_LENGTH
 
 if TYPE_CHECKING:
-    from lakelib.model.consumer import ConsumerStatus
+    from lakelib.model.positions import ConsumerStatus
     from lakelib.model.table import Snapshot
 
 ConsumerName = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer's name.", show_default=False)]
@@ -152,7 +152,7 @@ def watch(
     """Prints a table's commits as they come; those after the present head, unless told.
 
     With --json there is a line for each, as they come."""
-    if for_ is not None and not 0 <= for_ <= LONGEST.total_seconds():
+    if for_ is not None and not 0 <= for_ <= LONGEST_LENGTH.total_seconds():
         wrong_usage(f"--for {for_} is no number of seconds from 0 on")
     found: list[dict[str, Any]] = []
     for snapshot in session.lake.watch(table, after=_read_after(after), timeout=for_):

@@ -19,8 +19,8 @@ from lakelib.pipeline.arguments import PublishArguments, RejectArguments, Surrou
 
 if TYPE_CHECKING:
     from lakelib.model.commit import CommitSummary
+    from lakelib.model.gate import CheckResult, Verdict
     from lakelib.model.table import Snapshot
-    from lakelib.model.verdict import CheckResult, Verdict
     from lakelib.pipeline.deciding import PublishedCommits, RejectedCommits
     from lakelib.pipeline.outcome import Outcome
     from lakelib.staged import StagedCommit

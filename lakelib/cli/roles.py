@@ -1,32 +1,39 @@
-"""Commands about who may do what, and what an owner makes for others: grant, revoke, roles, provide."""
+"""Commands about who may do what, and what an owner does for others: grant, revoke, roles, provide, migrate."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.command import Session, command
+from lakelib.cli.command import Session, command, wrong_usage
 from lakelib.cli.show import Answer, Column, Listing, Sentence, tell
 from lakelib.errors import InvalidInputError, LakeError
 
 if TYPE_CHECKING:
+    from lakelib.model.upgrade import Step, Upgrade
     from lakelib.specs.table_spec import SpecFolder
 
-_PANEL = "Roles"
+_ROLES_PANEL = "Roles"
 RoleName = Annotated[
     str, typer.Argument(metavar="ROLE", help="reader, writer, publisher, maintainer or owner.", show_default=False)
 ]
 UserName = Annotated[
     str, typer.Argument(metavar="USER", help="The name with which it logs in to PostgreSQL.", show_default=False)
 ]
+_SCHEMA_PANEL = "Maintain"
+_MEANING = {
+    "pre": "clients of the version before go on working",
+    "post": "clients of the version before are shut out: `lake migrate --post`, once there are none",
+}
 
 
 def add_to(app: typer.Typer) -> None:
-    command(app, "grant", panel=_PANEL)(grant)
-    command(app, "revoke", panel=_PANEL)(revoke)
-    command(app, "roles", panel=_PANEL)(roles)
-    command(app, "provide", panel=_PANEL)(provide)
+    command(app, "grant", panel=_ROLES_PANEL)(grant)
+    command(app, "revoke", panel=_ROLES_PANEL)(revoke)
+    command(app, "roles", panel=_ROLES_PANEL)(roles)
+    command(app, "provide", panel=_ROLES_PANEL)(provide)
+    command(app, "migrate", panel=_SCHEMA_PANEL)(migrate)
 
 
 def grant(
@@ -112,3 +119,37 @@ def _raise_all(errors: Mapping[Path, LakeError]) -> None:
 
 def _naming(path: Path, message: str) -> str:
     return message if str(path) in message else f"{path}: {message}"
+
+
+def migrate(
+    session: Session,
+    pre: Annotated[
+        bool, typer.Option("--pre", help="Only add what this version needs; so it is without options.")
+    ] = False,
+    post: Annotated[bool, typer.Option("--post", help="And shut clients of the version before out, for good.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is due.")] = False,
+) -> Answer:
+    """Brings the catalog to the schema of this version.
+
+    Clients of the version before go on working, until it is told --post."""
+    if pre and post:
+        wrong_usage("--post does what --pre does, too: give one of them.")
+    result = session.migrate(post=post, dry_run=dry_run)
+    columns = (Column("phase"), Column("migration"), Column("name"), Column(""))
+    is_done = "would be done" if dry_run else "done"
+    rows = [(*_row(step), is_done) for step in result.done] + [(*_row(step), "due") for step in result.due]
+    phases = dict.fromkeys(step.phase.value for step in result.due)
+    listing = Listing(columns, rows, "The catalog has the schema of this version.")
+    return Answer(_facts(result), [listing, *(Sentence(f"due: {_MEANING[phase]}") for phase in phases)])
+
+
+def _row(step: "Step") -> tuple[str, str, str]:
+    return step.phase.value, "" if step.version is None else str(step.version), step.name
+
+
+def _facts(result: "Upgrade") -> dict[str, Any]:
+    named = {
+        name: [{"phase": step.phase.value, "version": step.version, "name": step.name} for step in steps]
+        for name, steps in (("done", result.done), ("due", result.due))
+    }
+    return {"dry_run": result.dry_run, **named}

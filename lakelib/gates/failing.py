@@ -8,12 +8,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lakelib.gates.evidence import MOST_VALUES
+from lakelib.gates.evidence import MASK, MOST_VALUES
 from lakelib.gates.expectations import column_arguments, parse_condition
-from lakelib.gates.masks import MASK
-from lakelib.model.background import Background, FailingRows
 from lakelib.model.effect import measured_text
-from lakelib.model.verdict import CheckResult, Severity, Status, Verdict
+from lakelib.model.gate import Background, CheckResult, FailingRows, Severity, Status, Verdict
 
 _MOST_TOLD = 10
 _MOST_KEYS_TOLD = 3

@@ -1,19 +1,20 @@
-"""Pure. What checks say of what was found."""
+"""Pure. What checks say of what was found, and of what a commit does to the rows that there were."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from lakelib.gates.arguments import fit_arguments
 from lakelib.gates.evidence import as_json, as_measure, as_sample
-from lakelib.gates.expectations import looks_at_schema
+from lakelib.gates.expectations import ON_EFFECT, looks_at_effect, looks_at_schema
 from lakelib.gates.plan import Asked, Counted, GatePlan, Need, Summarised, Tested, limits_of
 from lakelib.gates.questions import Answer
 from lakelib.gates.row_tests import Limits
 from lakelib.gates.tally import Found
+from lakelib.model.effect import ROWS_BEFORE, Effect
+from lakelib.model.gate import CheckResult, Status
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult, Status
 from lakelib.rows.values import python_value, raw_value
 from lakelib.specs.suite import Check
 
@@ -201,3 +202,26 @@ def result_of(check: Check, status: Status, **found: Any) -> CheckResult:
         status=status,
         **found,
     )
+
+
+def asks_for_updates(checks: Iterable[Check]) -> bool:
+    """Whether values are to be compared: which rows come and which go, keys tell."""
+    return any(ON_EFFECT[check.expectation][0] == "updated" for check in checks if looks_at_effect(check.expectation))
+
+
+def asks_for_share(checks: Iterable[Check]) -> bool:
+    """Whether it is to be known how many rows there were."""
+    return any(ON_EFFECT[check.expectation][1] for check in checks if looks_at_effect(check.expectation))
+
+
+def judge_effect(check: Check, effect: Effect, rows_before: int | None) -> CheckResult:
+    """Where there were no rows a share is 0."""
+    change, is_share = ON_EFFECT[check.expectation]
+    count = getattr(effect, change)
+    observed: dict[str, Any] = {f"rows_{change}": count}
+    measured = count
+    if is_share:
+        measured = count / rows_before if rows_before else 0
+        observed |= {ROWS_BEFORE: rows_before, "proportion": measured}
+    passed = limits_of(check.arguments).holds(measured)
+    return result_of(check, Status.PASSED if passed else Status.FAILED, observed=as_measure(observed))

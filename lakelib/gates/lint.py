@@ -22,8 +22,8 @@ from lakelib.gates.expectations import (
     type_family,
 )
 from lakelib.gates.signatures import arguments_of, missing_arguments, wrong_arguments, wrong_bounds
+from lakelib.model.gate import Scope
 from lakelib.model.schema import Column
-from lakelib.model.verdict import Scope
 from lakelib.specs.suite import Check, Suite, did_you_mean, suite_error
 
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelib.gates.heaps import COUNT, count_values, row_keys
 from lakelib.gates.row_tests import members_array
 from lakelib.gates.rows import as_floats, python_values
+from lakelib.gates.summary import COUNT, count_values, row_keys
 from lakelib.rows.buffers import array_of_mask, fixed_values, whole_array
 
 

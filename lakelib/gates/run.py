@@ -11,8 +11,8 @@ from lakelib.errors import LakeError
 from lakelib.gates.judgement import judge_checks
 from lakelib.gates.plan import GatePlan, plan_checks
 from lakelib.gates.tally import Found, Tally, combine
+from lakelib.model.gate import CheckResult
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult
 from lakelib.specs.suite import Check
 
 _RAISED = re.compile(r"[\w.]+(Error|Exception): .")

@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.gates.apart import Apart
-from lakelib.gates.heaps import Heap
 from lakelib.gates.plan import Asked, GatePlan, Gathered, Summarised, Tested
 from lakelib.gates.questions import Answer, AskedOfHeaps, Question
 from lakelib.gates.row_tests import PassesApart
 from lakelib.gates.rows import Domain, Rows
-from lakelib.gates.summary import Summary
+from lakelib.gates.summary import Heap, Summary
 from lakelib.rows.buffers import array_of_mask
 
 _PIECE_BYTES = 32 * 2**20

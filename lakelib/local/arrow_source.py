@@ -1,17 +1,23 @@
-"""Rows as DuckDB scans them: it says which columns it wants, and of which rows, and takes them as a stream.
+"""Rows as DuckDB scans them: it says which columns it wants, and of which rows, and takes them as a stream. A relation
+of DuckDB's is one of them.
 
 It takes what derives from a pyarrow Dataset for one, and calls `scanner` each time that it scans, from any thread.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lakelib.errors import InvalidInputError
+
 Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+
+
 """Gives the rows in these columns, in whatever order: all of them, or all that can make a difference."""
 
 
@@ -82,3 +88,30 @@ def _highest(values: pa.Array) -> pa.Array:
         return values
     parts = [_highest(values.field(place)) for place in range(values.type.num_fields)]
     return pa.StructArray.from_arrays(parts, fields=list(values.type), mask=values.is_null())
+
+
+def relation_of(schema: pa.Schema, read: Read, connection: Any = None) -> Any:
+    """The rows in a connection, DuckDB's own if none is given, read each time that they are asked for: in the columns
+    that are. Raises InvalidInputError where DuckDB is not installed."""
+    try:
+        import duckdb
+    except ImportError:
+        raise InvalidInputError(
+            "DuckDB is not installed.", kind="duckdb_missing", remedy='pip install "lakelib[sql]"'
+        ) from None
+    return (duckdb.default_connection() if connection is None else connection).from_arrow(ArrowSource(schema, read))
+
+
+def retyped(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch under this schema. A moment has a zone, or none, without being another number; what is NULL alone may
+    come in any type."""
+    columns = [_retyped(column, each.type) for column, each in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _retyped(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
+        return column.view(kind)
+    return pa.nulls(len(column), kind) if column.null_count == len(column) else column.cast(kind)

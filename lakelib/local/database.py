@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
+from lakelib.local.arrow_source import retyped
 from lakelib.model.schema import Column
 from lakelib.plan.local_query import LocalQuery
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
@@ -64,7 +65,7 @@ class Database:
         schema = plain_schema(tuple(columns))
         incoming = _Incoming(batches)
         naive = pa.schema([each.with_type(_without_zone(each.type)) for each in schema])
-        reader = pa.RecordBatchReader.from_batches(naive, (_as(naive, batch) for batch in incoming.rows()))
+        reader = pa.RecordBatchReader.from_batches(naive, (retyped(naive, batch) for batch in incoming.rows()))
         self._connection.register(_INCOMING, reader)
         name = view.replace('"', '""')
         try:
@@ -118,7 +119,7 @@ class QueryRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         for batch in self.database.batches(self.sql):
             added = [pa.repeat(value, batch.num_rows) for value in self.constants.values()]
-            yield _as(self.schema, pa.RecordBatch.from_arrays([*batch.columns, *added], names=self.schema.names))
+            yield retyped(self.schema, pa.RecordBatch.from_arrays([*batch.columns, *added], names=self.schema.names))
 
     def check(self, work: WriteWork) -> None:
         """Values are seen when the query is carried out."""
@@ -205,15 +206,3 @@ def _checked_type(kind: str, given: pa.DataType) -> pa.DataType:
 
 def _without_zone(kind: pa.DataType) -> pa.DataType:
     return _NAIVE if kind == _UTC else kind
-
-
-def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch under this schema: a moment has a zone, or none, without being another number."""
-    columns = [_retyped(column, each.type) for column, each in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _retyped(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == kind:
-        return column
-    return column.view(kind) if pa.types.is_timestamp(kind) else column.cast(kind)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
+from lakelib.local.arrow_source import retyped
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
 from lakelib.rows.types import arrow_type
 from lakelib.storage.vectors import Positions
@@ -101,7 +102,7 @@ def _rows(
             batch = next(reader, None)
         if batch is None:
             return
-        yield _as(schema, batch)
+        yield retyped(schema, batch)
 
 
 def explain_query(
@@ -218,7 +219,7 @@ def _watched(relation: Relation, failures: list[BaseException]) -> Read:
         wanted = pa.schema([schema.field(name) for name in names])
         try:
             for batch in read(names):
-                yield _retyped(wanted, batch)
+                yield retyped(wanted, batch.select(wanted.names))
         except BaseException as error:
             failures.append(error)
             raise
@@ -238,28 +239,6 @@ def _naive_schema(relation: Relation) -> pa.Schema:
 
 def _naive(kind: pa.DataType) -> pa.DataType:
     return _NAIVE if pa.types.is_timestamp(kind) else kind
-
-
-def _retyped(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [
-        column.view(_NAIVE) if pa.types.is_timestamp(column.type) else column
-        for column in (batch.column(name) for name in schema.names)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch in the types that the query's columns have."""
-    columns = [_cast(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == kind:
-        return column
-    if pa.types.is_timestamp(kind) and column.type == _NAIVE:
-        return column.view(kind)
-    return pa.nulls(len(column), kind) if column.null_count == len(column) else column.cast(kind)
 
 
 @contextmanager

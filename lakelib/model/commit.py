@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from lakelib.model.files import NewFile
-from lakelib.model.reading import ReadRange
+from lakelib.model.positions import ReadRange
 from lakelib.model.table import CommitKind, CommitState, KeysLooked, ReadScope, Snapshot, TableRef
 
 

@@ -94,6 +94,15 @@ OPPOSITE = {
     Comparison.LE: Comparison.GT,
 }
 """The comparison that is TRUE where another is FALSE: there is a total order of all values but NULL."""
+MIRRORED = {
+    Comparison.EQ: Comparison.EQ,
+    Comparison.NE: Comparison.NE,
+    Comparison.LT: Comparison.GT,
+    Comparison.LE: Comparison.GE,
+    Comparison.GT: Comparison.LT,
+    Comparison.GE: Comparison.LE,
+}
+"""The comparison that says the same with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,8 @@ from lakelib.model.backup import BackedTable, BackupNote, BackupResult, NeededFi
 from lakelib.ops.create import split_name
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.copy import copy_file, read_to_disk, write_from_disk
 from lakelib.storage.filesystem import Storage
+from lakelib.storage.local_files import copy_file, read_to_disk, write_from_disk
 
 NOTE_FILE = "backup.json"
 DUMP_FILE = "catalog.dump"

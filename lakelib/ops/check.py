@@ -27,17 +27,17 @@ from lakelib.plan.local_query import translate_query
 from lakelib.rows.align import merge_source_columns, plan_alignment
 from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.rows.unite import TargetColumns
-from lakelib.specs.ddl import parse_columns
 from lakelib.specs.suite import Suite, load_suite
 from lakelib.specs.table_fields import SOURCE_VIEW, Source
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs
+from lakelib.specs.texts import parse_columns
 from lakelib.specs.yaml_text import YamlText, load_yaml
 from lakelib.storage.filesystem import Storage
 from lakelib.work.source_reader import SourceReader, find_obstacle
 from lakelib.work.source_rows import uniform_columns
 
 if TYPE_CHECKING:
-    from lakelib.work.spark.compiling import Compile
+    from lakelib.work.spark.query import Compile
 
 FindColumns = Callable[[str], pa.Schema]
 """The columns of a table that a transform reads. Raises a LakeError for one that nobody knows."""

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from lakelib.catalog import commits, files, reclaiming, tables
+from lakelib.catalog import commits, files, retention, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
@@ -209,7 +209,7 @@ def _compact_units(runtime: Runtime, table: TableInfo, units: Sequence[Unit], ca
     by_commit = list(_by_commit(table, units))
     with Held(runtime, by_commit[0]):
         for chosen in by_commit:
-            began_at = reclaiming.load_now(runtime.catalog)
+            began_at = retention.load_now(runtime.catalog)
             rewritten = _rewrite(runtime, chosen, schemas, call)
             lost += len(rewritten) - _commit(runtime, table, rewritten, began_at, call)
     return lost

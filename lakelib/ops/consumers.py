@@ -11,8 +11,8 @@ from lakelib.catalog import consumers, snapshots, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import NotAdvanced, Standstill
-from lakelib.model.consumer import Advance, ConsumerInfo, ConsumerStatus
 from lakelib.model.html import Listing
+from lakelib.model.positions import Advance, ConsumerInfo, ConsumerStatus
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.expire import check_length

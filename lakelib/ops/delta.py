@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import NAMESPACE_URL, uuid5
 
-from lakelib.catalog import delta, snapshots, tables
+from lakelib.catalog import exports, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
 from lakelib.errors import (
     ExpiredError,
@@ -22,7 +22,7 @@ from lakelib.errors import (
     NotFoundError,
     RetryableError,
 )
-from lakelib.interop.delta.actions import Action, Add, Txn
+from lakelib.interop.delta.actions import Action, Add, LogState, Txn
 from lakelib.interop.delta.log import (
     Listing,
     create_versions,
@@ -34,11 +34,10 @@ from lakelib.interop.delta.log import (
 )
 from lakelib.interop.delta.note import Note, find_note
 from lakelib.interop.delta.schema import Mixed, find_naming
-from lakelib.interop.delta.state import LogState
 from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, plan_state, plan_version, version_of
+from lakelib.model.exports import DeltaExport
 from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
-from lakelib.model.told import DeltaExport
 from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
 from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
 from lakelib.ops.merging import require_newest
@@ -272,7 +271,7 @@ class _Exporter:
         content = batch.contents_of(note)
         applications = [
             Txn(app_id=each.application, version=each.version, last_updated=milliseconds(each.committed_at))
-            for each in delta.list_applications(self.runtime.catalog, self.table.id, note.snapshot)
+            for each in exports.list_applications(self.runtime.catalog, self.table.id, note.snapshot)
         ]
         adds = None if actions is None else [each for each in actions if isinstance(each, Add)]
         if adds is None and self._has_vectors and self.state is not None:
@@ -283,7 +282,7 @@ class _Exporter:
         write_checkpoint(self.log, self.checkpoint, state)
 
     def _first_kept(self, snapshot_id: int) -> int:
-        return max(snapshot_id, delta.find_first_kept(self.runtime.catalog, self.table.id))
+        return max(snapshot_id, exports.find_first_kept(self.runtime.catalog, self.table.id))
 
     def _find_beginning(self, snapshot_id: int) -> int | None:
         """The first snapshot behind this one that can be told of by itself, if the head can: from there on others
@@ -295,10 +294,10 @@ class _Exporter:
 
     def _can_be_told(self, snapshot_id: int) -> bool:
         """Whether its files call each column by one name."""
-        found = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)[snapshot_id]
+        found = exports.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)[snapshot_id]
         if not found.is_kept:
             return False
-        ids = delta.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
+        ids = exports.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
         schemas = tables.load_schemas(self.runtime.catalog, self.table.id, ids | {found.snapshot.schema_id})
         now = schemas[found.snapshot.schema_id]
         return not isinstance(find_naming(now, [schemas[each] for each in sorted(ids)], None), Mixed)
@@ -317,7 +316,7 @@ class _Exporter:
     def _facts(self) -> TableFacts:
         if self.facts is not None:
             return self.facts
-        first = delta.list_moments(self.runtime.catalog, self.table.id, {1})
+        first = exports.list_moments(self.runtime.catalog, self.table.id, {1})
         self.facts = TableFacts(
             id=uuid5(NAMESPACE_URL, self.table.location),
             name=self.table.full_name,

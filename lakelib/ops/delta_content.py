@@ -8,22 +8,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lakelib.catalog import delta, files, tables
+from lakelib.catalog import exports, files, tables
 from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
-from lakelib.interop.delta.values import log_path
-from lakelib.interop.delta.vectors import inline_vector, vector_of
+from lakelib.interop.delta.values import inline_vector, log_path, vector_of
+from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.model.told import CommitFacts
 from lakelib.ops.masks import masks_at
 from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compacted import compacted_files
 from lakelib.storage.vectors import encode_positions
-from lakelib.work.superseded import Superseded, find_marks, find_superseded
+from lakelib.work.masks import Superseded, find_marks, find_superseded
 
 HEAD, COMPACTED = "head", "compacted"
 _WORTH_LOOKING = 4
@@ -258,7 +257,7 @@ class Batch:
         self.moments |= {each: self.facts[each].snapshot.committed_at for each in known}
         missing = ids - self.moments.keys()
         if missing:
-            self.moments |= delta.list_moments(self.runtime.catalog, self.table.id, missing)
+            self.moments |= exports.list_moments(self.runtime.catalog, self.table.id, missing)
 
     def _stored(
         self, snapshot_id: int, schema: TableSchema, before: Note | None, added: Sequence[ToldFile]
@@ -267,7 +266,7 @@ class Batch:
         ids = {each.file.schema_id for each in added}
         if before is not None and ids <= {schema.id} and before.seen == (schema.id,):
             return {schema.id}
-        return delta.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
+        return exports.list_stored_schemas(self.runtime.catalog, self.table.id, snapshot_id)
 
 
 def load_batch(runtime: Runtime, table: TableInfo, mode: str, first_id: int, last_id: int) -> Batch:
@@ -287,7 +286,7 @@ def load_batch(runtime: Runtime, table: TableInfo, mode: str, first_id: int, las
         runtime=runtime,
         table=table,
         mode=mode,
-        facts=delta.list_facts(runtime.catalog, table.id, first_id - 1, last_id),
+        facts=exports.list_facts(runtime.catalog, table.id, first_id - 1, last_id),
         added=added,
         removed=removed,
         partitions=dict(moved.partitions),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lakelib.catalog import delta, reclaiming
+from lakelib.catalog import exports, retention
 from lakelib.errors import ConflictError, CorruptionError, InvalidInputError
 from lakelib.interop.delta.log import LOG_FOLDER, Listing, read_version, version_path
 from lakelib.interop.delta.note import Note, find_note
@@ -80,7 +80,7 @@ class OwnLog:
         return note
 
     def _commit_of(self, snapshot_id: int) -> str | None:
-        facts = delta.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)
+        facts = exports.list_facts(self.runtime.catalog, self.table.id, snapshot_id, snapshot_id)
         return str(facts[snapshot_id].snapshot.commit_id) if snapshot_id in facts else None
 
     def _check_mode(self, note: Note) -> None:
@@ -114,7 +114,7 @@ def clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing)
     spent = []
     if table.options.delta_log_days and listing.versions:
         spent = _spent_files(runtime, table, listing)
-    now = reclaiming.load_now(runtime.catalog)
+    now = retention.load_now(runtime.catalog)
     spent += [path for path, since in listing.drafts if now - since > _DRAFT_AGE]
     if not spent:
         return 0
@@ -123,8 +123,8 @@ def clean_up(runtime: Runtime, table: TableInfo, log: Storage, listing: Listing)
 
 
 def _spent_files(runtime: Runtime, table: TableInfo, listing: Listing) -> list[str]:
-    before = reclaiming.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
-    moments = delta.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
+    before = retention.load_now(runtime.catalog) - timedelta(days=table.options.delta_log_days)
+    moments = exports.list_moments(runtime.catalog, table.id, [version + 1 for version in listing.checkpoints])
     old = [version for version in listing.checkpoints if version + 1 in moments and moments[version + 1] < before]
     if not old:
         return []

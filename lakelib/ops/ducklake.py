@@ -7,12 +7,12 @@ files yet are written; the catalog shows it, unless somebody else has.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lakelib.catalog import ducklake, tables
-from lakelib.catalog.ducklake import ShownTable
+from lakelib.catalog import exports, tables
+from lakelib.catalog.exports import ShownTable
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, NotFoundError
-from lakelib.model.ducklake import DuckLake, DuckLakeShow, DuckLakeTable, NewShownMask
-from lakelib.model.mask import FOLDER, Mask
+from lakelib.model.exports import DuckLake, DuckLakeShow, DuckLakeTable, NewShownMask
+from lakelib.model.files import FOLDER, Mask
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.masks import delete_unnamed, load_vector, masks_at
@@ -27,18 +27,18 @@ ATTACHED_AS = "lake"
 
 def open_ducklake(runtime: Runtime) -> DuckLake:
     """How DuckDB attaches the lake, and what it sees then."""
-    found = ducklake.list_tables(runtime.catalog)
+    found = exports.list_shown_tables(runtime.catalog)
     return DuckLake(attach=attach_statement(runtime), tables=tuple(_table_shown(each) for each in found))
 
 
 def attach_statement(runtime: Runtime) -> str:
     """What makes the lake a database of DuckDB's that can be read."""
-    options = ["READ_ONLY", f"METADATA_SCHEMA '{ducklake.SCHEMA}'"]
+    options = ["READ_ONLY", f"METADATA_SCHEMA '{exports.SCHEMA}'"]
     home = runtime.storage.home
     if home is not None:  # it is not where the catalog says
         place = runtime.storage.uri.removeprefix("file://")
         options += [f"DATA_PATH {_quoted(place + '/')}", "OVERRIDE_DATA_PATH true"]
-    target = f"ducklake:postgres:{ducklake.attach_target(runtime.catalog.url)}"
+    target = f"ducklake:postgres:{exports.attach_target(runtime.catalog.url)}"
     return f"ATTACH {_quoted(target)} AS {ATTACHED_AS} ({', '.join(options)});"
 
 
@@ -56,9 +56,9 @@ def show(runtime: Runtime, ref: TableRef) -> DuckLakeShow:
             kind="not_in_ducklake",
             remedy=_remedy(table.full_name),
         )
-    unshown = ducklake.list_unshown(runtime.catalog, table.id)
+    unshown = exports.list_unshown(runtime.catalog, table.id)
     shown = show_snapshots(runtime, table, unshown)
-    newest = ducklake.find_newest_shown(runtime.catalog, table.id)
+    newest = exports.find_newest_shown(runtime.catalog, table.id)
     return DuckLakeShow(table=table.full_name, shown=shown, snapshot=newest, head=table.head_id)
 
 
@@ -75,7 +75,7 @@ def show_snapshots(runtime: Runtime, table: TableInfo, ids: Sequence[int]) -> in
 
 
 def _show(runtime: Runtime, table: TableInfo, snapshot_id: int, masks: Mapping[int, Mask]) -> bool:
-    before = ducklake.list_shown_masks(runtime.catalog, table.id)
+    before = exports.list_shown_masks(runtime.catalog, table.id)
     names = {file_id: _made_of(mask) for file_id, mask in masks.items()}
     kept = [each for file_id, each in before.items() if names.get(file_id) == each.made_of]
     known = {each.file_id for each in kept}
@@ -88,7 +88,7 @@ def _show(runtime: Runtime, table: TableInfo, snapshot_id: int, masks: Mapping[i
         yield _written(runtime, table, mask, names[mask.file_id], path)
 
     written = collect_in_order(list(enumerate(fresh)), write, runtime.read_threads)
-    if ducklake.show(runtime.catalog, table.id, snapshot_id, kept, written):
+    if exports.show(runtime.catalog, table.id, snapshot_id, kept, written):
         return True
     return bool(delete_unnamed(runtime, table, [each.path for each in written]))
 

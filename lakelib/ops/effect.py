@@ -13,8 +13,8 @@ from lakelib.catalog import files
 from lakelib.model.changes import ChangeSplit, ChangeView
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect
+from lakelib.model.gate import Verdict
 from lakelib.model.table import TableInfo
-from lakelib.model.verdict import Verdict
 from lakelib.ops.hold import Held
 from lakelib.ops.read import (
     ScanRequest,

@@ -17,7 +17,7 @@ from lakelib.model.upkeep import ExpireResult, HeldSnapshot, Hold, OpenCommit, R
 from lakelib.ops.delta import before_expiry, delta_keeps
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.retention import Retention, choose_expired, choose_stale_commits, is_needed
-from lakelib.specs.durations import LONGEST
+from lakelib.specs.texts import LONGEST_LENGTH
 
 DEFAULT_KEEP_LAST = 10
 DEFAULT_OLDER_THAN = timedelta(days=7)
@@ -53,11 +53,11 @@ def check_count(name: str, count: int | None) -> None:
 
 def check_length(name: str, length: timedelta | None) -> None:
     """Raises InvalidInputError for a length of time that is none, is negative, or leads out of the calendar."""
-    if length is not None and (not isinstance(length, timedelta) or not timedelta(0) <= length <= LONGEST):
+    if length is not None and (not isinstance(length, timedelta) or not timedelta(0) <= length <= LONGEST_LENGTH):
         raise InvalidInputError(
             f"{name} is {length!r}.",
             kind="invalid_retention",
-            remedy=f"Give a timedelta from 0 to {LONGEST.days:,} days.",
+            remedy=f"Give a timedelta from 0 to {LONGEST_LENGTH.days:,} days.",
         )
 
 

@@ -25,8 +25,8 @@ from lakelib.interop.hive.registration import (
     is_told,
     partition_values,
 )
+from lakelib.model.exports import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.files import PartitionSummary, Split
-from lakelib.model.hive import FailedPartition, HivePartition, HiveResult, HiveTable
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.ops.mark_done import DonePartition, list_done, parse_partition
 from lakelib.ops.read import ScanRequest, plan_scan

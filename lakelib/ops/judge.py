@@ -12,17 +12,16 @@ from os import PathLike
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import commits, files, gates, tables, verdicts
+from lakelib.catalog import commits, files, gates, tables
 from lakelib.catalog.roles import require_right
 from lakelib.errors import InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect
-from lakelib.model.gate import RegisteredSuite
+from lakelib.model.gate import CheckResult, LookedAt, Outcome, RegisteredSuite, Scope, Verdict
 from lakelib.model.options import sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import Column
 from lakelib.model.table import CommitKind, TableInfo
-from lakelib.model.verdict import CheckResult, LookedAt, Outcome, Scope, Verdict
 from lakelib.ops.effect import count_rows_before, known_effect, measure_effect
 from lakelib.ops.hold import Held
 from lakelib.ops.patience import Patience
@@ -71,7 +70,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
     require_right(runtime.catalog, Right.JUDGE)
     started, judged_at = time.monotonic(), datetime.now(UTC)
     commit = commits.load_commit(runtime.catalog, commit_id)
-    verdicts.check_judgeable(commit)
+    gates.check_judgeable(commit)
     if commit.kind is CommitKind.OVERWRITE:
         patience = Patience(f"Judging commit {commit_id}")
         while_busy(patience, lambda: commits.retarget(runtime.catalog, commit_id, over_changes=False))
@@ -93,7 +92,7 @@ def judge(runtime: Runtime, commit_id: UUID, judging: Judging, beneath: Sequence
         beneath=tuple(beneath),
         looked_at=_looked_at(judging.suite, columns),
     )
-    verdicts.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
+    gates.store_verdict(runtime.catalog, verdict, f"gate {verdict.gate}: {describe_failures(verdict)}")
     return verdict
 
 
@@ -106,7 +105,7 @@ def check_suite(suite: Suite, columns: Sequence[Column] | None = None) -> None:
 
 def find_verdict(runtime: Runtime, commit_id: UUID) -> Verdict | None:
     """The newest verdict on a commit."""
-    return verdicts.find_verdict(runtime.catalog, commit_id)
+    return gates.find_verdict(runtime.catalog, commit_id)
 
 
 def find_effect(runtime: Runtime, verdict: Verdict) -> Effect:
@@ -130,7 +129,7 @@ def _run_checks(
     beneath: tuple[UUID, ...],
 ) -> tuple[CheckResult, ...]:
     """The results in the order of the suite."""
-    from lakelib.gates.masks import mask_result
+    from lakelib.gates.evidence import mask_result
 
     found = _judge_effect(runtime, table, commit, judging, beneath)
     for scope in judging.suite.scopes:
@@ -149,20 +148,20 @@ def _judge_effect(
     runtime: Runtime, table: TableInfo, commit: CommitInfo, judging: Judging, beneath: tuple[UUID, ...]
 ) -> dict[int, CheckResult]:
     """The results of checks of what the commit does to rows, by their place in the suite: measured once for all."""
-    from lakelib.gates import effects  # not everybody judges
+    from lakelib.gates import judgement  # not everybody judges
     from lakelib.gates.expectations import looks_at_effect
 
     checks = {place: each for place, each in enumerate(judging.suite.checks) if looks_at_effect(each.expectation)}
     if not checks:
         return {}
-    with_updates = effects.asks_for_updates(checks.values())
+    with_updates = judgement.asks_for_updates(checks.values())
     session = judging.session
     effect = measure_effect(runtime, table, commit, beneath, with_updates=with_updates, session=session)
     before: dict[Scope, int] = {}
-    for scope in {each.scope for each in checks.values() if effects.asks_for_share([each])}:
+    for scope in {each.scope for each in checks.values() if judgement.asks_for_share([each])}:
         touched = files.find_touched_partitions(runtime.catalog, commit.id) if scope is Scope.MERGED else None
         before[scope] = count_rows_before(runtime, table, beneath, touched, session)
-    return {place: effects.judge_effect(each, effect, before.get(each.scope)) for place, each in checks.items()}
+    return {place: judgement.judge_effect(each, effect, before.get(each.scope)) for place, each in checks.items()}
 
 
 def _looked_at(suite: Suite, columns: Sequence[Column]) -> LookedAt:

@@ -16,8 +16,7 @@ from lakelib.catalog import masks
 from lakelib.catalog.masks import FoundMasks
 from lakelib.catalog.roles import has_right
 from lakelib.errors import CorruptionError, IdentityDiffersError
-from lakelib.model.files import DataFile, Split
-from lakelib.model.mask import Mask, MaskState, vector_path
+from lakelib.model.files import DataFile, Mask, MaskState, Split, vector_path
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from lakelib.catalog import consumers, tables
 from lakelib.errors import ConflictError, InvalidInputError, NotFoundError
-from lakelib.model.reading import ReadRange
+from lakelib.model.positions import ReadRange
 from lakelib.model.table import TableInfo
 from lakelib.ops.consumers import advance, open_consumer
 from lakelib.ops.labels import LONGEST_NAME

@@ -26,8 +26,7 @@ from lakelib.model.commit import (
     Stale,
     Standstill,
 )
-from lakelib.model.consumer import Advance
-from lakelib.model.reading import ReadRange
+from lakelib.model.positions import Advance, ReadRange
 from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said

@@ -18,8 +18,8 @@ from lakelib.catalog import commits, files, snapshots, tables
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, ScanView, Way, view_of
 from lakelib.model.commit import CommitInfo
-from lakelib.model.consumer import NO_LAG, Lag
 from lakelib.model.files import DataFile, Split
+from lakelib.model.positions import NO_LAG, Lag
 from lakelib.model.predicate import Predicate, columns_of
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
 from lakelib.model.table import MAX_DEPTH, CommitState, Snapshot, TableInfo

@@ -15,21 +15,19 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog import commits, tables, verdicts
+from lakelib.catalog import commits, gates, tables
 from lakelib.errors import LakeError, NotFoundError
-from lakelib.gates.evidence import as_json
+from lakelib.gates.evidence import MASK, as_json
 from lakelib.gates.failing import failing_columns, failing_where
-from lakelib.gates.masks import MASK
 from lakelib.gates.report import report_html
-from lakelib.model.background import Background, Before, FailingRows
 from lakelib.model.commit import CommitInfo
+from lakelib.model.gate import Background, Before, CheckResult, FailingRows, Scope, Status, Verdict
 from lakelib.model.options import MIB, sensitive_names
 from lakelib.model.table import TableInfo
-from lakelib.model.verdict import CheckResult, Scope, Status, Verdict
 from lakelib.ops.effect import known_effect
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.local_file import write_local_file
+from lakelib.storage.local_files import write_local_file
 
 _MOST_KEYS = 10
 _MOST_VALUES = 20
@@ -47,7 +45,7 @@ def write_report(
 ) -> Path:
     """The newest verdict on a commit as one file of HTML; its absolute path. Raises NotFoundError if there is none."""
     commit = commits.load_commit(runtime.catalog, commit_id)
-    verdict = verdicts.find_verdict(runtime.catalog, commit_id)
+    verdict = gates.find_verdict(runtime.catalog, commit_id)
     if verdict is None:
         raise NotFoundError(
             f"No gate has judged commit {commit_id} of {commit.table.full_name}.",
@@ -79,7 +77,7 @@ def find_out(runtime: Runtime, verdict: Verdict) -> Background:
 
 def _find_before(runtime: Runtime, table: TableInfo, partition: str | None, gate: str) -> Before | None:
     before = None if partition is None else commits.find_judged_before(runtime.catalog, table.id, partition, gate)
-    verdict = None if before is None else verdicts.find_verdict(runtime.catalog, before.id)
+    verdict = None if before is None else gates.find_verdict(runtime.catalog, before.id)
     if before is None or verdict is None:
         return None
     return Before(

@@ -23,8 +23,8 @@ from lakelib.model.doctor import DoctorReport, Finding, Harm
 from lakelib.ops import doctor
 from lakelib.ops.backup import DUMP_FILE, data_path, listed_files, load_note
 from lakelib.ops.runtime import Runtime
-from lakelib.storage.copy import copy_file, read_to_disk
 from lakelib.storage.filesystem import Storage
+from lakelib.storage.local_files import copy_file, read_to_disk
 from lakelib.storage.paths import is_own_file, join_uri
 
 _COPIED_AT_ONCE = 500

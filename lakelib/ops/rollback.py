@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from lakelib.catalog import files, rollbacks, snapshots, tables
+from lakelib.catalog import files, snapshots, tables
 from lakelib.errors import ExpiredError, InvalidInputError, LostFileError, NotFoundError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN
@@ -43,7 +43,7 @@ def preview_rollback(runtime: Runtime, ref: TableRef, to: To) -> RollbackPlan:
     """What it would change now. Changes nothing; raises what the rollback would."""
     table = tables.load_table(runtime.catalog, ref)
     target = _resolve(runtime, table, to)
-    moved = rollbacks.find_moved(runtime.catalog, table.id, target)
+    moved = snapshots.find_moved(runtime.catalog, table.id, target)
     _check_stored(runtime, table, target, moved)
     partitions = files.load_partitions(runtime.catalog, sorted({file.partition_id for file in moved}))
     restored = [file for file in moved if file.is_restored]
@@ -71,7 +71,7 @@ def _work(runtime: Runtime, ref: TableRef, to: To, request: WriteRequest) -> Wor
         nonlocal target
         try:
             target = _resolve(runtime, table, to if target is None else target)
-            _check_stored(runtime, table, target, rollbacks.find_moved(runtime.catalog, table.id, target))
+            _check_stored(runtime, table, target, snapshots.find_moved(runtime.catalog, table.id, target))
             if table.options.cross_partition:
                 check_each_once(runtime, table, target)
         except ExpiredError as error:  # not the head, for which one may look again

@@ -16,7 +16,7 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, refuse_options, tell
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.plan.sql_call import Call
-from lakelib.specs.durations import parse_duration
+from lakelib.specs.texts import parse_duration
 
 Done = Snapshot | Mapping[str, Any] | None
 Procedure = Callable[[Runtime, TableInfo, Mapping[str, Any], WriteRequest], Done]

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from lakelib.catalog import verdicts
+from lakelib.catalog import gates
 from lakelib.model.table import CommitState, TableInfo
 from lakelib.ops import consumers, inspect, tags
 from lakelib.ops.read import At
@@ -78,7 +78,7 @@ def _consumers(runtime: Runtime, table: TableInfo, _: At) -> Iterable[Any]:
 
 
 def _verdicts(runtime: Runtime, table: TableInfo, _: At) -> Iterable[Any]:
-    for each in verdicts.list_verdicts(runtime.catalog, table.id):
+    for each in gates.list_verdicts(runtime.catalog, table.id):
         yield {name: getattr(each, name) for name in _OWN_OF_VERDICTS} | {
             "checks": len(each.checks),
             "failed_checks": ", ".join(check.name for check in each.checks if check.status.value != "passed"),

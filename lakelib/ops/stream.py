@@ -19,9 +19,9 @@ from lakelib.catalog.roles import require_right
 from lakelib.errors import CatalogRefusedError, InvalidInputError
 from lakelib.model.changes import ChangeView
 from lakelib.model.files import Split
+from lakelib.model.positions import Ahead, StreamPosition
 from lakelib.model.roles import Right
 from lakelib.model.schema import COMMIT_COLUMN, Column, TableSchema
-from lakelib.model.stream import Ahead, StreamPosition
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import Bound, ChangesPlan, ChangesRequest, plan_changes, resolve_bound
 from lakelib.ops.consumers import advance, open_consumer, plan_advance

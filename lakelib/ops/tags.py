@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from lakelib.catalog import tags
+from lakelib.catalog import snapshots
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.table import TableInfo
 from lakelib.model.text import is_storable
@@ -39,18 +39,18 @@ def set_tag(runtime: Runtime, table: TableInfo, name: str, at: At, end: TagEnd) 
             kind="snapshot_not_found",
             remedy="Write to it first; a commit of nothing makes a snapshot too.",
         )
-    return tags.set_tag(runtime.catalog, table, name, snapshot.id, end)
+    return snapshots.set_tag(runtime.catalog, table, name, snapshot.id, end)
 
 
 def list_tags(runtime: Runtime, table: TableInfo) -> list[Tag]:
     """Those of the newest snapshots first."""
-    return tags.list_tags(runtime.catalog, table.id)
+    return snapshots.list_tags(runtime.catalog, table.id)
 
 
 def delete_tag(runtime: Runtime, table: TableInfo, name: str) -> None:
     """The name is free, and its snapshot may expire. Raises NotFoundError if there is no such tag."""
     check_label(name, "tag", TAG_PREFIX)
-    if not tags.delete_tag(runtime.catalog, table.id, name):
+    if not snapshots.delete_tag(runtime.catalog, table.id, name):
         raise NotFoundError(
             f"Table {table.full_name} has no tag {name!r}.", kind="tag_not_found", remedy="tags() lists them."
         )

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from lakelib.catalog import ducklake, tables
+from lakelib.catalog import exports, tables
 from lakelib.catalog.roles import has_right
 from lakelib.errors import LakeError
 from lakelib.model.roles import Right
@@ -68,7 +68,7 @@ def _show(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> str | None:
     if not has_right(runtime.catalog, Right.MAINTAIN):
         return None
     now = replace(table, head_id=snapshot.id)
-    unshown = [each for each in ducklake.list_unshown(runtime.catalog, table.id) if each <= snapshot.id]
+    unshown = [each for each in exports.list_unshown(runtime.catalog, table.id) if each <= snapshot.id]
     show_snapshots(runtime, now, unshown[:_MOST_AFTER_PUBLISH])
     left = unshown[_MOST_AFTER_PUBLISH:]
     return f"{len(left)} snapshots of {table.full_name} wait to be shown" if left else None

@@ -13,7 +13,7 @@ from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops.read import At, ScanRequest, plan_scan, read_table, resolve_snapshot
 from lakelib.ops.runtime import Runtime
-from lakelib.rows.same import holds_same_rows
+from lakelib.rows.differences import holds_same_rows
 from lakelib.rows.values import partition_values
 
 COMPARED_PARTITION_BYTES = 2**27

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
-from lakelib.catalog import reclaiming
+from lakelib.catalog import retention
 from lakelib.catalog.failures import CatalogBusyError
-from lakelib.catalog.reclaiming import DueFile, Place
+from lakelib.catalog.retention import DueFile, Place
 from lakelib.catalog.roles import require_right
 from lakelib.interop.delta.log import is_of_log
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
@@ -95,13 +95,13 @@ def vacuum(
     account = _Account(dry_run=dry_run, tell=tell)
     if not dry_run:
         runtime.ownership.confirm_now()
-    now = reclaiming.load_now(runtime.catalog)
+    now = retention.load_now(runtime.catalog)
     older_than = min(datetime.now(UTC), now) - grace  # one of them may run ahead
     refused_before = now - grace + min(_LARGEST_LAG, grace / 10)
-    all_places = reclaiming.load_places(runtime.catalog, older_than)
+    all_places = retention.load_places(runtime.catalog, older_than)
     places = [place for place in all_places if runtime.storage.holds(place.location)]
     for place in places:
-        if place.is_due and not reclaiming.is_read(runtime.catalog, place.id):
+        if place.is_due and not retention.is_read(runtime.catalog, place.id):
             with account.unless_held(place):
                 _give_up(runtime, place, account)
     _delete_due(runtime, account)
@@ -112,7 +112,7 @@ def vacuum(
         if place.id not in account.passed_over and (place.dropped_at is None or place.is_due):
             with account.unless_held(place):
                 if not dry_run:
-                    reclaiming.announce_search(runtime.catalog, place.id, refused_before)
+                    retention.announce_search(runtime.catalog, place.id, refused_before)
                 _delete_orphans(runtime, place, older_than, account)
     return _result(runtime, account)
 
@@ -120,10 +120,10 @@ def vacuum(
 def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
     """The files of a dropped table are due now. A dry run only names them."""
     if not account.dry_run:
-        if reclaiming.retire_dropped(runtime.catalog, place.id):
+        if retention.retire_dropped(runtime.catalog, place.id):
             account.dropped_tables.append(place.name)
         return
-    with reclaiming.stream_files_of_table(runtime.catalog, place.id) as files:
+    with retention.stream_files_of_table(runtime.catalog, place.id) as files:
         for number, (path, size_bytes) in enumerate(files):
             if number == 0:
                 account.dropped_tables.append(place.name)
@@ -133,13 +133,13 @@ def _give_up(runtime: Runtime, place: Place, account: _Account) -> None:
 def _delete_due(runtime: Runtime, account: _Account) -> None:
     """Deletes a file before its entry: if this ends in between, the next one finds nothing to delete, and goes on."""
     after_id = 0
-    while due := reclaiming.load_due_files(runtime.catalog, after_id):
+    while due := retention.load_due_files(runtime.catalog, after_id):
         after_id = due[-1].id
         failed: set[int] = set()
         for location, files in groupby(sorted(due, key=lambda file: file.location), key=lambda file: file.location):
             failed |= _delete_files(runtime, location, list(files), account)
         if not account.dry_run:
-            reclaiming.forget_deleted(runtime.catalog, [file.id for file in due if file.id not in failed])
+            retention.forget_deleted(runtime.catalog, [file.id for file in due if file.id not in failed])
 
 
 def _delete_files(runtime: Runtime, location: str, files: Sequence[DueFile], account: _Account) -> set[int]:
@@ -160,7 +160,7 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
     while listed := list(islice(own, _ASKED_AT_ONCE)):
         found += len(listed)
         entries = [entry for entry in listed if entry.modified_at < older_than]
-        unknown = reclaiming.find_unknown(runtime.catalog, place.id, [entry.path for entry in entries])
+        unknown = retention.find_unknown(runtime.catalog, place.id, [entry.path for entry in entries])
         orphans = [entry for entry in entries if entry.path in unknown]
         refused = _delete(runtime, place.location, [entry.path for entry in orphans], account)
         for entry in orphans:
@@ -170,7 +170,7 @@ def _delete_orphans(runtime: Runtime, place: Place, older_than: datetime, accoun
         runtime.ownership.confirm_now()
     account.uploads += storage.abort_uploads("", older_than, dry_run=account.dry_run)
     if place.is_due and not found and not account.dry_run:
-        reclaiming.forget_dropped(runtime.catalog, place.id)
+        retention.forget_dropped(runtime.catalog, place.id)
 
 
 def _is_own(path: str, place: Place) -> bool:
@@ -199,7 +199,7 @@ def _result(runtime: Runtime, account: _Account) -> VacuumResult:
         orphan_bytes=account.orphan_bytes,
         uploads=account.uploads,
         dropped_tables=tuple(account.dropped_tables),
-        waiting=reclaiming.count_waiting(runtime.catalog),
+        waiting=retention.count_waiting(runtime.catalog),
         failed=tuple(account.failed),
         sample=tuple(account.sample),
         passed_over=tuple(account.passed_over.values()),

@@ -10,7 +10,7 @@ from pathlib import Path
 from lakelib.catalog import tables
 from lakelib.errors import InvalidInputError
 from lakelib.local.views import View, write_views
-from lakelib.model.ducklake import ViewsFile
+from lakelib.model.exports import ViewsFile
 from lakelib.model.table import TableInfo
 from lakelib.ops.delta_content import HEAD
 from lakelib.ops.runtime import Runtime

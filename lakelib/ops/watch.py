@@ -13,7 +13,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.table import Snapshot, TableInfo, TableRef
 from lakelib.ops.consumers import After, resolve_after
 from lakelib.ops.runtime import Runtime
-from lakelib.specs.durations import LONGEST
+from lakelib.specs.texts import LONGEST_LENGTH
 
 _POLL_SECONDS = 1.0
 """How late one is who was not told: by a client of the version before, or one that was killed."""
@@ -56,7 +56,7 @@ def _parse_seconds(timeout: timedelta | float | None) -> float | None:
         return None
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not 0 <= seconds <= LONGEST.total_seconds():
+    if not is_number or not 0 <= seconds <= LONGEST_LENGTH.total_seconds():
         raise InvalidInputError(
             f"timeout is {timeout!r}.", kind="invalid_timeout", remedy="Give a timedelta, or seconds, from 0 on."
         )

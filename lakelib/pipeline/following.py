@@ -8,9 +8,9 @@ from typing import Any
 
 from lakelib import Lake, LakeError, Snapshot
 from lakelib.errors import RetryableError
-from lakelib.model.hive import HiveResult
+from lakelib.model.exports import HiveResult
 from lakelib.specs.table_spec import TableSpec
-from lakelib.specs.templates import fill_variables
+from lakelib.specs.texts import fill_variables
 
 _LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 from lakelib import InvalidInputError, Lake
 from lakelib.model import sortable
 from lakelib.model.changes import ChangeView
-from lakelib.model.reading import ReadRange, ranges_of
+from lakelib.model.positions import ReadRange, ranges_of
 from lakelib.model.schema import Column
 from lakelib.model.table import Attempt, TableInfo
 from lakelib.ops import changes

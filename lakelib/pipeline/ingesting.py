@@ -18,8 +18,8 @@ import lakelib
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
 from lakelib.errors import CatalogRefusedError, DecidedError, EmptySourceError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
-from lakelib.model import verdict as judged
-from lakelib.model.reading import CHANGES, ranges_as_text
+from lakelib.model import gate as judged
+from lakelib.model.positions import CHANGES, ranges_as_text
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
 from lakelib.ops.decide import end_staged

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from lakelib import InvalidInputError, Lake
+from lakelib.model.positions import ReadRange
 from lakelib.model.predicate import Predicate
-from lakelib.model.reading import ReadRange
 from lakelib.model.table import TableInfo
 from lakelib.ops.arrival import Arrival
 from lakelib.ops.create import find_table

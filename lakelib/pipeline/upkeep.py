@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import lakelib
 from lakelib import Lake, LakeError, Table
 from lakelib.errors import RetryableError
-from lakelib.model.ducklake import DuckLakeShow
-from lakelib.model.told import DeltaExport
+from lakelib.model.exports import DeltaExport, DuckLakeShow
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings
 from lakelib.pipeline.arguments import CompactArguments, MaintainArguments, Selection
 from lakelib.pipeline.outcome import Failed, explain_failure

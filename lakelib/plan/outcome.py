@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakelib.model.verdict import CheckResult, Outcome, Severity, Status, Verdict
+from lakelib.model.gate import CheckResult, Outcome, Severity, Status, Verdict
 
 _MOST_NAMED = 5
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.predicate import Comparison, IsNull, Not, Predicate
+from lakelib.model.predicate import MIRRORED, Comparison, IsNull, Not, Predicate
 from lakelib.model.schema import Column, TableSchema
 from lakelib.plan.literals import Value, all_of, any_of, compare_value, member_of
 from lakelib.rows.values import INTEGER_BITS
@@ -22,13 +22,6 @@ _COMPARISONS = {
     "LtEq": Comparison.LE,
     "Gt": Comparison.GT,
     "GtEq": Comparison.GE,
-}
-_MIRRORED = {
-    Comparison.EQ: Comparison.EQ,
-    Comparison.LT: Comparison.GT,
-    Comparison.LE: Comparison.GE,
-    Comparison.GT: Comparison.LT,
-    Comparison.GE: Comparison.LE,
 }
 _MOST_VALUES = 10_000
 
@@ -66,7 +59,7 @@ def _predicate(expression: Any, schema: TableSchema) -> Predicate | None:
 def _compared(expression: Any, op: Comparison, left: Any, right: Any, schema: TableSchema) -> Predicate | None:
     operands = {json.dumps(json.loads(each.meta.serialize(format="json"))): each for each in expression.meta.pop()}
     if "Column" not in left:
-        left, right, op = right, left, _MIRRORED[op]
+        left, right, op = right, left, MIRRORED[op]
     literal = operands[json.dumps(right)]
     column = _column(left, schema)
     if column is None or not literal.meta.is_literal():

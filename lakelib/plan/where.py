@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
 from lakelib.model.predicate import (
+    MIRRORED,
     And,
     Compare,
     CompareColumns,
@@ -42,15 +43,6 @@ _COMPARISONS: dict[type[exp.Expr], Comparison] = {
     exp.LTE: Comparison.LE,
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
-}
-
-_MIRRORED = {
-    Comparison.EQ: Comparison.EQ,
-    Comparison.NE: Comparison.NE,
-    Comparison.LT: Comparison.GT,
-    Comparison.LE: Comparison.GE,
-    Comparison.GT: Comparison.LT,
-    Comparison.GE: Comparison.LE,
 }
 
 _HOLDS: dict[Comparison, Callable[[int, int], bool]] = {
@@ -165,9 +157,9 @@ class _Binder:
 
     def _compare(self, node: exp.Expr, left: Operand, op: Comparison, right: Operand) -> Predicate:
         if not isinstance(left, Tested):
-            left, op, right = right, _MIRRORED[op], left
+            left, op, right = right, MIRRORED[op], left
         if not isinstance(left, Tested):
-            return self._compare_values(node, right, _MIRRORED[op], left)
+            return self._compare_values(node, right, MIRRORED[op], left)
         if not isinstance(right, Tested):
             return by_range(compare_value(left, op, right))
         return self._compare_tested(left, op, right)

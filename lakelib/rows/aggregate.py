@@ -16,10 +16,9 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.schema import OP_COLUMN, Column, Op
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.by_column import ByColumn, Made, hidden_column
-from lakelib.rows.collected import collect_list, collect_set, join_text, merge_maps
 from lakelib.rows.distinct import estimates, merged_sketches, single_sketches
 from lakelib.rows.keys import Rows
-from lakelib.rows.versions import Mask, Versions
+from lakelib.rows.versions import Mask, Versions, collect_list, collect_set, join_text, merge_maps
 
 _FAR = float(2**62)
 _MANY_DIGITS = 30

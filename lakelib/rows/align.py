@@ -19,10 +19,9 @@ from lakelib.rows.convert import (
     plan_conversion,
     shown_value,
 )
-from lakelib.rows.text import has_text, wrong_texts
 from lakelib.rows.types import arrow_schema, arrow_type, check_column_name, column_type_text, hidden_field, type_text
 from lakelib.rows.widen import widened_type
-from lakelib.rows.wrong import MOST_COUNTED, WrongValue, wrong_values
+from lakelib.rows.wrong import MOST_COUNTED, WrongValue, has_text, wrong_texts, wrong_values
 
 _MOST_SHOWN_BYTES = 80
 _MOST_PLANS = 64

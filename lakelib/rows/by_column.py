@@ -1,21 +1,29 @@
-"""Pure. What merge engines share that make a row of the versions of a key column by column.
+"""Pure. Merge engines that make a row of the versions of a key column by column: what they share, and "partial_update":
+each column has the newest value that is not NULL.
 
 Columns of the key and of the partition are the same in all versions. Those of the table's sequence follow it. Of the
 others an engine says how they are made. Where the table has a sequence, a column that takes one of its values keeps by
 it the sequence that this had, in a column that nobody sees: versions that come late find their place.
+
+Of a partial update the columns of a sequence group follow an order of their own: they are those of the version that is
+highest in the group's sequence, NULLs too, and of several of the one that came last. A version whose sequence there is
+NULL says nothing of the group.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
-from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_PREFIX, OP_COLUMN, Column, TableSchema
-from lakelib.rows.buffers import array_of_numbers, whole_array
+from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_PREFIX, OP_COLUMN, Column, Op, TableSchema
+from lakelib.rows.buffers import array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.keys import Rows
-from lakelib.rows.versions import Mask, Versions
+from lakelib.rows.versions import NONE, Mask, Versions, taken
 
 Made = dict[str, pa.Array]
+
+
 """What becomes of some columns, by name."""
 
 _IDS_EACH = 1000
@@ -127,3 +135,76 @@ def hidden_column(column: Column, name: str, place: int, type_text: str) -> Colu
     """One of the columns that nobody sees beside another."""
     column_id = -(_FIRST_ID + column.id * _IDS_EACH + place)
     return Column(id=column_id, name=f"{HIDDEN_PREFIX}{name}", type=type_text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Columns that are replaced together."""
+
+    sequence: tuple[Column, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def members(self) -> tuple[Column, ...]:
+        return (*self.sequence, *self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialUpdate(ByColumn):
+    groups: tuple[Group, ...] = ()
+
+    def beside(self, column: Column) -> tuple[Column, ...]:
+        group = self._group_of(column)
+        return ByColumn.at(self, column) if group is None else group.sequence
+
+    def at(self, column: Column) -> tuple[Column, ...]:
+        return () if self._group_of(column) is not None else ByColumn.at(self, column)
+
+    def _group_of(self, column: Column) -> Group | None:
+        return next((group for group in self.groups if any(each.id == column.id for each in group.members)), None)
+
+    def lifted(self, rows: pa.Table) -> Made:
+        """What comes without its group's sequence is not taken."""
+        lifted: dict[str, pa.Array] = {}
+        emptied = _is_emptied(rows)
+        for group in self.groups:
+            lifted |= _only(rows, group.columns, _has_sequence(rows, group) & ~emptied)
+        grouped = {each.id for group in self.groups for each in group.members}
+        return lifted | _only(rows, [each for each in self.free_columns if each.id not in grouped], ~emptied)
+
+    def made(self, versions: Versions, column: Column) -> Made:
+        group = self._group_of(column)
+        if group is None:
+            return ByColumn.made(self, versions, column)
+        return {column.name: versions.take(column.name, self._newest(versions, group))}
+
+    def _newest(self, versions: Versions, group: Group) -> Rows:
+        names = [each.name for each in group.sequence]
+        return versions.remembered(
+            tuple(names), lambda: versions.highest(names, _has_sequence(versions.rows, group) & versions.all())
+        )
+
+
+def _only(rows: pa.Table, columns: Iterable[Column], mask: Mask) -> Made:
+    """The columns with the values of the rows of the mask; those that stay as they are are left out."""
+    if mask.all():
+        return {}
+    places = np.where(mask, np.arange(rows.num_rows), NONE)
+    return {each.name: taken(whole_array(rows.column(each.name)), places) for each in columns}
+
+
+def _is_emptied(rows: pa.Table) -> Mask:
+    """Which rows say that groups are empty from then on."""
+    if OP_COLUMN not in rows.column_names:
+        return np.zeros(rows.num_rows, np.bool_)
+    emptied: Mask = fixed_values(whole_array(rows.column(OP_COLUMN)), "i1") == Op.VALUES
+    return emptied
+
+
+def _has_sequence(rows: pa.Table, group: Group) -> Mask:
+    """Of which rows the group's sequence is told, at least in part."""
+    told = np.zeros(rows.num_rows, np.bool_)
+    for each in group.sequence:
+        valid = valid_rows(whole_array(rows.column(each.name)))
+        told = np.ones_like(told) if valid is None else told | valid
+    return told

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from lakelib.rows.buffers import array_of_numbers, fixed_values, is_long_type
 from lakelib.rows.keys import Rows
-from lakelib.rows.merge import repeated_keys
-from lakelib.rows.repeated import have_repeated
+from lakelib.rows.merge import have_repeated, repeated_keys
 from lakelib.rows.sort import newest_order
 
 Mask = npt.NDArray[np.bool_]

@@ -1,7 +1,8 @@
-"""Pure. Merges sorted runs: of each key the newest row stays, or what a merge engine makes of all.
+"""Pure. Merges sorted runs: of each key the newest row stays, or what a merge engine makes of all. Says, too, whether a
+key comes more than once.
 
-A run is sorted by key and has one row a key. Runs are given from oldest to newest. `keep_newest` judges runs that
-are in memory; `merge_windows` streams runs of any size, a window of keys at a time.
+A run is sorted by key and has one row a key. Runs are given from oldest to newest. `keep_newest` judges runs that are
+in memory; `merge_windows` streams runs of any size, a window of keys at a time.
 """
 
 from bisect import bisect_right
@@ -12,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakelib.rows.buffers import array_of_mask, array_of_numbers, whole_array
-from lakelib.rows.fold import fold_repeated
+from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, is_long_type, whole_array
 from lakelib.rows.keys import Parts, Rows, first_words, is_one_word, open_columns, value_reader
-from lakelib.rows.merge_engine import Engine
+from lakelib.rows.merge_engine import Engine, fold_repeated
 from lakelib.rows.sort import Ranking, key_order, newest_of, newest_order, stable_order
 
 Mask = npt.NDArray[np.bool_]
 Window = list[tuple[pa.Table, Mask | None]]
+
+
 """The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all); after them
 the rows that an engine has made."""
 
@@ -312,3 +314,11 @@ class _Cursor:
 
     def _key_at(self, row: int) -> KeyValue:
         return tuple(reader(row) for reader in self._readers)
+
+
+def have_repeated(keys: Sequence[Sequence[pa.Array]]) -> bool:
+    """Of key columns, each in parts."""
+    if len(keys) == 1 and all(is_long_type(part.type) and not part.null_count for part in keys[0]):
+        numbers = np.sort(np.concatenate([fixed_values(part, "<i8") for part in keys[0]]))
+        return bool((numbers[1:] == numbers[:-1]).any())
+    return bool(len(repeated_keys(keys)[0]))

@@ -10,8 +10,7 @@ spark.readStream.format("lake").load("shop.orders").writeStream.format("lake").o
 """
 
 import lakelib.work.spark  # noqa: F401 - first: it tells what to install if Spark is missing
-from lakelib.spark.checkpoint import batch_key
-from lakelib.spark.query import sql
-from lakelib.spark.session import register, views
+from lakelib.spark.session import register, sql, views
+from lakelib.spark.stream_batches import batch_key
 
 __all__ = ["batch_key", "register", "sql", "views"]

@@ -1,16 +1,20 @@
-"""Makes a Spark session know a lake."""
+"""Makes a Spark session know a lake, and asks its tables in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lakelib.lake import Lake, connect
+from lakelib.ops.sql_change import Told
+from lakelib.ops.sql_frame import explain_frame, frame_of
+from lakelib.ops.sql_statements import run
 from lakelib.spark.lakes import set_lake
 from lakelib.spark.names import register_names
-from lakelib.spark.reader import watch_reading
+from lakelib.spark.reader import watch_reading, watch_streaming
 from lakelib.spark.source import data_source
-from lakelib.spark.stream_reader import watch_streaming
 from lakelib.spark.stream_writer import watch_stream_writing
 from lakelib.spark.writer import watch_writing
+from lakelib.work.spark.query import known_frame, told_of_values
 
 
 def register(session: Any, lake: Lake | None = None, *, namespaces: Sequence[str] = ()) -> None:
@@ -48,3 +52,24 @@ def views(session: Any, lake: Lake, namespace: str) -> list[str]:
     for name in names:
         lake.table(f"{namespace}.{name}").scan().to_spark(session).createOrReplaceTempView(f"`{name}`")
     return names
+
+
+def sql(session: Any, lake: Lake, text: str, options: Mapping[str, Any] | None = None, /, **parameters: Any) -> Any:
+    """A statement over tables of the lake, carried out by Spark; gives a DataFrame of the session, classic or Spark
+    Connect's.
+
+    It takes the text that `Lake.sql` takes, and gives the same rows; what Spark alone can compute it takes besides
+    (docs/sql.md). All tables are read as of one moment, in the columns and the rows that a query can make use of, by
+    Spark's tasks. Nothing is read until Spark is told to; the snapshots are held for a day from now on.
+
+    A statement that changes something is carried out at once, and the frame's one row tells what was done; rows are
+    computed and written by Spark's tasks. `options` are those of `Lake.sql`.
+    """
+    runtime = replace(lake.runtime, session=session)
+    with told_of_values():
+        done = run(runtime, text, options, parameters)
+    if isinstance(done, Told):
+        return known_frame(session, done.rows)
+    if done.is_explained:
+        return session.createDataFrame([(explain_frame(runtime, done),)], "plan string")
+    return frame_of(runtime, done)

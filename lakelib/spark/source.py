@@ -33,9 +33,8 @@ from lakelib.ops.read import ScanRequest, file_by_file, plan_scan
 from lakelib.plan.where import bind_where
 from lakelib.settings import Settings
 from lakelib.spark.lakes import opened
-from lakelib.spark.options import FORMAT, parse_read
+from lakelib.spark.options import FORMAT, is_stream, parse_read
 from lakelib.spark.partitions import LakePartition, NothingPartition, changes_partitions, rows_partitions
-from lakelib.spark.stream_options import is_stream
 from lakelib.spark.stream_source import LakeStreamReader, stream_type
 from lakelib.work.spark.told import told_in_text
 from lakelib.work.spark.types import spark_schema_of

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from lakelib.catalog.leases import Lease
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.lake import Lake
-from lakelib.model.stream import BEGINNING, parse_position
+from lakelib.model.positions import BEGINNING, parse_position
 from lakelib.model.table import TableInfo
 from lakelib.ops.changes import ChangesPlan, hold_changes_for_spark
 from lakelib.ops.create import find_table
@@ -25,8 +25,8 @@ from lakelib.ops.hold import hold_for_spark
 from lakelib.ops.stream import StreamRequest, keep_unread, next_position, plan_batch, stream_schema
 from lakelib.settings import Settings
 from lakelib.spark.lakes import opened
+from lakelib.spark.options import SCHEMA, is_stream, parse_stream, table_of
 from lakelib.spark.partitions import LakePartition, changes_partitions, rows_partitions
-from lakelib.spark.stream_options import SCHEMA, is_stream, parse_stream, table_of
 from lakelib.work.spark.told import told_in_text
 from lakelib.work.spark.types import spark_schema_of
 

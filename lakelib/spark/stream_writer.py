@@ -12,10 +12,9 @@ from lakelib.lake import Lake
 from lakelib.ops.create import find_table
 from lakelib.ops.request import parse_request
 from lakelib.spark.lakes import lake_of
-from lakelib.spark.options import is_lake
+from lakelib.spark.options import StreamNotes, is_lake, table_of
 from lakelib.spark.save import check_names
 from lakelib.spark.stream_batches import BatchWriter, check_batches
-from lakelib.spark.stream_options import StreamNotes, table_of
 from lakelib.spark.watch import watch
 from lakelib.work.spark.sessions import is_connect
 

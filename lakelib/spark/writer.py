@@ -1,13 +1,15 @@
 """Makes `frame.write.format("lake")` write to a lake.
 
 Spark lets no Python data source decide how rows are distributed, and none knows the modes `ignore` and `errorifexists`.
-So the data frame's own writer notices the format and hands the frame to the table.
+So the data frame's own writer notices the format and hands the frame to the table. `insertInto` goes by position: the
+first column into the first one, whatever they are called.
 """
 
 from typing import Any
 
-from lakelib.spark.insert import insert_frame, is_of_lake
-from lakelib.spark.lakes import lake_of
+from lakelib.errors import InvalidInputError, LakeError
+from lakelib.lake import Lake
+from lakelib.spark.lakes import find_lake, lake_of
 from lakelib.spark.save import Notes, save_frame
 from lakelib.spark.watch import watch
 
@@ -108,3 +110,40 @@ def _watching(spark_type: type) -> Any:
             return self._notes.is_ours
 
     return LakeDataFrameWriter
+
+
+def is_of_lake(session: Any, name: str, notes: Notes) -> bool:
+    """Whether the name is meant to be a table of the session's lake: the format says so, or it is one, and Spark has
+    none of that name."""
+    if notes.format:
+        return notes.is_ours
+    lake = find_lake(session)
+    if lake is None:
+        return False
+    try:
+        lake.table(name)
+    except LakeError:
+        return False
+    return not session.catalog.tableExists(name)
+
+
+def insert_frame(lake: Lake, frame: Any, name: str, notes: Notes) -> None:
+    """Appends, or overwrites where that is the mode. Raises NotFoundError for a table that is not there, and
+    InvalidInputError before anything is done for a frame of more or fewer columns than the table has."""
+    names = lake.table(name).schema.names
+    if notes.partition_by:
+        raise InvalidInputError(
+            "insertInto was told to partition, and the table has been made.",
+            kind="unsupported_write",
+            remedy="Leave partitionBy out.",
+        )
+    if len(frame.columns) != len(names):
+        raise InvalidInputError(
+            f"The frame has {len(frame.columns)} columns ({', '.join(frame.columns)}), and {name} has {len(names)}"
+            f" ({', '.join(names)}).",
+            kind="wrong_columns",
+            remedy="insertInto goes by position: select as many columns, in the table's order. By name goes"
+            f' frame.write.format("lake").mode("append").save("{name}").',
+        )
+    notes.mode = "overwrite" if notes.mode == "overwrite" else "append"
+    save_frame(lake, frame.toDF(*names), name, notes)

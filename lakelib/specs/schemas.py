@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from lakelib.model.verdict import Scope, Severity
-from lakelib.specs.durations import format_duration
+from lakelib.model.gate import Scope, Severity
 from lakelib.specs.suite import LIMIT_SECONDS, MOST_SAMPLES
 from lakelib.specs.table_spec import TableSpec
+from lakelib.specs.texts import format_duration
 
 FILES = ("table-spec.schema.json", "gate-suite.schema.json")
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -21,8 +21,8 @@ from os import PathLike
 from typing import Any
 
 from lakelib.errors import InvalidInputError
+from lakelib.model.gate import Scope, Severity
 from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable, meant
-from lakelib.model.verdict import Scope, Severity
 from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
 
 _SUITE_KEYS = ("name", "description", "expectations")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.options import parse_options
-from lakelib.specs.cron import parse_cron
+from lakelib.specs.calendar import parse_cron
 from lakelib.specs.partition_keys import Step
 from lakelib.specs.problems import Problem, shown
 from lakelib.specs.table_fields import FOREVER
-from lakelib.specs.templates import PARTITION_PLACE, plain_folder
+from lakelib.specs.texts import PARTITION_PLACE, plain_folder
 
 if TYPE_CHECKING:
     from lakelib.specs.table_spec import TableSpec

@@ -21,11 +21,10 @@ from pydantic import (
 
 from lakelib.model.options import MIB
 from lakelib.model.table import MAX_DEPTH
-from lakelib.specs import durations
-from lakelib.specs.cron import parse_cron
-from lakelib.specs.ddl import parse_columns
+from lakelib.specs import texts
+from lakelib.specs.calendar import parse_cron
 from lakelib.specs.partition_keys import Step
-from lakelib.specs.templates import check_path_places, check_places, check_variables
+from lakelib.specs.texts import check_path_places, check_places, check_variables, parse_columns
 
 _NAME_PART = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}"
 TABLE_PATTERN = rf"^{_NAME_PART}\.{_NAME_PART}$"
@@ -65,13 +64,13 @@ def _duration(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
     if not isinstance(value, str):
-        raise ValueError(durations.EXPECTED)
-    return durations.parse_duration(value)
+        raise ValueError(texts.EXPECTED_LENGTH)
+    return texts.parse_duration(value)
 
 
 def _longer_than_nothing(length: timedelta) -> timedelta:
     if not length:
-        raise ValueError(f"{durations.EXPECTED}, and not none at all")
+        raise ValueError(f"{texts.EXPECTED_LENGTH}, and not none at all")
     return length
 
 
@@ -118,8 +117,8 @@ Text = Annotated[str, Field(min_length=1)]
 Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
-    PlainSerializer(durations.format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": durations.PATTERN, "examples": ["30s", "6h", "7d"]}),
+    PlainSerializer(texts.format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": texts.LENGTH_PATTERN, "examples": ["30s", "6h", "7d"]}),
 ]
 SomeDuration = Annotated[Duration, AfterValidator(_longer_than_nothing)]
 _TABLE_EXPECTED = 'a table as namespace.name, such as "shop.orders"'
@@ -419,14 +418,16 @@ def _keep(value: Any) -> Any:
 
 
 def _keep_text(keep: timedelta | str | None) -> str | None:
-    return durations.format_duration(keep) if isinstance(keep, timedelta) else keep
+    return texts.format_duration(keep) if isinstance(keep, timedelta) else keep
 
 
 Keep = Annotated[
     timedelta | Literal["forever"] | None,
     BeforeValidator(_keep),
     PlainSerializer(_keep_text),
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": durations.PATTERN}, {"const": FOREVER}, {"type": "null"}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": texts.LENGTH_PATTERN}, {"const": FOREVER}, {"type": "null"}]}
+    ),
 ]
 
 

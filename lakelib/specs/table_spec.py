@@ -17,8 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.upkeep import TagEnd
-from lakelib.specs.ddl import NamedColumn, parse_columns
-from lakelib.specs.folder_checks import find_problems_between
+from lakelib.specs.folder import find_problems_between
 from lakelib.specs.partition_keys import (
     WHOLE,
     column_value,
@@ -56,7 +55,7 @@ from lakelib.specs.table_fields import (
     WhenEmpty,
     Write,
 )
-from lakelib.specs.templates import fill_places, fill_variables, plain_folder
+from lakelib.specs.texts import NamedColumn, fill_places, fill_variables, parse_columns, plain_folder
 from lakelib.specs.yaml_text import YamlText, load_yaml, parse_yaml
 
 _TAG_FAMILY = "runs"

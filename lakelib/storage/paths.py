@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.files import PartitionKey
-from lakelib.model.mask import FOLDER
+from lakelib.model.files import FOLDER, PartitionKey
 from lakelib.model.schema import Column
 from lakelib.model.sortable import decode
 from lakelib.settings import SCHEME_ALIASES, SCHEMES, holds_login

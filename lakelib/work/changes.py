@@ -29,14 +29,11 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema
 from lakelib.plan.prune import key_part
 from lakelib.plan.where import COMMIT, asked_columns
-from lakelib.rows.alike import are_alike
 from lakelib.rows.buffers import array_of_bytes, array_of_mask, array_of_numbers, fixed_values, whole_array
-from lakelib.rows.digest import Digests, row_digests
+from lakelib.rows.differences import Digests, Pairing, are_alike, chosen, pair_runs, row_digests, unite_moves
 from lakelib.rows.filter import matching_rows
-from lakelib.rows.fold import live_rows
 from lakelib.rows.key_set import KeySet
-from lakelib.rows.moved import unite_moves
-from lakelib.rows.pairs import Pairing, chosen, pair_runs
+from lakelib.rows.merge_engine import live_rows
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.work.read import ReadTarget, read_newest_in_order, read_split

@@ -35,7 +35,7 @@ from lakelib.work.sources import RowSource, open_arrow
 from lakelib.work.write import WrittenFiles
 
 if TYPE_CHECKING:
-    from lakelib.work.spark.gathering import Combine, Gather
+    from lakelib.work.spark.splits import Combine, Gather
 
 _MOST_ROWS_HERE = 50_000_000
 """What masks are found in within a few seconds, from the columns of the key alone."""
@@ -164,9 +164,9 @@ def find_repeated(
     for one that is NULL."""
     if source.session is None:
         return key_check.find_repeated(source, key, partition_by, threads)
-    from lakelib.work.spark import keys
+    from lakelib.work.spark.files import find_repeated as find_on_spark
 
-    return keys.find_repeated(source, key, partition_by)  # type: ignore[arg-type]
+    return find_on_spark(source, key, partition_by)  # type: ignore[arg-type]
 
 
 def count_changes(
@@ -201,7 +201,7 @@ def gather_findings(
     heap_count: int,
 ) -> list[bytes]:
     """What Spark's tasks gather of the rows of the splits, combined by so many of them."""
-    from lakelib.work.spark.gathering import gather_on_spark
+    from lakelib.work.spark.splits import gather_on_spark
 
     return gather_on_spark(session, storage, target, splits, gather, combine, heap_count=heap_count)
 
@@ -212,7 +212,7 @@ def rewrite_splits(
     """The files of each work. An error leaves no file behind that is known of."""
     if session is None:
         return _rewrite_here(works, threads, done)
-    from lakelib.work.spark.rewrite import rewrite_on_spark
+    from lakelib.work.spark.splits import rewrite_on_spark
 
     files = rewrite_on_spark(session, works)
     done(sum(work.split.size_bytes for work in works))
@@ -247,9 +247,9 @@ def find_masked(storage: Storage, works: Sequence[MaskWork], *, session: Any, th
     """Of each work the vectors of its files. Many rows are looked at by Spark's tasks, where there is a session."""
     rows = sum(file.row_count for work in works for file in work.split.files)
     if session is not None and rows > _MOST_ROWS_HERE:
-        from lakelib.work.spark.masks import find_on_spark
+        from lakelib.work.spark.splits import find_masks_on_spark
 
-        return find_on_spark(session, storage, works)
+        return find_masks_on_spark(session, storage, works)
     if threads == 1 or len(works) <= 1:
         return [find_masked_here(storage, work) for work in works]
     with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="lakelib-mask") as pool:
@@ -262,9 +262,9 @@ def write_leaving(works: Sequence[MoveWork], *, session: Any, threads: int) -> l
     if session is None:
         written = _write_leaving_here(works, threads)
     else:
-        from lakelib.work.spark.moves import write_on_spark
+        from lakelib.work.spark.splits import write_moves_on_spark
 
-        written = write_on_spark(session, works)
+        written = write_moves_on_spark(session, works)
     files: list[NewFile] = []
     for each in written:
         first_run = 1 + max((file.run for file in files), default=-1)

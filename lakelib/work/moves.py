@@ -17,9 +17,9 @@ from lakelib.model.sortable import decode
 from lakelib.plan.moves import Sought
 from lakelib.plan.where import COMMIT
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, whole_array
-from lakelib.rows.fold import live_rows, with_op
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.leaving import Versions, find_leaving
+from lakelib.rows.merge_engine import live_rows, with_op
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_type

@@ -1,9 +1,11 @@
-"""Work. Runs the splits of a scan on several threads."""
+"""Work. Runs the splits of a scan on several threads, and reads what comes next while what came before is used."""
 
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -11,6 +13,7 @@ Part = TypeVar("Part")
 
 _PARTS_AHEAD = 4
 _POLL_SECONDS = 0.2
+Found = TypeVar("Found")
 
 
 def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> list[Part]:
@@ -92,3 +95,30 @@ def _offer(ready: "queue.Queue[Part | BaseException | None]", part: object, stop
         except queue.Full:
             continue
     return False
+
+
+@contextmanager
+def read_ahead(
+    items: Sequence[Item], read: Callable[[Item], Found], threads: int
+) -> Iterator[list[Callable[[], Found]]]:
+    """For each item a call, to be made once and in order, that gives what `read` makes of it.
+
+    The first call begins the work. As many items as there are threads are read ahead of the one that was asked for,
+    and no more: memory does not grow with the items. With one thread each is read when it is asked for.
+    """
+    if threads == 1 or len(items) < 2:
+        yield [partial(read, item) for item in items]
+        return
+    begun: list[Future[Found] | None] = []
+    with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="lakelib-ahead") as pool:
+
+        def take(number: int) -> Found:
+            begun.extend([pool.submit(read, item) for item in items[len(begun) : number + 1 + threads]])
+            future, begun[number] = begun[number], None
+            assert future is not None
+            return future.result()
+
+        try:
+            yield [partial(take, number) for number in range(len(items))]
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -24,16 +24,15 @@ from lakelib.plan.where import COMMIT
 from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import array_of_mask
 from lakelib.rows.filter import matching_rows
-from lakelib.rows.fold import live_rows, with_op
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.key_set import KeySet
 from lakelib.rows.merge import Window, arrange_window, merge_tables, merge_windows
-from lakelib.rows.merge_engine import Engine, stored_schema
+from lakelib.rows.merge_engine import Engine, live_rows, stored_schema, with_op
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_field, as_schema, hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
-from lakelib.work.ahead import read_ahead
+from lakelib.work.parallel import read_ahead
 from lakelib.work.small_files import AlikeFiles, open_alike
 
 Mask = npt.NDArray[np.bool_]

@@ -25,18 +25,17 @@ from lakelib.plan.layout import estimate_row_bytes
 from lakelib.plan.scan import gather_files, is_small
 from lakelib.rows.align import FileAlignment, plan_file_alignment
 from lakelib.rows.buffers import array_of_mask, whole_array
-from lakelib.rows.fold import live_rows
 from lakelib.rows.hash import hash_prefixes, key_hashes
 from lakelib.rows.keys import value_reader
 from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
-from lakelib.rows.merge_engine import stored_schema
+from lakelib.rows.merge_engine import live_rows, stored_schema
 from lakelib.rows.sort import group_order
 from lakelib.rows.types import hidden_field
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import ParquetReader, open_file
 from lakelib.storage.parquet_writer import FileWriter, columns_with_nan
 from lakelib.storage.paths import file_name, new_attempt_id
-from lakelib.work.ahead import read_ahead
+from lakelib.work.parallel import read_ahead
 from lakelib.work.run_writer import RunTarget
 from lakelib.work.small_files import open_alike
 

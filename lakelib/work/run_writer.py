@@ -25,9 +25,8 @@ from lakelib.model.table import Buckets
 from lakelib.plan.layout import choose_depth, choose_file_count, likely_depth
 from lakelib.rows.arrange import RowPart, arrange_rows, deepen_parts
 from lakelib.rows.buffers import array_of_mask, cut_batch, whole_array
-from lakelib.rows.merge import keep_newest, merge_tables
+from lakelib.rows.merge import have_repeated, keep_newest, merge_tables
 from lakelib.rows.merge_engine import Engine, stored_schema
-from lakelib.rows.repeated import have_repeated
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_field, hidden_field
 from lakelib.storage.filesystem import Storage

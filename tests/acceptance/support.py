@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakelib import InvalidInputError, Lake, LakeError, Scan, StagedCommit, Table
+from lakelib.model.gate import Verdict
 from lakelib.model.upkeep import CompactionResult
-from lakelib.model.verdict import Verdict
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import open_storage
 from tests.conftest import WHOLE_MATRICES

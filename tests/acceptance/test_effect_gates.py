@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import Lake, RejectedError, StagedCommit, Table
-from lakelib.model.verdict import Outcome
+from lakelib.model.gate import Outcome
 from lakelib.specs.suite import Suite, parse_suite
 from tests.acceptance.support import Engine, NewTable, data
 

@@ -20,7 +20,7 @@ from lakelib import (
     RetryableError,
     Table,
 )
-from lakelib.model.verdict import Outcome, Scope, Status
+from lakelib.model.gate import Outcome, Scope, Status
 from lakelib.ops import commit, judge
 from lakelib.ops.judge import Judging
 from lakelib.specs.suite import Suite, parse_suite

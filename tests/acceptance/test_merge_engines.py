@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import InvalidInputError, Table
-from lakelib.model.verdict import Outcome
+from lakelib.model.gate import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import Engine, NewTable, SparkEngine, in_process
 from tests.conftest import WHOLE_MATRICES

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, NotFoundError, RejectedError, StagedCommit, Table
+from lakelib.model.gate import Outcome
 from lakelib.model.table import CommitState
-from lakelib.model.verdict import Outcome
 from lakelib.ops import commit, inspect
 from lakelib.settings import StorageSettings
 from lakelib.specs.suite import Check, Suite, parse_suite

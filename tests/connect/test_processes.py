@@ -19,8 +19,8 @@ import pytest
 
 from infra.spark.connect import Server, free_port, started_server
 from lakelib import InvalidInputError, Lake, RetryableError
-from lakelib.pipeline import remote as remote_module
-from lakelib.pipeline.remote import connected
+from lakelib.pipeline import sessions as remote_module
+from lakelib.pipeline.sessions import connected
 from tests.jobs.conftest import rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 

@@ -355,7 +355,7 @@ def test_more_than_a_transaction_takes_is_refused_before_anything_is_staged(
 ) -> None:
     chain.write("local")
     chain.deliver()
-    monkeypatch.setattr("lakelib.specs.chain.MOST_TOGETHER", 2)
+    monkeypatch.setattr("lakelib.specs.folder.MOST_TOGETHER", 2)
     ran = chain.make(D13, D14, D15)
     assert (ran.code, ran.facts["error"]["kind"]) == (3, "too_many_partitions")
     assert chain.shop.table not in chain.lake.tables("shop")

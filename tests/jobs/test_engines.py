@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakelib import Lake
-from lakelib.model.verdict import Verdict
+from lakelib.model.gate import Verdict
 from tests.jobs.conftest import Ran, RunJob, rows_of
 from tests.jobs.ingest_support import DAY, Shop, new_shop, order
 

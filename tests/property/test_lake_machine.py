@@ -20,10 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import lakelib
 from lakelib import Lake, LakeError, StagedCommit, Table
-from lakelib.catalog.rollbacks import find_moved
+from lakelib.catalog.snapshots import find_moved
 from lakelib.consumer import Consumer
 from lakelib.errors import ExpiredError
-from lakelib.model.verdict import Outcome
+from lakelib.model.gate import Outcome
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import ArrowEngine, Engine
 from tests.masked import seen_rows, unmasked_rows

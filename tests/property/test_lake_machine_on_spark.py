@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakelib import Lake, Scan, StagedCommit, Table
+from lakelib.model.gate import Verdict
 from lakelib.model.upkeep import CompactionResult
-from lakelib.model.verdict import Verdict
 from tests.acceptance.support import SparkEngine
 from tests.property.test_lake_machine import IN_PROCESS, LakeMachine, run_machine
 

@@ -17,9 +17,8 @@ from lakelib.model.merge import merge_from_text
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Op, TableSchema
 from lakelib.plan.declare import declare_schema
 from lakelib.plan.declare_merge import Roles, declare_merge
-from lakelib.rows.fold import live_rows
 from lakelib.rows.merge import arrange_window, merge_tables, merge_windows
-from lakelib.rows.merge_engine import Engine, engine_of
+from lakelib.rows.merge_engine import Engine, engine_of, live_rows
 from lakelib.rows.types import arrow_schema, hidden_field
 from tests.merge_model import Event, Model
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import initialize
 
 import lakelib
 from lakelib import Lake
+from lakelib.model.gate import Outcome
 from lakelib.model.table import TableRef
-from lakelib.model.verdict import Outcome
 from lakelib.specs.suite import Suite, suite_text
 from tests.property.lake_values import WIDER
 from tests.property.test_lake_machine import RUNS, LakeMachine, run_machine

@@ -92,8 +92,8 @@ def _load_modules() -> None:
     import sqlglot.dialects.spark
     import sqlglot.optimizer.annotate_types  # noqa: F401
 
+    import lakelib.gates.evidence
     import lakelib.gates.lint
-    import lakelib.gates.masks
     import lakelib.gates.run  # noqa: F401
 
 

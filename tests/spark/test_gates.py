@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakelib import ConflictError, InvalidInputError, Lake, RejectedError
-from lakelib.model.verdict import Outcome, Verdict
+from lakelib.model.gate import Outcome, Verdict
 from lakelib.specs.suite import parse_suite
 from tests.spark.conftest import NewTable
 

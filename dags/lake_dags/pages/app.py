@@ -30,7 +30,7 @@ from lakelib.errors import (
     RejectedError,
     RetryableError,
 )
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 
 PAGES_URL = "/lake-status"
 _LONGEST_REASON = 2000

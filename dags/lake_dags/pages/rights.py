@@ -18,7 +18,7 @@ from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request
 
-from lakelib.specs.folder_checks import dag_id_of
+from lakelib.specs.folder import dag_id_of
 
 User = Annotated[BaseUser, Depends(get_user)]
 TOKEN_SECONDS = 4 * 3600

@@ -1,11 +1,12 @@
-"""Interop. The actions of a Delta log, and the one way in which they become JSON and come back.
+"""Interop. The actions of a Delta log, the one way in which they become JSON and come back, and the state of a table
+that they tell, one version after the other.
 
 Fields that this code does not know stay with their action (`others`), and so do whole actions of unknown names. A field
 that is null and one that is absent mean the same.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from typing import Any, cast
@@ -265,3 +266,40 @@ def _own_fields(made: type) -> tuple[Field[Any], ...]:
 def _json_name(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+@dataclass(slots=True)
+class LogState:
+    """What is so after the actions that were applied."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[str, Add] = field(default_factory=dict)
+    """By path: of one path one is live at most."""
+    applications: dict[str, Txn] = field(default_factory=dict)
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+    commit: CommitInfo | None = None
+    """Of the last version."""
+
+    def apply(self, actions: Iterable[Action]) -> "LogState":
+        """One version, or a checkpoint: what is removed and added again is there."""
+        found: Sequence[Action] = tuple(actions)
+        self.commit = None
+        for action in found:
+            match action:
+                case Remove():
+                    self.files.pop(action.path, None)
+                case Protocol():
+                    self.protocol = action
+                case Metadata():
+                    self.metadata = action
+                case Txn():
+                    self.applications[action.app_id] = action
+                case DomainMetadata():
+                    self.domains[action.domain] = action
+                case CommitInfo():
+                    self.commit = action
+        for action in found:
+            if isinstance(action, Add):
+                self.files[action.path] = action
+        return self

@@ -19,10 +19,10 @@ from lakelib.interop.delta.actions import (
 from lakelib.interop.delta.note import COUNT, FIELD, Note
 from lakelib.interop.delta.schema import Mixed, Naming, find_naming, find_type_changes, has_type, schema_string
 from lakelib.interop.delta.values import can_be_partitioned, is_plain, log_path, partition_values, statistics
+from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import CommitKind, Snapshot
-from lakelib.model.told import CommitFacts
 
 VECTORS, MAPPING, NTZ, WIDENING = "deletionVectors", "columnMapping", "timestampNtz", "typeWidening"
 _READER, _WRITER = 3, 7

@@ -1,13 +1,18 @@
-"""Interop. Partition values, statistics and paths in the text that Delta has for them: exact or not at all."""
+"""Interop. Partition values, statistics, paths and masks in the form that Delta has for them: exact or not at all.
+Masks are deletion vectors: files are named where they are, small ones stand in the log."""
 
 import json
 import math
 from collections.abc import Collection, Sequence
 from typing import TypeVar
 from urllib.parse import quote
+from uuid import UUID
 
+import numpy as np
+
+from lakelib.interop.delta.actions import DeletionVector
 from lakelib.interop.delta.schema import Naming
-from lakelib.model.files import ColumnBounds, PartitionKey
+from lakelib.model.files import FOLDER, ColumnBounds, Mask, PartitionKey
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import decode
 from lakelib.storage.paths import NULL_VALUE, value_text
@@ -15,6 +20,13 @@ from lakelib.storage.paths import NULL_VALUE, value_text
 _T = TypeVar("_T")
 
 _PLAIN = frozenset(("boolean", "tinyint", "smallint", "int", "bigint", "date", "string"))
+_DIGITS = np.frombuffer(
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#", np.uint8
+)
+_POWERS = np.array([85**4, 85**3, 85**2, 85, 1], np.uint32)
+_OFFSET = 1
+
+
 """Types whose values all readers read alike as those of a partition."""
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 _CUT_BYTES = 64
@@ -114,3 +126,35 @@ def _text(value: str) -> str:
 
 def _at(values: Sequence[_T | None], column_id: int) -> _T | None:
     return values[column_id - 1] if column_id <= len(values) else None
+
+
+"""Of the one vector in its file: behind the version of the format."""
+
+
+def vector_of(mask: Mask) -> DeletionVector:
+    """What `add` and `remove` say of the mask."""
+    if mask.path is None:
+        assert mask.inline is not None
+        return inline_vector(mask.inline, mask.cardinality)
+    name = UUID(mask.path.removeprefix(f"{FOLDER}/deletion_vector_").removesuffix(".bin"))
+    return DeletionVector(
+        storage_type="u",
+        path_or_inline_dv=FOLDER + z85(name.bytes),
+        offset=_OFFSET,
+        size_in_bytes=mask.size_bytes,
+        cardinality=mask.cardinality,
+    )
+
+
+def inline_vector(vector: bytes, cardinality: int) -> DeletionVector:
+    """A vector that stands in the log itself."""
+    return DeletionVector(
+        storage_type="i", path_or_inline_dv=z85(vector), size_in_bytes=len(vector), cardinality=cardinality
+    )
+
+
+def z85(content: bytes) -> str:
+    """Bytes as text in ZeroMQ's base 85, filled up with zeros to a multiple of four."""
+    words = np.frombuffer(content + bytes(-len(content) % 4), ">u4").astype(np.uint32)
+    text: bytes = _DIGITS[(words[:, None] // _POWERS) % 85].tobytes()
+    return text.decode("ascii")

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.hive import HivePartition, HiveTable
+from lakelib.model.exports import HivePartition, HiveTable
 from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_type, is_list_like
 

@@ -2,7 +2,8 @@
 
 The parts are dealt out in the order of the files, and large Parquet files are cut at row groups, so that tasks are
 about equally heavy. Of two rows of a key the later one, in that order, is newer. Where rows must be shuffled, and for
-people who want a data frame, the files are read by the same code and handed to Spark.
+people who want a data frame, the files are read by the same code and handed to Spark. It is looked, too, whether a key
+of their rows is NULL or comes twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
+from lakelib.errors import InvalidInputError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
 from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
+from lakelib.work.key_check import Key
 from lakelib.work.source_files import SourceFile, if_unchanged, list_row_groups
 from lakelib.work.source_rows import (
     FilePart,
@@ -41,6 +45,9 @@ __all__ = ["FileSource", "find_all_files", "open_files"]
 _LISTING_THREADS = 16
 _LARGE_BYTES = 32 * MIB
 _UNREAD_FACTOR = 4
+_SHOWN = 3
+
+
 """How much more a Parquet file's rows take in memory than the file, where nothing better is known."""
 
 _FILLED = 0.95
@@ -181,3 +188,25 @@ def _joined(parts: Sequence[FilePart]) -> list[FilePart]:
 def _cut_batches(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in rows:
         yield from pa.Table.from_batches([batch]).to_batches(max_chunksize=_OUTPUT_ROWS)
+
+
+def find_repeated(source: FileSource, key: Sequence[Column], partition_by: Sequence[Column]) -> tuple[Key, ...]:
+    """As `lakelib.work.key_check.find_repeated`; of a key that is NULL the error says how often."""
+    columns = tuple({column.id: column for column in (*partition_by, *key)}.values())
+    names = [_quoted(column.name) for column in columns]
+    frame = source.frame().select(*names)
+    lacking = [sql.sum(sql.col(_quoted(column.name)).isNull().cast("bigint")) for column in key]
+    counts = frame.agg(*lacking).collect()[0]
+    for column, count in zip(key, counts, strict=True):
+        if count:
+            raise InvalidInputError(
+                f"Column {column.name!r} is NULL in {count:,} rows, and may not be NULL.",
+                kind="null_value",
+                remedy="Give values, or choose another key.",
+            )
+    twice = frame.groupBy(*names).count().where("count > 1").limit(_SHOWN).select(*names)
+    return tuple(row.asDict() for row in twice.collect())
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,7 +1,9 @@
-"""Carries a query out: Spark's own SQL over frames."""
+"""Carries a query out: Spark's own SQL over frames. And compiles one, over views that have columns and no rows: what is
+wrong with it is known at once."""
 
+import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
@@ -20,7 +22,7 @@ from pyspark.sql.types import NullType
 from lakelib.errors import InvalidInputError
 from lakelib.work.spark.conditions import named
 from lakelib.work.spark.sessions import changed_settings, is_connect
-from lakelib.work.spark.types import spark_schema_of
+from lakelib.work.spark.types import arrow_schema_of, spark_schema_of
 
 _MEANT = {
     "spark.sql.session.timeZone": "UTC",
@@ -29,6 +31,9 @@ _MEANT = {
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
 }
+Compile = Callable[[str, Mapping[str, pa.Schema], str], pa.Schema]
+
+
 """What a query means depends on them. Spark takes them when it analyses it."""
 
 _analysing = threading.Lock()
@@ -108,3 +113,49 @@ def _kept(session: SparkSession, frame: DataFrame) -> DataFrame:
     name = f"lake_sql_{uuid4().hex}"
     frame.createTempView(name)
     return session.table(name)
+
+
+"""The columns that a query gives over views of these columns, for a partition's key. Raises InvalidInputError with what
+Spark has against it."""
+
+_AT_START = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_CHECKED_WITH = {"spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}
+_REMOTE = "SPARK_REMOTE"
+
+
+@contextmanager
+def opened_compiler() -> Iterator[Compile]:
+    """A session of its own: beside the one of this process, if there is one, else of a Spark that ends with it."""
+    active = SparkSession.getActiveSession()
+    session = active.newSession() if active is not None else _started()
+    for name, value in _CHECKED_WITH.items():
+        session.conf.set(name, value)
+    try:
+        yield lambda query, views, key: _compiled(session, query, views, key)
+    finally:
+        if active is None:
+            session.stop()
+
+
+def _started() -> SparkSession:
+    if os.environ.get(_REMOTE):  # empty is none
+        return SparkSession.builder.getOrCreate()
+    builder = SparkSession.builder.appName("lake check").master("local[1]")
+    for name, value in _AT_START.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _compiled(session: SparkSession, query: str, views: Mapping[str, pa.Schema], key: str) -> pa.Schema:
+    try:
+        for name, schema in views.items():
+            session.createDataFrame([], spark_schema_of(schema)).createOrReplaceTempView(name)
+        return arrow_schema_of(session.sql(query, args={"partition": key}).schema)
+    except PySparkException as error:
+        said = " ".join(str(error).partition("JVM stacktrace")[0].split())
+        raise InvalidInputError(
+            f"Spark does not take the query: {said}", kind="invalid_query", remedy="Correct the query."
+        ) from None
+    finally:
+        for name in views:
+            session.catalog.dropTempView(name)

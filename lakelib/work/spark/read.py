@@ -27,8 +27,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import check_sizes
 from lakelib.work.read import ReadTarget, cut_split
 from lakelib.work.spark.conditions import condition, fits_the_jvm, named
-from lakelib.work.spark.masked import ROW_INDEX, tells_places, without_masked
-from lakelib.work.spark.opened import opened
+from lakelib.work.spark.opened import ROW_INDEX, opened, tells_places, without_masked
 from lakelib.work.spark.sessions import is_reached_by_jvm, parallelism
 from lakelib.work.spark.sizes import are_long, row_bytes, sized_numbers
 from lakelib.work.spark.tasks import ReadPart, reading_task

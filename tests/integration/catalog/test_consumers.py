@@ -13,8 +13,7 @@ import lakelib
 from lakelib.catalog import commits, consumers, leases
 from lakelib.catalog.queries import query
 from lakelib.consumer import Consumer
-from lakelib.model.consumer import Advance
-from lakelib.model.reading import CHANGES, ReadRange, ranges_as_text
+from lakelib.model.positions import CHANGES, Advance, ReadRange, ranges_as_text
 from lakelib.model.upkeep import describe_holdings
 from tests.integration.catalog.test_retention import Beside, transaction
 from tests.integration.faults.jobs import SCHEMA, read, rows

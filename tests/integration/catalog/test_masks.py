@@ -15,7 +15,7 @@ import lakelib
 from lakelib import Lake, Table
 from lakelib.catalog import masks as kept_masks
 from lakelib.catalog import tables
-from lakelib.model.mask import FOLDER, Mask
+from lakelib.model.files import FOLDER, Mask
 from lakelib.ops import masks as making
 from lakelib.storage.vectors import decode_positions, encode_positions, read_vector, write_vector
 from tests.integration.catalog.town import Town

@@ -14,8 +14,7 @@ import pytest
 import lakelib
 from lakelib.settings import Settings, StorageSettings
 from lakelib.storage.filesystem import open_storage
-from lakelib.storage.marker import MARKER_NAME
-from lakelib.storage.own_catalog import find_own_catalog
+from lakelib.storage.marker import MARKER_NAME, find_own_catalog
 
 _ROOT = Path(__file__).parents[3]
 

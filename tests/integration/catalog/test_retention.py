@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 import lakelib
-from lakelib.catalog import commits, connections, leases, reclaiming, retention, snapshots, tables
+from lakelib.catalog import commits, connections, leases, retention, snapshots, tables
 from lakelib.catalog.queries import query
 from lakelib.model.commit import StageOutcome
 from lakelib.model.table import CommitKind, Proposal
@@ -358,7 +358,7 @@ def test_a_vacuum_passes_over_a_table_that_others_hold_and_says_so(
     lake: lakelib.Lake, table: lakelib.Table, catalog_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
-    monkeypatch.setattr(reclaiming, "_LOCK_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(retention, "_LOCK_PATIENCE_SECONDS", 0.5)
     other = lake.create_table("shop.other", SCHEMA, primary_key=["id"])
     for each in (table, other):
         lake._runtime.storage.at(each.location).write_bytes(f"upsert-{uuid4().hex}-00000.parquet", b"an orphan")

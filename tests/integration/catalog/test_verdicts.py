@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import lakelib
 from lakelib import Lake, NotFoundError
-from lakelib.catalog.verdicts import find_verdict, store_verdict
+from lakelib.catalog.gates import find_verdict, store_verdict
 from lakelib.gates.evidence import as_json, as_sample
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+from lakelib.model.gate import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
 
 @pytest.fixture(scope="module")

@@ -426,7 +426,7 @@ def test_old_files_of_the_log_go_behind_a_checkpoint_if_asked_for(
     table = new_table("id bigint, part string", options={"delta": "head", "delta_checkpoint_versions": 2})
     for number in range(6):
         table.append(rows([number]))
-    monkeypatch.setattr("lakelib.catalog.reclaiming.load_now", lambda catalog: datetime.now(UTC) + timedelta(days=8))
+    monkeypatch.setattr("lakelib.catalog.retention.load_now", lambda catalog: datetime.now(UTC) + timedelta(days=8))
 
     kept = table.export_delta()
     table.set_options({"delta_log_days": 7})

@@ -7,9 +7,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from lakelib import CorruptionError
-from lakelib.interop.delta.actions import CommitInfo, Metadata, Protocol, from_json, to_json
+from lakelib.interop.delta.actions import CommitInfo, LogState, Metadata, Protocol, from_json, to_json
 from lakelib.interop.delta.log import list_log, read_checkpoint, read_last_checkpoint, read_version
-from lakelib.interop.delta.state import LogState
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
 

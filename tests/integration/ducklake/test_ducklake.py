@@ -19,7 +19,7 @@ import pytest
 
 import lakelib
 from lakelib import InvalidInputError, Lake, Table
-from lakelib.catalog.ducklake import attach_target
+from lakelib.catalog.exports import attach_target
 from lakelib.settings import StorageSettings
 from tests.conftest import BUCKET
 from tests.delta_readers import folder_of, rows_of
@@ -247,7 +247,7 @@ def test_what_was_never_shown_is_not_there_rather_than_another_ones(
         patched.setattr("lakelib.ops.tell.has_right", lambda *_: False)
         table.upsert(rows([2, 3]))
         other.append(rows([1]))
-    monkeypatch.setattr("lakelib.catalog.ducklake.list_unshown", lambda catalog, table_id: [3])
+    monkeypatch.setattr("lakelib.catalog.exports.list_unshown", lambda catalog, table_id: [3])
     table.upsert(rows([4]))
 
     name = table.name.split(".")[1]
@@ -360,7 +360,7 @@ def test_what_a_killed_publisher_has_written_is_an_orphan(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lakelib.catalog.ducklake.show", killed)
+        patched.setattr("lakelib.catalog.exports.show", killed)
         table.upsert(rows([1]))
     assert len(position_files(table)) == 1
 

@@ -17,7 +17,7 @@ import pytest
 import lakelib
 from lakelib.catalog import embedded, serving
 from lakelib.catalog.embedded import EmbeddedServer, is_answering, release
-from lakelib.catalog.locks import tried_alone
+from lakelib.catalog.serving import tried_alone
 from tests.integration.faults.server import ended, kill_server, postmaster_pid, work_folder
 
 _ROOT = Path(__file__).parents[3]

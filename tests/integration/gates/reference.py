@@ -21,8 +21,8 @@ from great_expectations.expectations.row_conditions import Column as GreatColumn
 from lakelib.gates.arguments import fit_arguments as fitted
 from lakelib.gates.evidence import MOST_VALUES, as_json, as_measure, as_sample
 from lakelib.gates.expectations import VALUE_ARGUMENTS, column_arguments, looks_at_schema, parse_condition
+from lakelib.model.gate import CheckResult, Status
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult, Status
 from lakelib.specs.suite import Check
 
 # For each decimal that it shows, Great Expectations asks who has called it, by a look at the source of every frame.

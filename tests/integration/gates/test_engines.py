@@ -22,8 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lakelib.gates.expectations import REFUSED, SUPPORTED
 from lakelib.gates.lint import check_suite
 from lakelib.gates.run import Elsewhere, run_elsewhere, run_on_arrow
+from lakelib.model.gate import CheckResult
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult
 from lakelib.rows.types import type_text
 from lakelib.specs.suite import Check, Suite
 from tests.conftest import EXAMPLES, WHOLE_MATRICES

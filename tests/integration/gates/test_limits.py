@@ -9,8 +9,8 @@ import pytest
 
 from lakelib.gates.apart import Apart, CheckError
 from lakelib.gates.run import run_on_arrow
+from lakelib.model.gate import CheckResult, Status
 from lakelib.model.schema import Column
-from lakelib.model.verdict import CheckResult, Status
 from lakelib.specs.suite import Check, parse_suite
 
 TEXT = [Column(id=1, name="text", type="string")]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 import lakelib
 import lakelib.spark
 from lakelib import Lake, Table
-from lakelib.model.verdict import Scope
+from lakelib.model.gate import Scope
 from lakelib.settings import StorageSettings
 from lakelib.specs.suite import parse_suite
 from tests.conftest import BUCKET

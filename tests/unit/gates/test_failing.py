@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 
 from lakelib.gates.failing import failing_where, tell_failures
-from lakelib.model.background import Background, FailingRows
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+from lakelib.model.gate import Background, CheckResult, FailingRows, Outcome, Scope, Severity, Status, Verdict
 
 _DAY = "2026-11-18"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.gates.report import report_html
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+from lakelib.model.gate import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
 
 def _check(**given: Any) -> CheckResult:

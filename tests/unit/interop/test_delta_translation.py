@@ -6,9 +6,8 @@ from uuid import UUID
 import pytest
 
 from lakelib.interop.delta.schema import Mixed, Naming, find_naming, find_type_changes, schema_string
-from lakelib.interop.delta.values import bound_text, log_path
-from lakelib.interop.delta.vectors import vector_of, z85
-from lakelib.model.mask import Mask
+from lakelib.interop.delta.values import bound_text, log_path, vector_of, z85
+from lakelib.model.files import Mask
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import encode
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from lakelib.model.verdict import CheckResult, Outcome, Scope, Severity, Status, Verdict
+from lakelib.model.gate import CheckResult, Outcome, Scope, Severity, Status, Verdict
 
 
 def _check(name: str, status: Status = Status.FAILED, **found: Any) -> CheckResult:

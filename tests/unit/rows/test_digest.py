@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.rows.alike import are_alike
-from lakelib.rows.digest import row_digests
+from lakelib.rows.differences import are_alike, row_digests
 
 _STRUCT = pa.struct([("a", pa.int32()), ("b", pa.string())])
 _TYPES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {

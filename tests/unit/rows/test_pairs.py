@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakelib.rows.differences import pair_runs
 from lakelib.rows.key_set import KeySet
-from lakelib.rows.pairs import pair_runs
 
 _KEYS = {"bigint": pa.int64(), "string": pa.string()}
 

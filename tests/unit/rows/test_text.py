@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.align import plan_alignment
-from lakelib.rows.text import first_wrong_text
 from lakelib.rows.types import type_text
+from lakelib.rows.wrong import first_wrong_text
 
 WRONG = (b"\xff\xfe", b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf5\x80\x80\x80", "日".encode()[:2])
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lakelib.errors import InvalidInputError
-from lakelib.specs import chain
-from lakelib.specs.chain import check_count, find_followers, in_order, keys_after
+from lakelib.specs import folder
+from lakelib.specs.folder import check_count, find_followers, in_order, keys_after
 from lakelib.specs.table_spec import TableSpec, parse_spec
 
 
@@ -49,6 +49,6 @@ def test_keys_are_those_of_the_table_that_follows() -> None:
 
 
 def test_the_bound_is_of_all_partitions() -> None:
-    check_count(chain.MOST_TOGETHER, "are named")
+    check_count(folder.MOST_TOGETHER, "are named")
     with pytest.raises(InvalidInputError, match="401 partitions are named, and one transaction takes 400"):
-        check_count(chain.MOST_TOGETHER + 1, "are named")
+        check_count(folder.MOST_TOGETHER + 1, "are named")

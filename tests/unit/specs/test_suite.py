@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.verdict import Scope, Severity
+from lakelib.model.gate import Scope, Severity
 from lakelib.specs.suite import parse_suite
 
 ORDERS = """\

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelib.specs.cron import parse_cron
-from lakelib.specs.durations import LONGEST, format_duration, parse_duration
+from lakelib.specs.calendar import parse_cron
+from lakelib.specs.texts import LONGEST_LENGTH, format_duration, parse_duration
 
 
 def _in_seconds(length: timedelta) -> timedelta:
     return timedelta(days=length.days, seconds=length.seconds)
 
 
-@given(st.timedeltas(min_value=timedelta(0), max_value=LONGEST).map(_in_seconds))
+@given(st.timedeltas(min_value=timedelta(0), max_value=LONGEST_LENGTH).map(_in_seconds))
 def test_a_length_of_time_comes_back_from_its_text(length: timedelta) -> None:
     assert parse_duration(format_duration(length)) == length
 

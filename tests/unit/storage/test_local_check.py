@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from lakelib.errors import InvalidInputError
-from lakelib.storage.local_check import check_folder
+from lakelib.storage.local_files import check_folder
 
 
 def test_a_folder_that_is_there_or_can_be_made_is_fine(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.identity import Marker
 from lakelib.settings import StorageSettings
 from lakelib.storage.filesystem import Storage, open_storage
-from lakelib.storage.marker import replace_marker
-from lakelib.storage.own_catalog import OwnCatalog, find_own_catalog
+from lakelib.storage.marker import OwnCatalog, find_own_catalog, replace_marker
 from lakelib.storage.paths import file_name, new_attempt_id
 
 MARKER = Marker(

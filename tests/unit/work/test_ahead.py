@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakelib.work.ahead import read_ahead
+from lakelib.work.parallel import read_ahead
 
 SECONDS = 20
 

@@ -1,18 +1,20 @@
-"""The command rollback: a table has the content of an older snapshot again. A dry run until it is told --yes."""
+"""Commands about snapshots: rollback, by which a table has the content of an older one again, a dry run until it is
+told --yes; tag create, tag list, tag delete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import Key, Really, TableName, read_at, read_key
+from lakelib.cli.arguments import At, Key, Really, TableName, read_at, read_duration, read_key
 from lakelib.cli.command import Session, command
-from lakelib.cli.show import Answer, Fields, Note, Sentence, Title, working
-from lakelib.cli.values import counted, readable_values
+from lakelib.cli.show import Answer, Column, Fields, Listing, Note, Sentence, Title, working
+from lakelib.cli.values import counted, readable_time, readable_values
 
 if TYPE_CHECKING:
     from lakelib.model.rollback import RollbackPlan
     from lakelib.model.table import Snapshot
+    from lakelib.model.upkeep import Tag
 
 _MOST_NAMED = 10
 _NOTHING = Note("Nothing was changed. --yes does it.")
@@ -21,10 +23,16 @@ Gate = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A suite that has to pass before anybody sees the change.", show_default=False),
 ]
+TagName = Annotated[str, typer.Argument(metavar="TAG", help="The tag's name.", show_default=False)]
 
 
 def add_to(app: typer.Typer) -> None:
     command(app, "rollback", panel="Write")(rollback)
+    group = typer.Typer(no_args_is_help=True, help="Names that pin snapshots: they do not expire.")
+    command(group, "create")(create)
+    command(group, "list")(list_)
+    command(group, "delete")(delete)
+    app.add_typer(group, name="tag", rich_help_panel="Maintain")
 
 
 def rollback(
@@ -100,3 +108,55 @@ def _said_restored(snapshot: "Snapshot") -> str:
     told = snapshot.summary
     came, went = counted(told.get("files_added", 0), "file"), counted(told.get("files_removed", 0), "file")
     return f"{came} came back and {went} went, published as snapshot {snapshot.id}"
+
+
+def create(
+    session: Session,
+    table: TableName,
+    tag: TagName,
+    at: At = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="LENGTH", help='How long it stays, such as "90d". (for ever)', show_default=False),
+    ] = None,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(min=1, help="It stays while it is among so many of its family's newest.", show_default=False),
+    ] = None,
+    family: Annotated[str, typer.Option(metavar="NAME", help="Which tags are counted with it.")] = "",
+) -> Answer:
+    """Pins a snapshot, the newest unless told, under a name. A tag does not move.
+
+    It stays until it is deleted; with --keep or --keep-last, an expiry takes it away once neither holds it any more."""
+    length = read_duration(keep, "--keep")
+    made = session.table(table).tag(tag, at=read_at(at), keep=length, keep_last=keep_last, family=family)
+    said = f"{table}: tag {made.name} is on snapshot {made.snapshot_id}, {_end_of(made)}"
+    return Answer(_facts(made), Sentence(said))
+
+
+def list_(session: Session, table: TableName) -> Answer:
+    """Lists a table's tags, those of the newest snapshots first."""
+    found = session.table(table).tags()
+    columns = (Column("tag", fold=True), Column("snapshot", right=True), Column("created (UTC)"), Column("stays"))
+    rows = [(each.name, str(each.snapshot_id), readable_time(each.created_at), _end_of(each)) for each in found]
+    return Answer([_facts(each) for each in found], Listing(columns, rows, f"{table} has no tag."))
+
+
+def delete(session: Session, table: TableName, tag: TagName) -> Answer:
+    """Lets go of a tag's snapshot: it may expire from now on."""
+    session.table(table).delete_tag(tag)
+    return Answer({"table": table, "deleted": tag}, Sentence(f"{table}: tag {tag} is deleted"))
+
+
+def _facts(tag: "Tag") -> dict[str, Any]:
+    end = {"until": tag.until, "keep_last": tag.keep_last, "family": tag.family}
+    return {"tag": tag.name, "snapshot": tag.snapshot_id, "created_at": tag.created_at, **end}
+
+
+def _end_of(tag: "Tag") -> str:
+    if tag.family is None:
+        return "for ever"
+    told = [f"until {readable_time(tag.until)}"] if tag.until is not None else []
+    if tag.keep_last is not None:
+        told.append(f"among the last {tag.keep_last:,}{f' of {tag.family}' if tag.family else ''}")
+    return " and ".join(told)
