@@ -104,8 +104,8 @@ def _check_beneath(runtime: Runtime, change: RowsChange, commit_id: UUID) -> Non
     beneath = runtime.staged.get(change.table.id, ())
     if beneath and is_in_the_way(runtime.catalog, commit_id, beneath):
         raise ConflictError(
-            f"{change.word} takes rows of {change.table.full_name} out, or the place of some, that a statement before it"
-            " in the transaction has changed.",
+            f"{change.word} takes rows of {change.table.full_name} out, or the place of some, that a statement before"
+            " it in the transaction has changed.",
             kind="rows_added",
             remedy="Publish what comes before it first; or have one statement do the work of both.",
         )
