@@ -149,6 +149,15 @@ def test_a_wrong_update_changes_nothing(table: Table, values: Any, where: str | 
     refused(table, lambda: table.update(values, where), kind)
 
 
+@pytest.mark.parametrize("bare", ["late", "too late"])
+def test_a_text_without_quotes_is_told_of_them(table: Table, bare: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        table.update({"p": bare}, "id = 1")
+    assert "'late'" in raised.value.message
+    assert "text" in raised.value.remedy
+    assert "quotes" in raised.value.remedy
+
+
 def refused(table: Table, change: Callable[[], Any], kind: str | None) -> None:
     before, head = found(table), table.head
     with pytest.raises(LakeError) as raised:
