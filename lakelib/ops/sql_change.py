@@ -2,7 +2,7 @@
 what it did. Each kind of them is one module, `sql_insert` and so on, and `sql_statements` knows all."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Protocol, TypedDict, runtime_checkable
@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import NOTHING, Effect
