@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lakelib.errors import InvalidInputError
 from lakelib.specs.calendar import Calendar, calendar_of, moment_of
 from lakelib.specs.partition_keys import Step, partition_keys
+from tests.conftest import THIN_MATRICES
 
 CRONS = ("0 0 * * *", "30 1 * * *", "0 2 * * *", "30 2 * * *")
 ODD_YEARS = [
@@ -66,7 +67,8 @@ def _data_of(zone: str) -> bytes:
 
 @pytest.mark.parametrize("cron", CRONS)
 def test_in_every_zone_each_day_is_due_once_on_the_day_after(zones: list[str], cron: str) -> None:
-    for zone in zones:
+    """`make test` takes one of these for each zone."""
+    for zone in zones[CRONS.index(cron) :: len(CRONS)] if THIN_MATRICES else zones:
         _check_year(zone, 2026, cron)
 
 
