@@ -103,7 +103,7 @@ EXAMPLES = int(os.environ.get("LAKE_EXAMPLES", "100"))
 WHOLE_MATRICES = os.environ.get("LAKE_MATRICES") == "all"
 """Where the same code runs for many combinations, `make test` has some of each, `make soak` all."""
 
-_THIN_MATRICES = os.environ.get("LAKE_MATRICES") == "some"
+THIN_MATRICES = os.environ.get("LAKE_MATRICES") == "some"
 """`make test` leaves combinations out that a run of one file has."""
 
 settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -114,7 +114,7 @@ settings.load_profile("ci")
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         _take_own_folder(config)
-    if _THIN_MATRICES and not hasattr(config, "workerinput"):
+    if THIN_MATRICES and not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="lakelib-programs-", dir="/tmp")
         os.environ["LAKE_TEST_PROGRAMS"] = address = f"{folder}/socket"
         forking = subprocess.Popen([*MORTAL, sys.executable, "-m", "tests.forking", address], cwd=_TESTS.parent)
@@ -142,7 +142,7 @@ def _end(process: subprocess.Popen[bytes], folder: str) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if _THIN_MATRICES:
+    if THIN_MATRICES:
         out = set(left_out(items, _TESTS))
         items[:] = [item for item in items if item not in out]
         config.hook.pytest_deselected(items=out)
@@ -320,6 +320,8 @@ def _start_postgresql(folder: Path) -> Any:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for setting in ("fsync", "full_page_writes"):  # what a power cut would lose is of no use after it
             connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+        # Else every second somebody looks for what is to be vacuumed: each database has its turn in a minute.
+        connection.execute("ALTER SYSTEM SET autovacuum_naptime = '1h'")
         connection.execute("SELECT pg_reload_conf()")
     return server
 
