@@ -145,16 +145,19 @@ class Table:
         where: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
         """Changes the rows for which the condition is TRUE, all of them without one: `{"amount": "amount * 2"}`. What
         columns are to be, and the condition, are SQL in Spark's dialect, inner queries included; `$name` in them is one
         of `parameters`. What it was computed from is looked at again if others have changed it meanwhile. Columns of
-        the key, and of the partition unless a key is in one partition of the table, are not updated."""
+        the key, and of the partition unless a key is in one partition of the table, are not updated. With a Spark
+        session its tasks do the work."""
         from lakelib.ops import merge_into, revise  # SQL takes long to load
 
+        request = parse_request("set", "where", **options)
         revision = merge_into.parse_update(self._ref, set, where, parameters)
-        return revise.revise(self._runtime, self._ref, revision, None, parse_request("set", "where", **options))
+        return revise.revise(merge_into.on_session(self._runtime, session), self._ref, revision, None, request)
 
     def merge(
         self,
@@ -164,15 +167,19 @@ class Table:
         target_alias: str = "target",
         source_alias: str = "source",
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
     ) -> MergeInto:
         """Begins a merge of other rows into the table: whatever `upsert` takes, or another table of the lake. Rows
         belong together where `on` is TRUE, a condition in SQL or names of columns that both have; without one, where
         the key is the same, and the partition, if a key is in each. `when_matched_update()` and its kin say what
-        becomes of them, and `execute()` does it, in one commit."""
+        becomes of them, and `execute()` does it, in one commit. With a Spark session its tasks do the work; with
+        rows of a Spark data frame, those of its session."""
         from lakelib.ops import merge_into  # SQL takes long to load
 
         rows = source._ref if isinstance(source, Table) else source
-        merging = merge_into.open_merge(self._runtime, self._ref, rows, on, target_alias, source_alias, parameters)
+        merging = merge_into.open_merge(
+            self._runtime, self._ref, rows, on, target_alias, source_alias, parameters, session
+        )
         return MergeInto(merging, self._staged)
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
@@ -219,13 +226,15 @@ class Table:
         where: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
         **options: Unpack[WriteOptions],
     ) -> StagedCommit:
         from lakelib.ops import merge_into, revise  # SQL takes long to load
 
         request = parse_request("set", "where", **options)
         revision = merge_into.parse_update(self._ref, set, where, parameters)
-        return self._staged(revise.stage_revision(self._runtime, self._ref, revision, None, request), request)
+        runtime = merge_into.on_session(self._runtime, session)
+        return self._staged(revise.stage_revision(runtime, self._ref, revision, None, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request(**options)
