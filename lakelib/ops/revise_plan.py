@@ -15,12 +15,12 @@ from lakelib.model.table import MAX_DEPTH, TableInfo
 from lakelib.ops import read, sql
 from lakelib.ops.delete import rows_with_keys
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_plan import Known, QueryPlan, Within
+from lakelib.ops.sql_plan import Given, QueryPlan, Within
 from lakelib.plan.asked import AskedQuery, TableName
 from lakelib.plan.literals import never
 from lakelib.plan.local_types import INTEGERS
 from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
-from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
+from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_of_source, bound_where, references_of
 from lakelib.plan.sql_references import GIVEN, key_of
 from lakelib.plan.sql_statement import Parsed, Statement, query_of
 from lakelib.rows.convert import shown_key
@@ -55,31 +55,44 @@ class Planned:
     """Whether each of them is for another row."""
 
 
-def plan_revision(runtime: Runtime, ref_name: str, table_id: int, revision: Revision, given: Known | None) -> Planned:
+def plan_revision(runtime: Runtime, ref_name: str, table_id: int, revision: Revision, given: Given | None) -> Planned:
     """Raises InvalidInputError for what cannot be meant, or cannot be done to a table of this kind, and where two rows
     would change one; NotFoundError for tables that are not there."""
     return _Planner(runtime, ref_name, table_id, revision, given).planned()
 
 
+def check_planned(runtime: Runtime, ref_name: str, table_id: int, revision: Revision) -> None:
+    """Raises what `plan_revision` does, as far as no rows have to be looked at."""
+    _Planner(runtime, ref_name, table_id, revision, None).check()
+
+
 class _Planner:
     def __init__(
-        self, runtime: Runtime, full_name: str, table_id: int, revision: Revision, given: Known | None
+        self, runtime: Runtime, full_name: str, table_id: int, revision: Revision, given: Given | None
     ) -> None:
         self._runtime, self._revision = runtime, revision
         self._given = {} if given is None else {GIVEN: given}
-        self._found = sql.look_up(
-            runtime, [*self._statement(all_names(revision)).references, TableName(name=full_name, place="")]
-        )
+        self._found = sql.look_up(runtime, [*references_of(revision), TableName(name=full_name, place="")])
         self._table = self._found[full_name]
         if self._table.id != table_id:
             raise NotFoundError(f"{full_name} is another table by now.", kind="table_not_found", remedy="Open it anew.")
         self._query = ReviseQuery(revision, self._table, self._source_names())
 
+    def check(self) -> None:
+        self._check_said()
+        if self._table.primary_key_ids:
+            sql.columns_of(self._runtime, self._statement(self._query.tree()), self._found, self._given)
+        else:
+            self._of_rows_without_key()
+
+    def _check_said(self) -> None:
+        check_revision(self._revision, self._table, self._source_names())
+        if self._revision.beside is None:
+            check_update(self._revision, self._table)
+
     def planned(self) -> Planned:
         table, query = self._table, self._query
-        check_revision(self._revision, table, self._source_names())
-        if self._revision.beside is None:
-            check_update(self._revision, table)
+        self._check_said()
         if not table.primary_key_ids:
             return self._of_rows_without_key()
         if query.is_upsert and not self._reads_itself and self._keys_fit and not self._is_repeated():

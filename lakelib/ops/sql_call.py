@@ -27,6 +27,10 @@ _COMMITS = ("rollback",)
 """Those that take what a write does."""
 
 
+def takes_away(call: Call) -> bool:
+    return call.procedure in _TAKES_AWAY and not call.arguments.get("dry_run")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChange:
     runtime: Runtime
@@ -35,7 +39,7 @@ class CallChange:
 
     @property
     def takes_away(self) -> bool:
-        return self.call.procedure in _TAKES_AWAY and not self.call.arguments.get("dry_run")
+        return takes_away(self.call)
 
     def explain(self) -> QueryExplanation:
         said = f"{self._word} {self.table.full_name}"

@@ -72,11 +72,7 @@ def stage(
     if isinstance(prepared, QueryPlan | Told):
         return carry_out(prepared, options)
     if not isinstance(prepared, RowsChange):
-        raise InvalidInputError(
-            "In a transaction are statements that change rows, and queries.",
-            kind="not_in_transaction",
-            remedy="Carry it out before the transaction, or after it: lake.sql(…).",
-        )
+        raise not_in_transaction()
     request, table = parse_options(options), prepared.table
     was_done = isinstance(prepared, DoneChange)
     judging = None if was_done else gate_of(runtime, table, request)
@@ -92,6 +88,14 @@ def stage(
     done = prepared.snapshot if isinstance(prepared, DoneChange) else None
     told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
+
+
+def not_in_transaction() -> InvalidInputError:
+    return InvalidInputError(
+        "In a transaction are statements that change rows, and queries.",
+        kind="not_in_transaction",
+        remedy="Carry it out before the transaction, or after it: lake.sql(…).",
+    )
 
 
 def _check_beneath(runtime: Runtime, change: RowsChange, commit_id: UUID) -> None:
