@@ -22,7 +22,9 @@ def _may_fail(computed: Computed) -> bool:
     match computed.function:
         case Function.DIVIDE | Function.REMAINDER:
             divisor = computed.arguments[1]
-            return not isinstance(divisor, Fixed) or not divisor.value
+            return not isinstance(divisor, Fixed) or not divisor.value or decimal_parts(computed.type) is not None
+        case Function.LATER | Function.MONTHS_LATER:
+            return True
         case Function.CAST:
             return not _fits(computed.arguments[0].type, computed.type)
     return computed.function in _OVERFLOWING and computed.type in INTEGER_BITS
