@@ -32,7 +32,7 @@ Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
-_WITH = "WITH "
+_WITH, _WITH_RECURSIVE = "WITH ", "WITH RECURSIVE "
 _TOO_NARROW = re.compile(r"Overflow in (multiplication|addition|subtract) of DECIMAL\(18\)")
 _ROW_BITS = 40
 _PLACE = f"(file_row_number | (file_index::BIGINT << {_ROW_BITS}))"
@@ -170,8 +170,10 @@ def _over(sql: str, named: Sequence[str]) -> str:
     """The query, with what stands for its relations before what it names itself."""
     if not named:
         return sql
-    own, rest = (", ", sql.removeprefix(_WITH)) if sql.startswith(_WITH) else (" ", sql)
-    return f"{_WITH}{', '.join(named)}{own}{rest}"
+    for word in (_WITH_RECURSIVE, _WITH):
+        if sql.startswith(word):
+            return f"{word}{', '.join(named)}, {sql.removeprefix(word)}"
+    return f"{_WITH}{', '.join(named)} {sql}"
 
 
 def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:
