@@ -21,7 +21,7 @@ from lakelib.ops.publish import publish
 from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import CONSUMER_PREFIX
+from lakelib.plan.meant import CONSUMER_PREFIX
 
 DEFAULT_KEEP_FOR = timedelta(days=7)
 _BEYOND = 2**63

@@ -20,7 +20,7 @@ from lakelib.ops.cross_partition import check_each_once
 from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import wrong_at
+from lakelib.plan.meant import wrong_at
 from lakelib.rows.values import partition_values
 
 To = int | str | datetime

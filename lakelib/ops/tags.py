@@ -11,7 +11,7 @@ from lakelib.ops.expire import check_count, check_length
 from lakelib.ops.labels import LONGEST_NAME, check_label
 from lakelib.ops.read import At, resolve_snapshot
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import TAG_PREFIX
+from lakelib.plan.meant import TAG_PREFIX
 
 
 def parse_end(keep: timedelta | None, keep_last: int | None, family: str) -> TagEnd:
