@@ -16,7 +16,7 @@ from lakelib.ops.request import WriteRequest
 from lakelib.ops.run_target import moves_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import check_definition
 from lakelib.plan.moves import arrange_all
 from lakelib.plan.where import COMMIT
 from lakelib.progress import bar

@@ -20,8 +20,7 @@ from lakelib.ops.merging import require_newest
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, named_earlier, propose
-from lakelib.plan.declare_merge import Roles, check_added, with_functions
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import Roles, check_added, check_definition, with_functions
 from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 
