@@ -11,12 +11,12 @@ from lakelib.model.options import TableOptions, parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.cross_partition import check_each_once
 from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.merging import require_newest
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, named_earlier, propose
