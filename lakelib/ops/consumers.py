@@ -16,10 +16,10 @@ from lakelib.model.positions import Advance, ConsumerInfo, ConsumerStatus
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.expire import check_length
-from lakelib.ops.labels import check_label
 from lakelib.ops.publish import publish
 from lakelib.ops.read import resolve_snapshot
 from lakelib.ops.refusals import error_of
+from lakelib.ops.request import check_label
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.meant import CONSUMER_PREFIX
 

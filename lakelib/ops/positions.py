@@ -16,7 +16,7 @@ from lakelib.errors import ConflictError, InvalidInputError, NotFoundError
 from lakelib.model.positions import ReadRange
 from lakelib.model.table import TableInfo
 from lakelib.ops.consumers import advance, open_consumer
-from lakelib.ops.labels import LONGEST_NAME
+from lakelib.ops.request import LONGEST_NAME
 from lakelib.ops.runtime import Runtime
 
 _DIGITS = 12

@@ -8,8 +8,8 @@ from lakelib.model.table import TableInfo
 from lakelib.model.text import is_storable
 from lakelib.model.upkeep import Tag, TagEnd
 from lakelib.ops.expire import check_count, check_length
-from lakelib.ops.labels import LONGEST_NAME, check_label
 from lakelib.ops.read import At, resolve_snapshot
+from lakelib.ops.request import LONGEST_NAME, check_label
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.meant import TAG_PREFIX
 
