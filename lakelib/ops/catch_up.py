@@ -12,10 +12,10 @@ from lakelib.catalog import commits, files, tables
 from lakelib.model.commit import About, Amended, Amendment, CommitInfo, Ended
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.table import NO_READ, CommitKind, CommitState, KeysLooked, TableInfo
+from lakelib.ops.merging import moves_target
 from lakelib.ops.moves import NOTHING_REPLACED, NewRows, Replaced, delete_written, write_moves
 from lakelib.ops.patience import Patience
 from lakelib.ops.read import load_schema
-from lakelib.ops.run_target import moves_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
 
