@@ -45,7 +45,6 @@ from lakelib.ops import (
     rebucket,
     rollback,
     tags,
-    touched,
 )
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
@@ -330,11 +329,11 @@ class Table:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
-    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[inspect.TouchedPartition]:
         """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
-        return touched.list_touched(self._runtime, self._now(), at)
+        return inspect.list_touched(self._runtime, self._now(), at)
 
     def consumer(
         self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
