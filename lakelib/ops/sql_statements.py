@@ -9,10 +9,10 @@ from uuid import UUID
 from lakelib.catalog.commits import load_commit
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
-from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
+from lakelib.ops.moves import look_beneath
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
