@@ -20,6 +20,7 @@ from lakelib.plan.declare_merge import check_definition
 from lakelib.plan.moves import arrange_all
 from lakelib.plan.where import COMMIT
 from lakelib.progress import bar
+from lakelib.rows.convert import python_rows
 from lakelib.work import engines
 from lakelib.work.moves import MoveWork, find_leaving_keys
 
@@ -58,7 +59,7 @@ def find_strays(runtime: Runtime, table: TableInfo, snapshot_id: int) -> Strays:
             found = find_leaving_keys(work, runtime.read_threads)
             shown_bar.advance(size_bytes)
             count += found.num_rows
-            shown += found.slice(0, _SHOWN - len(shown)).to_pylist() if len(shown) < _SHOWN else []
+            shown += python_rows(found.slice(0, _SHOWN - len(shown))) if len(shown) < _SHOWN else []
     return Strays(count=count, shown=tuple(shown))
 
 

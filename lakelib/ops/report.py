@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.effect import known_effect
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
+from lakelib.rows.convert import python_rows
 from lakelib.storage.local_files import write_local_file
 
 _MOST_KEYS = 10
@@ -114,7 +115,7 @@ def _look(
     found: list[Mapping[str, Any]] = []
     plan, has_more = _within_reach(plan_scan(runtime, table, request), until)
     for batch in stream_batches(runtime, plan):
-        found += islice(batch.to_pylist(), _MOST_ROWS + 1 - len(found))
+        found += python_rows(batch.slice(0, _MOST_ROWS + 1 - len(found)))
         if len(found) > _MOST_ROWS or time.monotonic() > until:
             has_more = True
             break

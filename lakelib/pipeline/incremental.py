@@ -22,7 +22,7 @@ from lakelib.ops.read import ScanRequest, plan_scan, schema_at
 from lakelib.pipeline.partitions import Limit, PinnedRead
 from lakelib.pipeline.view_rows import plan_changes
 from lakelib.plan.made_anew import Mark, check_column, mark_of, rows_with, value_of
-from lakelib.rows.values import python_value
+from lakelib.rows.values import python_value, raw_values
 from lakelib.specs.table_spec import TableSpec
 
 
@@ -197,5 +197,6 @@ def _values(lake: Lake, read: PinnedRead, column: Column) -> set[Any]:
     plan = plan_changes(lake, replace(read, asked=ChangeView.NET.value))
     found: set[Any] = set()
     for batch in changes.stream_batches(lake.runtime, plan):
-        found |= set(batch.column(column.name).unique().to_pylist())
+        values = raw_values(batch.column(column.name).unique())
+        found |= {None if raw is None else python_value(column.type, raw) for raw in values}
     return found

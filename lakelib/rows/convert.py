@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelib.rows.types import is_list_like
+from lakelib.rows.buffers import whole_array
+from lakelib.rows.types import is_list_like, type_text
+from lakelib.rows.values import python_value, raw_values
 
 Convert = Callable[[pa.Array], pa.Array]
 """Converts one array; raises pa.ArrowException on the first value that does not convert."""
@@ -367,6 +370,22 @@ def shown_row(batch: pa.RecordBatch, row: int) -> str:
 def shown_key(rows: pa.Table | pa.RecordBatch, names: Iterable[str]) -> str:
     """What the first of these rows has in these columns, as text for a message."""
     return ", ".join(f"{name} {_shown_plainly(rows.column(name))}" for name in names)
+
+
+def python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """As Python has them; dates and timestamps that its own classes may not hold are text."""
+    columns = [_python_values(whole_array(column)) for column in rows.columns]
+    return [dict(zip(rows.schema.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _python_values(array: pa.Array) -> list[Any]:
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError):
+        if pa.types.is_nested(array.type):
+            return [shown_value(array, row) for row in range(len(array))]
+        text = type_text(array.type)
+        return [None if raw is None else python_value(text, raw) for raw in raw_values(array)]
 
 
 def _shown_plainly(array: pa.Array) -> str:

@@ -1,8 +1,6 @@
-"""Storage. What a Parquet footer says of columns: where they are, and their bounds. Keeps footers of recent files."""
+"""Storage. What a Parquet footer says of columns: where they are, and their bounds."""
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -259,36 +257,3 @@ def _encode(type_text: str, lower: Raw | None, upper: Raw | None) -> tuple[bytes
             type_text, int.from_bytes(lower, "big", signed=True), int.from_bytes(upper, "big", signed=True)
         )
     return lower, upper
-
-
-class FooterCache:
-    """The footers of recently opened files, up to a size in memory. Safe for threads.
-
-    Files never change, so an entry is never stale.
-    """
-
-    def __init__(self, capacity_bytes: int) -> None:
-        self._capacity_bytes = capacity_bytes
-        self._size_bytes = 0
-        self._footers: OrderedDict[object, Footer] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def find(self, key: object) -> Footer | None:
-        with self._lock:
-            footer = self._footers.get(key)
-            if footer is not None:
-                self._footers.move_to_end(key)
-            return footer
-
-    def keep(self, key: object, footer: Footer) -> None:
-        with self._lock:
-            if key in self._footers:
-                return
-            self._footers[key] = footer
-            self._size_bytes += footer.memory_bytes
-            while self._size_bytes > self._capacity_bytes:
-                _, oldest = self._footers.popitem(last=False)
-                self._size_bytes -= oldest.memory_bytes
-
-    def __len__(self) -> int:
-        return len(self._footers)

@@ -13,11 +13,11 @@ from lakelib.plan.prune import Bounds
 from lakelib.plan.scan import SMALL_FILE_BYTES
 from lakelib.storage import bloom
 from lakelib.storage.failures import translated_reading
+from lakelib.storage.file_cache import FileCache
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
     CACHE_BYTES,
     Footer,
-    FooterCache,
     has_path_of_its_own,
     parse_footer,
     row_group_bounds,
@@ -26,7 +26,11 @@ from lakelib.storage.footers import (
 _MOST_REQUESTS = 32
 """So many small files of a distant store are fetched at a time: nearly all of it is waiting."""
 
-_footers = FooterCache(CACHE_BYTES)
+_BLOOM_BYTES = 64 * 1024 * 1024
+"""How much memory the Bloom filters take that a process keeps."""
+
+_footers = FileCache[Footer](CACHE_BYTES)
+_blooms = FileCache[bytes](_BLOOM_BYTES)
 
 
 def read_plain_file(storage: Storage, path: str) -> pa.Table:
@@ -69,7 +73,7 @@ def _open_below(target: Storage, path: str, size_bytes: int | None) -> "ParquetR
     with translated_reading(uri):
         rows = _open_rows(target, stream)
         footer = parse_footer(rows.metadata)
-    _footers.keep((target, uri), footer)
+    _footers.keep((target, uri), footer, footer.memory_bytes)
     return ParquetReader(target, path, footer, stream, size_bytes, rows)
 
 
@@ -182,8 +186,12 @@ class ParquetReader:
         chunk = self._footer.metadata.row_group(row_group).column(leaves.start)
         if chunk.bloom_filter_offset is None or chunk.bloom_filter_length is None:
             return True
-        with translated_reading(self.uri):
-            stored = self._open_stream().read_at(chunk.bloom_filter_length, chunk.bloom_filter_offset)
+        key = (self._storage, self.uri, chunk.bloom_filter_offset)
+        stored = _blooms.find(key)
+        if stored is None:
+            with translated_reading(self.uri):
+                stored = self._open_stream().read_at(chunk.bloom_filter_length, chunk.bloom_filter_offset)
+            _blooms.keep(key, stored, len(stored))
         return bloom.may_hold(stored, values)
 
     def has_codes(self, column_name: str) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.model.schema import Column
+from lakelib.rows.convert import python_rows
 from lakelib.rows.hash import key_hashes
 from lakelib.work.parallel import stream_as_ready
 from lakelib.work.source_rows import FilePart, FileRows, uniform_rows
@@ -75,7 +76,7 @@ def _repeated(source: FileRows, columns: Sequence[Column], suspects: Hashes, thr
     names = [column.name for column in columns]
     counted = rows.group_by(names).aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted.column("count_all"), 1)).select(names)
-    return tuple(twice.slice(0, _SHOWN).to_pylist())
+    return tuple(python_rows(twice.slice(0, _SHOWN)))
 
 
 class _HashStore:

@@ -24,6 +24,7 @@ from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.sort import newest_order
 from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
+from lakelib.work.known_keys import files_with_keys
 from lakelib.work.masks import like_first
 from lakelib.work.parallel import collect_in_order
 from lakelib.work.read import MOST_SOUGHT, ReadTarget, read_newest, read_versions
@@ -100,7 +101,36 @@ def _read_parts(work: MoveWork, threads: int) -> list[_Part]:
     own = [part for split in work.sought.own for part in _read_own(work, split)]
     if not own or not work.sought.there:
         return own
-    return [*own, *collect_in_order(work.sought.there, _there_reader(work, own), threads)]
+    sought = _Keys(work.target, own)
+    there = _that_may_have(work, sought, threads)
+    return [*own, *collect_in_order(there, _there_reader(work, sought), threads)]
+
+
+class _Keys:
+    """Those of new rows."""
+
+    def __init__(self, target: ReadTarget, own: Sequence[_Part]) -> None:
+        names = [column.name for column in target.primary_key]
+        rows = pa.concat_tables([part.rows.select(names) for part in own])
+        self.columns = [whole_array(rows.column(name)) for name in names]
+        self.first_values = whole_array(pc.unique(self.columns[0]))
+        self.like = like_first(target.primary_key[0], self.first_values)
+
+    @property
+    def are_few(self) -> bool:
+        """So that Bloom filters are asked for them."""
+        return len(self.columns[0]) <= MOST_SOUGHT
+
+
+def _that_may_have(work: MoveWork, sought: _Keys, threads: int) -> Sequence[Split]:
+    """Of what was there the files that may have one of the keys."""
+    there = work.sought.there
+    if not sought.are_few:
+        return there
+    files = [file for split in there for file in split.files]
+    found = files_with_keys(work.storage, work.target, files, sought.columns, sought.like, threads)
+    left = (replace(split, files=tuple(file for file in split.files if file.id in found)) for split in there)
+    return [split for split in left if split.files]
 
 
 def _read_stored(work: MoveWork, split: Split) -> Iterator[_Part]:
@@ -121,17 +151,12 @@ def _plain(target: ReadTarget) -> ReadTarget:
     return replace(target, columns=tuple(column for column in target.columns if column != COMMIT))
 
 
-def _there_reader(work: MoveWork, own: Sequence[_Part]) -> Callable[[Split], Iterator[_Part]]:
+def _there_reader(work: MoveWork, sought: _Keys) -> Callable[[Split], Iterator[_Part]]:
     """Reads of what was there the rows that may have one of the keys."""
     target = work.target
-    names = [column.name for column in target.primary_key]
-    first = target.primary_key[0]
-    values = whole_array(pc.unique(pa.concat_tables([part.rows.select(names[:1]) for part in own]).column(0)))
-    among = KeySet([part.rows.column(name) for name in names] for part in own)
-    like = like_first(first, values)
-    seeking = replace(target, among=among, among_like=like)
-    if len(values) <= MOST_SOUGHT:  # which Bloom filters are asked for
-        seeking = replace(seeking, predicate=like, asked_columns=(first,))
+    seeking = replace(target, among=KeySet([sought.columns]), among_like=sought.like)
+    if len(sought.first_values) <= MOST_SOUGHT:  # which Bloom filters are asked for
+        seeking = replace(seeking, predicate=sought.like, asked_columns=target.primary_key[:1])
 
     def read(split: Split) -> Iterator[_Part]:
         found = _newest_there(work.storage, seeking, split) if target.sequence_by else _live_there(work, seeking, split)

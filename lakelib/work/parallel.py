@@ -16,6 +16,13 @@ _POLL_SECONDS = 0.2
 Found = TypeVar("Found")
 
 
+class _End:
+    """A thread has no more parts, for there are none, or for its work failed."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
 def collect_in_order(items: Sequence[Item], produce: Callable[[Item], Iterator[Part]], threads: int) -> list[Part]:
     """All parts of all items, in the order of the items."""
     if threads == 1 or len(items) <= 1:
@@ -45,24 +52,24 @@ def _stream(
         for item in items:
             yield from produce(item)
         return
-    ready: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
+    ready: queue.Queue[Part | _End] = queue.Queue(maxsize=threads * _PARTS_AHEAD)
     stopped = threading.Event()
-    waiting = iter(items)
+    places = iter(range(len(items)))
     take = threading.Lock()
 
     def work() -> None:
         try:
             while not stopped.is_set():
                 with take:
-                    item = next(waiting, None)
-                if item is None:
+                    place = next(places, None)
+                if place is None:
                     break
-                for part in produce(item):
+                for part in produce(items[place]):
                     if not _offer(ready, part, stopped):
                         return
-            _offer(ready, None, stopped)
+            _offer(ready, _End(), stopped)
         except BaseException as error:
-            _offer(ready, error, stopped)
+            _offer(ready, _End(error), stopped)
 
     workers = [threading.Thread(target=work, name="lakelib-read", daemon=True) for _ in range(threads)]
     for worker in workers:
@@ -75,22 +82,22 @@ def _stream(
             worker.join()
 
 
-def _until_all_ended(ready: "queue.Queue[Part | BaseException | None]", threads: int) -> Iterator[Part]:
+def _until_all_ended(ready: "queue.Queue[Part | _End]", threads: int) -> Iterator[Part]:
     while threads:
         part = ready.get()
-        if part is None:
-            threads -= 1
-        elif isinstance(part, BaseException):
-            raise part
-        else:
+        if not isinstance(part, _End):
             yield part
+        elif part.error is not None:
+            raise part.error
+        else:
+            threads -= 1
 
 
-def _offer(ready: "queue.Queue[Part | BaseException | None]", part: object, stopped: threading.Event) -> bool:
+def _offer(ready: "queue.Queue[Part | _End]", part: Part | _End, stopped: threading.Event) -> bool:
     """Puts the part into the queue once there is room; False if the consumer is gone."""
     while not stopped.is_set():
         try:
-            ready.put(part, timeout=_POLL_SECONDS)  # type: ignore[arg-type]
+            ready.put(part, timeout=_POLL_SECONDS)
             return True
         except queue.Full:
             continue

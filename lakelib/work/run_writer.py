@@ -2,14 +2,15 @@
 
 Batches are arranged by partition as they come, and by bucket too where that leaves large parts, and held in a bounded
 buffer. Each time the buffer is full, and when the input ends, each partition is split as deep as its size warrants, and
-every bucket's rows are sorted, reduced to one row a key, and written: a run.
+every bucket's rows are sorted, reduced to one row a key, and written: a run. With several threads a run is written
+while the next one is collected.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 from typing import Self
@@ -44,6 +45,9 @@ _ARRANGED_BYTES = 64 * MIB
 
 _LEAST_PART_ROWS = 256
 """Smaller parts cost more, each for itself, than splitting them later."""
+
+_AHEAD_BYTES = 128 * MIB
+"""So much of a run is collected, at most, while the one before it is written."""
 
 _SMALL_ROWS = 20_000
 """Fewer rows are handled by the calling thread: handing them over would cost more."""
@@ -123,10 +127,26 @@ class _Arranged:
     row_count: int
 
 
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """What is collected for a run."""
+
+    number: int = 0
+    parts: list[RowPart] = field(default_factory=list)
+    size_bytes: int = 0
+    row_count: int = 0
+
+    def add(self, arranged: _Arranged) -> None:
+        self.parts.extend(arranged.parts)
+        self.size_bytes += arranged.size_bytes
+        self.row_count += arranged.row_count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BucketRows:
     """What a run has of one bucket: the rows of one file, or of several if they are many."""
 
+    run: _Run
     partition_key: PartitionKey
     depth: int
     prefix: int
@@ -167,6 +187,10 @@ class _RunWriter:
         self._threads = threads
         self._single_run = single_run
         self._pool: ThreadPoolExecutor | None = None
+        self._writing_pool: ThreadPoolExecutor | None = None
+        self._writing: Future[list[NewFile]] | None = None
+        """The run before the one that is collected."""
+        self._is_left = False
         self._is_remote = not self._root.is_local
         self._attempt = new_attempt_id()
         self._numbers = count()
@@ -174,17 +198,17 @@ class _RunWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = self._waiting_rows = 0
         self._arranging: list[Future[_Arranged]] = []
-        self._parts: list[RowPart] = []
-        self._held_bytes = self._held_rows = 0
-        self._run = 0
+        self._run = _Run()
         self._files: list[NewFile] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._is_left = True
+        for pool in (self._writing_pool, self._pool):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
         if kind is not None:
             with suppress(LakeError):  # the error that ended the write is the one to be told
                 self._root.delete_files(self._paths)
@@ -207,8 +231,9 @@ class _RunWriter:
         self._arrange_waiting()
         while self._arranging:
             self._hold(self._arranging.pop(0).result())
-        self._flush()
-        return tuple(self._files)
+        last = self._write_run(self._run)
+        self._await_written()
+        return (*self._files, *last)
 
     def _arrange_waiting(self) -> None:
         if not self._waiting:
@@ -238,94 +263,106 @@ class _RunWriter:
         return _Arranged(parts=parts, size_bytes=size_bytes, row_count=batch.num_rows)
 
     def _hold(self, arranged: _Arranged) -> None:
-        if self._parts and self._held_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
+        run = self._run
+        if run.parts and run.size_bytes + arranged.size_bytes > LARGEST_BUFFER_BYTES:
             self._end_run()
-        self._parts.extend(arranged.parts)
-        self._held_bytes += arranged.size_bytes
-        self._held_rows += arranged.row_count
-        if self._held_bytes >= self._buffer_bytes:
+        self._run.add(arranged)
+        if self._run.size_bytes >= self._buffer_bytes:
             self._end_run()
+        elif self._run.size_bytes >= _AHEAD_BYTES:
+            self._await_written()
 
     def _end_run(self) -> None:
         """Makes room for more rows, which will be of another run."""
         if self._single_run:
             raise _too_large_for_one_run(self._buffer_bytes)
-        self._flush()
-
-    def _flush(self) -> None:
-        if not self._parts:
+        self._await_written()
+        run, self._run = self._run, _Run(number=self._run.number + 1)
+        if self._threads == 1:
+            self._files += self._write_run(run)
             return
-        for files in self._write_buckets(self._take_buckets()):
-            self._files.extend(files)
-        self._held_bytes = self._held_rows = 0
-        self._run += 1
+        self._workers()  # which the writing thread asks for, too
+        if self._writing_pool is None:
+            self._writing_pool = ThreadPoolExecutor(1, thread_name_prefix="lakelib-run")
+        self._writing = self._writing_pool.submit(self._write_run, run)
 
-    def _take_buckets(self) -> list[_BucketRows]:
+    def _await_written(self) -> None:
+        """The run that is being written has its files."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            self._files += writing.result()
+
+    def _write_run(self, run: _Run) -> list[NewFile]:
+        return [file for files in self._write_buckets(run, self._take_buckets(run)) for file in files]
+
+    def _take_buckets(self, run: _Run) -> list[_BucketRows]:
         """What is held, by file: each partition is split as deep as its size warrants."""
-        if self._target.one_partition and len({part.partition_key for part in self._parts}) > 1:
-            self._parts = _newest_parts(self._parts, self._target)
+        if self._target.one_partition and len({part.partition_key for part in run.parts}) > 1:
+            run.parts = _newest_parts(run.parts, self._target)
         by_partition: dict[PartitionKey, list[RowPart]] = defaultdict(list)
-        for part in self._parts:
+        for part in run.parts:
             by_partition[part.partition_key].append(part)
-        self._parts = []
-        depths = {key: self._choose_depth(parts) for key, parts in by_partition.items()}
-        most_rows = min(_ARRANGED_ROWS, _ARRANGED_BYTES * self._held_rows // max(1, self._held_bytes))
+        run.parts = []
+        depths = {key: self._choose_depth(run, parts) for key, parts in by_partition.items()}
+        most_rows = min(_ARRANGED_ROWS, _ARRANGED_BYTES * run.row_count // max(1, run.size_bytes))
         together = [some for key, parts in by_partition.items() for some in _together(parts, depths[key], most_rows)]
         by_partition.clear()
         buckets: dict[tuple[PartitionKey, int], _BucketRows] = {}
-        for parts in self._deepened(together, depths):
+        for parts in self._deepened(run, together, depths):
             for part in parts:
                 key, depth = part.partition_key, depths[part.partition_key]
                 prefix = part.prefix >> (part.depth - depth)
-                new = _BucketRows(partition_key=key, depth=depth, prefix=prefix, batches=[])
+                new = _BucketRows(run=run, partition_key=key, depth=depth, prefix=prefix, batches=[])
                 buckets.setdefault((key, prefix), new).batches.append(part.rows)
         return list(buckets.values())
 
-    def _choose_depth(self, parts: Sequence[RowPart]) -> int:
-        if not choose_depth(self._held_bytes, self._target.buckets, self._target.options):
+    def _choose_depth(self, run: _Run, parts: Sequence[RowPart]) -> int:
+        if not choose_depth(run.size_bytes, self._target.buckets, self._target.options):
             return 0  # for all partitions together: to look at each would take longer than to write a few rows
         size_bytes = sum(part.rows.nbytes for part in parts)
         return choose_depth(size_bytes, self._target.buckets, self._target.options)
 
     def _deepened(
-        self, together: Sequence[Sequence[RowPart]], depths: dict[PartitionKey, int]
+        self, run: _Run, together: Sequence[Sequence[RowPart]], depths: dict[PartitionKey, int]
     ) -> Iterator[Sequence[RowPart]]:
         def deepen(parts: Sequence[RowPart]) -> Sequence[RowPart]:
             depth = depths[parts[0].partition_key]
             return parts if parts[0].depth >= depth else deepen_parts(parts, self._target.primary_key, depth)
 
-        if self._held_rows < _SMALL_ROWS or not any(depths.values()):
+        if run.row_count < _SMALL_ROWS or not any(depths.values()):
             return map(deepen, together)
         return self._workers().map(deepen, together)
 
-    def _write_buckets(self, buckets: Sequence[_BucketRows]) -> list[list[NewFile]]:
+    def _write_buckets(self, run: _Run, buckets: Sequence[_BucketRows]) -> list[list[NewFile]]:
         """The files of each bucket. They are emptied, so that their rows are gone once they are written."""
-        writers = self._choose_writers(len(buckets))
+        writers = self._choose_writers(run, len(buckets))
         if writers == 1:
             return [self._write_bucket(bucket) for bucket in buckets]
         with ThreadPoolExecutor(writers, thread_name_prefix="lakelib-write") as pool:
             return list(pool.map(self._write_bucket, buckets))
 
-    def _choose_writers(self, bucket_count: int) -> int:
+    def _choose_writers(self, run: _Run, bucket_count: int) -> int:
         """How many threads write so many files: where files are small, most of the time is waiting for the store."""
-        is_small = self._held_rows < _SMALL_ROWS and bucket_count <= _FEW_FILES and not self._is_remote
+        is_small = run.row_count < _SMALL_ROWS and bucket_count <= _FEW_FILES and not self._is_remote
         if bucket_count == 1 or is_small:
             return 1
         most = _REMOTE_WRITERS if self._is_remote else _LOCAL_WRITERS
-        return max(self._threads, min(most, _WAITING_BYTES * bucket_count // max(1, self._held_bytes)))
+        return max(self._threads, min(most, _WAITING_BYTES * bucket_count // max(1, run.size_bytes)))
 
     def _write_bucket(self, bucket: _BucketRows) -> list[NewFile]:
         """Sorts, keeps the newest row of each key, and writes one file, or several that follow in key order."""
+        if self._is_left:
+            return []
         rows = pa.Table.from_batches(bucket.batches).combine_chunks()
         bucket.batches.clear()
         rows = _with_hidden(self._sorted(rows), self._stored_schema)
-        file_count = self._choose_file_count(rows)
+        file_count = self._choose_file_count(bucket.run, rows)
         step = -(-rows.num_rows // file_count)
         return [self._write_file(bucket, rows.slice(start, step)) for start in range(0, rows.num_rows, step)]
 
-    def _choose_file_count(self, rows: pa.Table) -> int:
+    def _choose_file_count(self, run: _Run, rows: pa.Table) -> int:
         options = self._target.options
-        most = choose_file_count(self._held_bytes, options)
+        most = choose_file_count(run.size_bytes, options)
         return 1 if most == 1 else choose_file_count(rows.nbytes, options)
 
     def _sorted(self, rows: pa.Table) -> pa.Table:
@@ -359,7 +396,7 @@ class _RunWriter:
             partition_path=folder,
             depth=bucket.depth,
             prefix=bucket.prefix,
-            run=self._run,
+            run=bucket.run.number,
             level=0,
             row_count=written.row_count,
             delete_count=_count_deletes(rows) if self._target.holds_deletes else 0,

@@ -168,8 +168,9 @@ def _files(
 ) -> Iterator[SourceFile]:
     added = pa.table(table.get_add_actions(flatten=True))
     values = [added.column(f"partition.{name}").combine_chunks() for name in partition_by]
+    orderable = [_orderable(each) for each in values]
     rows = [
-        (*(_orderable(each[row]) for each in values), added["modification_time"][row].as_py(), path.as_py(), row)
+        (*(each[row] for each in orderable), added["modification_time"][row].as_py(), path.as_py(), row)
         for row, path in enumerate(added["path"])
     ]
     named = {unquote(path) for *_, path, _ in rows}
@@ -193,8 +194,11 @@ def _files(
         yield SourceFile(uri=place, size_bytes=entry.size_bytes, version=entry.version, logged=logged)
 
 
-def _orderable(value: pa.Scalar) -> tuple[bool, Any]:
-    return (value.is_valid, value.as_py() if value.is_valid else 0)
+def _orderable(values: pa.Array) -> list[tuple[bool, Any]]:
+    """Days and moments as they are stored, for Python may not have them."""
+    if pa.types.is_temporal(values.type):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return [(value is not None, 0 if value is None else value) for value in values.to_pylist()]
 
 
 def _deleted_rows(table: Any) -> dict[str, bytes]:

@@ -12,6 +12,8 @@ import pytest
 from lakelib import ConflictError, InvalidInputError, Lake, Table
 from lakelib.ops import evolve, moves
 from lakelib.specs.suite import parse_suite
+from lakelib.work import known_keys
+from lakelib.work import moves as work_moves
 from tests.acceptance.support import Engine, NewTable, data, in_process, raised, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
@@ -46,6 +48,38 @@ def test_a_row_leaves_its_old_partition_in_the_commit_that_moves_it(engine: Engi
     engine.compact(table, full=True)
     assert rows_of(engine, table.scan()) == expected
     assert table.options["cross_partition"] is True
+
+
+@pytest.mark.parametrize("few_rows", [known_keys._FEW_ROWS, 0])
+def test_a_few_keys_are_looked_for_only_in_files_that_may_have_them(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, few_rows: int
+) -> None:
+    """By what a process remembers of small files' keys, or by row groups' bounds and Bloom filters."""
+    monkeypatch.setattr(known_keys, "_FEW_ROWS", few_rows)
+    table = new_table(SCHEMA, primary_key=["id", "v"], partition_by=["p"], cross_partition=True)
+    for start in range(0, 60_000, 30_000):
+        ids = range(start, start + 30_000)
+        table.upsert(data(SCHEMA, *((key, chr(ord("a") + key % 3), 1) for key in ids)))
+    table.delete("id = 31")
+    read: list[str] = []
+    opened = known_keys.open_alike
+    monkeypatch.setattr(
+        known_keys, "open_alike", lambda *given: read.extend(file.path for file in given[2]) or opened(*given)
+    )
+    there: list[int] = []
+    look = work_moves.files_with_keys
+    monkeypatch.setattr(
+        work_moves, "files_with_keys", lambda *given: (found := look(*given), there.append(len(found)))[0]
+    )
+    table.upsert(_rows((30, "b", 1), (31, "c", 1), (70_000, "a", 1)))
+    table.upsert(_rows((30, "c", 1), (32, "a", 1), (70_001, "a", 1)))
+    assert max(there) <= 4
+    assert len(read) == len(set(read))
+    assert bool(read) == bool(few_rows)
+    expected = {(30, "c", 1), (31, "c", 1), (32, "a", 1), (70_000, "a", 1), (70_001, "a", 1)}
+    found = table.scan(where="id in (30, 31, 32, 70000, 70001)").to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == sorted(expected)
+    assert table.scan().count() == 60_002
 
 
 @pytest.mark.parametrize("buckets", [1, 4, "dynamic", "postpone"])

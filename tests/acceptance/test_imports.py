@@ -243,6 +243,22 @@ def test_a_file_that_was_replaced_meanwhile_stops_the_import(
         lake.import_parquet(tmp_path / "0.parquet", name)
 
 
+def test_days_that_python_does_not_have_are_keys_and_partitions(
+    engine: Engine, lake: Lake, tmp_path: Path, name: str
+) -> None:
+    days = pa.array([5_000_000, 0, None, 5_000_000], pa.int32()).view(pa.date32())
+    moments = pa.array([2**60, 1, 2, 2**60]).view(pa.timestamp("us", "UTC"))
+    write_deltalake(tmp_path, pa.table({"at": moments, "dt": days}), partition_by=["dt"])
+    key = r"dt='15659-07-15', at='38504-08-17T21:30:06\.846976Z'"
+    with pytest.raises(lakelib.InvalidInputError, match=key) as twice:
+        lake.import_delta(tmp_path, name, primary_key=["at"], session=_session(engine))
+    assert twice.value.kind == "duplicate_key"
+    lake.import_delta(tmp_path, name, session=_session(engine))
+    found = lake.table(name).scan().to_arrow().column("dt").cast(pa.int32())
+    assert sorted(found.drop_null().to_pylist()) == [0, 5_000_000, 5_000_000]
+    assert found.null_count == 1
+
+
 def test_keys_that_are_null_or_come_twice_are_refused_before_anything_is_made(
     engine: Engine, lake: Lake, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sql
 from lakelib.errors import InvalidInputError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column
+from lakelib.rows.convert import python_rows
 from lakelib.rows.types import arrow_schema
 from lakelib.rows.unite import TargetColumns
 from lakelib.storage.filesystem import Storage
@@ -205,7 +206,7 @@ def find_repeated(source: FileSource, key: Sequence[Column], partition_by: Seque
                 remedy="Give values, or choose another key.",
             )
     twice = frame.groupBy(*names).count().where("count > 1").limit(_SHOWN).select(*names)
-    return tuple(row.asDict() for row in twice.collect())
+    return tuple(python_rows(twice.toArrow().cast(arrow_schema(columns))))
 
 
 def _quoted(name: str) -> str:

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
-from lakelib.work.parallel import stream_ahead
+from lakelib.work.parallel import stream_ahead, stream_as_ready
 
 from ...waiting import wait_until
 
@@ -43,3 +44,11 @@ def test_the_thread_ends_when_nobody_wants_more() -> None:
     with closing(stream_ahead(range(1000), lambda item: iter([item]), 2)) as parts:
         next(parts)
     assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("stream", [stream_ahead, stream_as_ready])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_none_and_errors_are_parts_like_others(stream: Any, threads: int) -> None:
+    error = ValueError("a part")
+    found = list(stream([None, 1, 2], lambda item: iter([item, None, error]), threads))
+    assert sorted(map(repr, found)) == sorted(map(repr, [None, None, error, 1, None, error, 2, None, error]))

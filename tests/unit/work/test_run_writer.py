@@ -1,7 +1,7 @@
 """What a writer holds, how it cuts runs, and who writes the files."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -218,3 +218,51 @@ def test_a_sample_of_long_rows_is_small(local_storage: Storage, monkeypatch: pyt
     monkeypatch.setattr(parquet_writer.pc, "count_distinct", counted)
     write_all(local_storage, target_at(local_storage, Buckets(mode="postpone")), batch_of(64, 1, text="x" * MIB))
     assert max(sampled) <= 5 * MIB
+
+
+def test_a_run_is_written_while_the_next_is_collected(local_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And only so much of it: the third batch waits until the first is written."""
+    is_collected, is_written = threading.Event(), threading.Event()
+    given: list[int] = []
+
+    def write() -> None:
+        assert is_collected.wait(WAIT_SECONDS)
+        is_written.set()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch_of(70_000, 1)
+        yield batch_of(70_000, 1, first=70_000)
+        is_collected.set()
+        for number in range(2, 6):
+            yield batch_of(70_000, 1, first=number * 70_000)
+            given.append(is_written.is_set())
+
+    one = batch_of(70_000, 1).nbytes
+    monkeypatch.setattr(run_writer, "_AHEAD_BYTES", one)
+    monkeypatch.setattr(run_writer, "write_file", _writing(write))
+    files = write_runs(local_storage, target_at(local_storage), batches(), buffer_bytes=one, threads=2)
+    assert [(file.run, file.row_count) for file in files] == [(number, 70_000) for number in range(6)]
+    assert given[-1]
+
+
+def test_an_error_of_a_run_that_was_left_to_be_written_is_told(
+    local_storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise InvalidInputError("no", kind="unwritable")
+
+    monkeypatch.setattr(run_writer, "write_file", _writing(fail))
+    with pytest.raises(InvalidInputError, match="no"):
+        write_all(local_storage, target_at(local_storage), batch_of(70_000, 1), buffer_bytes=1000)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_whoever_leaves_leaves_no_file_of_any_run(local_storage: Storage, threads: int) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(4):
+            yield batch_of(70_000, 3, first=number * 70_000)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_runs(local_storage, target_at(local_storage), batches(), buffer_bytes=1000, threads=threads)
+    assert not list(local_storage.at(f"{local_storage.uri}/t").list_files())
