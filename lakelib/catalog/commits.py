@@ -3,7 +3,6 @@ one statement and one transaction, and no client is between its lock and its unl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -20,6 +19,7 @@ from lakelib.catalog.records import (
     snapshot_from_row,
     summary_from_row,
 )
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,

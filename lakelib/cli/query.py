@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lakelib.cli.command import Session, wrong_usage
 from lakelib.cli.formats import write_rows
 from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Note, Sentence
+from lakelib.dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

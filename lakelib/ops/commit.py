@@ -6,13 +6,14 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError, RejectedError
 from lakelib.model.commit import (
     About,

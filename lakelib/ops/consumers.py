@@ -12,12 +12,12 @@ the consumer from just there.
 import operator
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
 from lakelib.catalog import consumers, snapshots, tables
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError, NotFoundError
 from lakelib.model.commit import NotAdvanced, Standstill
 from lakelib.model.html import Listing

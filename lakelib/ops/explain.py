@@ -1,8 +1,9 @@
 """Use cases: a scan explains itself, and changes do."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import Way
 from lakelib.model.predicate import Predicate
 from lakelib.model.text import counted

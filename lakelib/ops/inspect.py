@@ -6,12 +6,13 @@ that were there: of such a partition both sides are read and compared, unless th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeView
 from lakelib.model.commit import CommitSummary

@@ -9,13 +9,14 @@ the rows that leave. Only those files are read that others have added: beside st
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pyarrow.compute as pc
 
 from lakelib.catalog import commits, files, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.model.commit import About, Amended, Amendment, CommitInfo, Ended
 from lakelib.model.files import DataFile, NewFile, Partition, Split

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError, RetryableError
 
 PATIENCE_SECONDS = 30.0

@@ -7,7 +7,7 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, SupportsIndex
 from uuid import UUID
@@ -15,6 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, ScanView, Way, view_of
 from lakelib.model.commit import CommitInfo

@@ -2,10 +2,11 @@
 consumers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from os import PathLike
 from typing import Any, TypedDict
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.flags import checked_flags
 from lakelib.model.table import IdempotencyKey, TableInfo

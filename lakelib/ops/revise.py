@@ -6,12 +6,13 @@ makes it look again.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.commit import Conflict, Reason

@@ -1,12 +1,13 @@
 """Part of revisions: what is read, and whether the rows of the change are each for a row of its own. Writes nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column

@@ -6,10 +6,11 @@ are held, the rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.local.engine import Relation, explain_query, run_query
 from lakelib.model.predicate import Predicate

@@ -1,10 +1,11 @@
 """Use cases: ALTER TABLE, DROP TABLE, TRUNCATE TABLE."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.options import parse_options
 from lakelib.model.table import Snapshot, TableInfo

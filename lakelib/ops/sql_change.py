@@ -2,13 +2,13 @@
 what it did. Each kind of them is one module, `sql_insert` and so on, and `sql_statements` knows all."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Protocol, TypedDict, runtime_checkable
 from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect

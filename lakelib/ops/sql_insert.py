@@ -2,10 +2,11 @@
 there; or take the place of all of its rows, or of those of partitions, as by `overwrite`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.text import choose_from

@@ -1,10 +1,10 @@
 """Frozen values: how a query of people's is carried out. Light, for most do without it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Predicate
 from lakelib.ops import changes, read
 from lakelib.ops.explain import Explanation

@@ -1,9 +1,9 @@
 """Use cases: UPDATE, DELETE and MERGE INTO, as the builders do them. A DELETE whose condition a scan's predicate can be
 is one by predicate, unless it is of rows that its transaction has staged."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import TableInfo
 from lakelib.ops import delete, sql

@@ -2,28 +2,23 @@
 changes something is done at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from lakelib.catalog.commits import load_commit
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import TableRef
+from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.moves import look_beneath
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
-from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
-from lakelib.ops.sql_call import plan_call
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
-from lakelib.ops.sql_create import NamespaceChange, plan_create
 from lakelib.ops.sql_done import DoneChange, find_done_change
-from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
-from lakelib.ops.sql_revise import plan_revise
-from lakelib.ops.sql_show import show
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
@@ -109,7 +104,7 @@ def prepare(
         plan = plan_statement(runtime, understood, look_up(runtime, understood.references))
         return explained(text, explain_plan(runtime, plan)) if plan.is_explained and runtime.session is None else plan
     if isinstance(understood, sql_kinds.Show):
-        return show(runtime, understood)
+        return sql_show.show(runtime, understood)
     if isinstance(understood, Insert | Revise) and not understood.parsed.is_explained:
         done = find_done_change(runtime, understood, parse_options(options))
         if done is not None:
@@ -121,18 +116,18 @@ def prepare(
 def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
     match understood:
         case Insert():
-            return plan_insert(runtime, understood)
+            return sql_insert.plan_insert(runtime, understood)
         case Revise():
-            return plan_revise(runtime, understood)
+            return sql_revise.plan_revise(runtime, understood)
         case CreateTable():
-            return plan_create(runtime, understood)
+            return sql_create.plan_create(runtime, understood)
         case CreateNamespace():
-            return NamespaceChange(runtime=runtime, create=understood)
+            return sql_create.NamespaceChange(runtime=runtime, create=understood)
         case AlterTable():
-            return plan_alter(runtime, understood)
+            return sql_alter.plan_alter(runtime, understood)
         case DropTable():
-            return plan_drop(runtime, understood)
+            return sql_alter.plan_drop(runtime, understood)
         case Truncate():
-            return plan_truncate(runtime, understood)
+            return sql_alter.plan_truncate(runtime, understood)
         case Call():
-            return plan_call(runtime, understood)
+            return sql_call.plan_call(runtime, understood)

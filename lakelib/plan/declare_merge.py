@@ -2,9 +2,10 @@
 too, of which tables it can be said that a key is in one partition at most."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.merge import Merge, MergeEngine, OnDelete, SequenceGroup

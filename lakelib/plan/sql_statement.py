@@ -3,7 +3,7 @@ made of is known node by node; anything else is refused, with its place in the t
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, OnlySparkError
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.local_query import Query, Reach, Source, check_texts

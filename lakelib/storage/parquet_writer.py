@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
