@@ -50,6 +50,8 @@ class WriteRequest:
     """Publish only what this gate passes."""
     session: Any = None
     """The Spark session that has the rows, and judges them; None for in process."""
+    only_if_changed: bool = False
+    """What makes no difference is no commit either: `ops.commit.NothingChangedError` says so."""
     refuse_empty: bool = False
     """No rows are an error."""
     becomes: tuple[Declared, ...] | None = None
