@@ -500,6 +500,13 @@ def is_overtaken(catalog: Catalog, commit_id: UUID) -> bool:
     return bool(row["is_overtaken"])
 
 
+def is_in_the_way(catalog: Catalog, commit_id: UUID, beneath: Sequence[UUID]) -> bool:
+    """Whether a staged commit could not be published behind those beneath, for they change what it depends on."""
+    row = catalog.one("is_in_the_way", {"commit_id": commit_id, "beneath": list(beneath)})
+    assert row is not None
+    return bool(row["is_in_the_way"])
+
+
 def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:
     """The snapshot in which an earlier version of this work has appended the rows of the partition."""
     parameters = _work(table, key) | {"partition": partition}

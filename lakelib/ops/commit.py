@@ -37,13 +37,11 @@ from lakelib.model.commit import (
 )
 from lakelib.model.roles import Right
 from lakelib.model.table import CommitKind, CommitState, Proposal, Snapshot, TableInfo, TableRef
-from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.catch_up import catch_up
 from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
-from lakelib.ops.moves import Replaced
-from lakelib.ops.patience import Patience
+from lakelib.ops.moves import Replaced, catch_up
+from lakelib.ops.patience import Overtaken, Patience, do_again
 from lakelib.ops.publish import settle_done
 from lakelib.ops.refusals import error_of
 from lakelib.ops.request import WriteRequest
@@ -58,6 +56,10 @@ _FREE_TRIES = 3
 _MOST_TRIES = 30
 _STAGE_TRIES = 5
 _MADE_AGAIN = {Reason.SCHEMA_CHANGED, Reason.KEYS_ADDED, Reason.KEYS_LOST}
+
+
+class NothingChangedError(Exception):
+    """What was asked for makes no difference to the table as it is, and so was not published."""
 
 
 class Redo(Enum):
@@ -126,7 +128,8 @@ def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Wor
 
 
 def commit_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> Snapshot:
-    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
+    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable.
+    Raises NothingChangedError if nothing would become of it, and that is asked for."""
     with Turn(runtime, Patience(f"Writing to {ref.full_name}"), ref.id) as turn:
         snapshot = do_again(_Course(runtime, ref, request, work, turn).attempt)
     after_publish(runtime, ref.id, snapshot)
@@ -199,6 +202,8 @@ class _Course:
         prepared = self._prepare(table)
         if isinstance(prepared, Overtaken):
             return prepared
+        if self._request.only_if_changed and _is_nothing(prepared):
+            raise NothingChangedError
         return self._carry(prepared, lambda: self._begin(table, prepared))
 
     def _load_table(self) -> TableInfo:
@@ -358,6 +363,10 @@ class _Course:
                 end_staged(self._runtime, proposal.commit_id, reasons[0].value)
             case Stale() | Fenced():
                 end_staged(self._runtime, proposal.commit_id, "it was overtaken")
+
+
+def _is_nothing(proposal: Proposal) -> bool:
+    return not (proposal.files or proposal.removed_file_ids or proposal.new_schema)
 
 
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:

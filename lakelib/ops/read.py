@@ -28,13 +28,14 @@ from lakelib.model.text import choose_from, is_storable
 from lakelib.ops.hold import Held
 from lakelib.ops.merging import merge_engine
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.literals import all_of
+from lakelib.plan.meant import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, base_splits, gather_splits, needs_merge
 from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.key_set import KeySet
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, change_target, read_changes
@@ -70,6 +71,8 @@ class ScanRequest:
     """All columns, and the commit of each row."""
     hash_prefixes: tuple[int, ...] | None = None
     """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
+    among: KeySet | None = None
+    """Only rows whose keys may be in the set."""
     schema_id: int | None = None
     """In the columns of this version of the schema; None: in those of the snapshot's own time."""
     view: str = ScanView.MERGED.value
@@ -133,7 +136,8 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     left_out: tuple[DataFile, ...] = ()
     if view is ScanView.READ_OPTIMIZED and merges:
         splits, left_out = base_splits(splits, is_newest=table.merge.is_newest)
-    target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
+    own_files = [file for split in splits for file in split.files]
+    target = target_of(runtime, table, schema, columns, predicate, own_files)
     return ScanPlan(
         table=table,
         request=request,
@@ -141,7 +145,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         schema=schema,
         predicate=predicate,
         query=query,
-        target=target,
+        target=replace(target, among=request.among),
         splits=tuple(splits),
         partition_ids=tuple(found.partitions),
         view=view,

@@ -27,9 +27,9 @@ from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
-from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
+from lakelib.plan.prune import may_fail
 from lakelib.plan.sql_on_spark import translate_for_spark
 from lakelib.plan.sql_statement import Statement
 from lakelib.plan.where import bind_condition
@@ -189,8 +189,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str, within
     looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
     request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
     if within is not None:
-        both = within.predicate if where is None else all_of([within.predicate, where])
-        request = replace(request, where=both, hash_prefixes=within.hash_prefixes)
+        known = [each for each in (within.predicate, where) if each is not None]
+        both = all_of(known) if known else None
+        request = replace(request, where=both, hash_prefixes=within.hash_prefixes, among=within.among)
     return read.plan_scan(runtime, base.table, request)
 
 

@@ -11,10 +11,10 @@ from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.text import choose_from
 from lakelib.ops import overwrite, sql, write
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_change import Told, tell
+from lakelib.ops.sql_change import Told, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
 from lakelib.ops.sql_source import source_of
 from lakelib.plan.sql_insert import Insert, shape_insert
@@ -43,6 +43,19 @@ class InsertChange:
 
     def carry_out(self, request: WriteRequest) -> Told:
         """What is made of the rows that it replaces is planned anew where others change them meanwhile."""
+        return tell_changed(self.insert.parsed.text, self.word, self.table.full_name, self._published, request)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        source, request = self._source(), replace(request, made_from=self._made_from)
+        if self.insert.overwrites:
+            return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
+        return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
+
+    @property
+    def word(self) -> str:
+        return self.insert.word
+
+    def _published(self, request: WriteRequest) -> Snapshot:
         change = self
 
         def attempt() -> Snapshot | Overtaken:
@@ -55,18 +68,7 @@ class InsertChange:
                 change = plan_insert(self.runtime, self.insert)
                 return Overtaken(error)
 
-        snapshot = do_again(attempt, most_tries=MOST_CHANGES)
-        return tell(self.insert.parsed.text, self.word, self.table.full_name, snapshot)
-
-    def stage(self, request: WriteRequest) -> UUID:
-        source, request = self._source(), replace(request, made_from=self._made_from)
-        if self.insert.overwrites:
-            return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
-        return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
-
-    @property
-    def word(self) -> str:
-        return self.insert.word
+        return do_again(attempt, most_tries=MOST_CHANGES)
 
     @property
     def _means(self) -> str:

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog.commits import load_commit
+from lakelib.catalog.commits import is_in_the_way, load_commit
 from lakelib.dataclass import dataclass
-from lakelib.errors import InvalidInputError
+from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
-from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
+from lakelib.ops.moves import look_beneath
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
@@ -66,7 +66,8 @@ def stage(
     runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]
 ) -> QueryPlan | Told | StagedStatement:
     """A query's plan, or what was staged: judged on top of what the transaction has staged before, if the table or the
-    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, and RejectedError."""
+    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, ConflictError for one
+    that cannot be published behind those, and RejectedError."""
     prepared = prepare(runtime, text, values, options)
     if isinstance(prepared, QueryPlan | Told):
         return carry_out(prepared, options)
@@ -81,6 +82,7 @@ def stage(
     judging = None if was_done else gate_of(runtime, table, request)
     commit_id = prepared.stage(request)
     try:
+        _check_beneath(runtime, prepared, commit_id)
         look_beneath(runtime, table, commit_id)
         if judging is not None:
             require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
@@ -90,6 +92,18 @@ def stage(
     done = prepared.snapshot if isinstance(prepared, DoneChange) else None
     told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
+
+
+def _check_beneath(runtime: Runtime, change: RowsChange, commit_id: UUID) -> None:
+    """Raises ConflictError for what could not be published behind what the transaction has staged before it."""
+    beneath = runtime.staged.get(change.table.id, ())
+    if beneath and is_in_the_way(runtime.catalog, commit_id, beneath):
+        raise ConflictError(
+            f"{change.word} takes rows of {change.table.full_name} out, or the place of some, that a statement before"
+            " it in the transaction has changed.",
+            kind="rows_added",
+            remedy="Publish what comes before it first; or have one statement do the work of both.",
+        )
 
 
 def prepare(
