@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 _CONF_FILE = "spark.conf"
 _CLIENT_CONF_FILE = "spark.json"

@@ -8,12 +8,12 @@ import socket
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.airflow.processes import Started
 from infra.spark.connect import TOKEN, url_of
+from lakelib.dataclass import dataclass
 from lakelib.storage.paths import OWN_CATALOG
 
 PROJECT = Path(__file__).resolve().parents[2]
