@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
-from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
+from lakelib.model.upkeep import DEFAULT_EXPIRE_GRACE, DEFAULT_STAGED_OLDER_THAN, CompactionResult, ExpireResult, Tag
 from lakelib.ops import (
     changes,
     compact,
@@ -43,9 +43,7 @@ from lakelib.ops import (
     overwrite,
     read,
     rebucket,
-    rollback,
-    tags,
-    touched,
+    snapshots,
 )
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
@@ -191,11 +189,11 @@ class Table:
         moment. Nothing is destroyed, and no row is read or written: its files are named again, and those that came
         since are taken out. The schema stays: columns that have come since are NULL. Whatever others commit meanwhile
         is undone as well. Raises NotFoundError if the snapshot has expired."""
-        return rollback.rollback(self._runtime, self._ref, to, parse_request("to", **options))
+        return snapshots.rollback(self._runtime, self._ref, to, parse_request("to", **options))
 
     def preview_rollback(self, to: int | str | datetime) -> RollbackPlan:
         """What a rollback would change now: files, rows and partitions. Changes nothing."""
-        return rollback.preview_rollback(self._runtime, self._ref, to)
+        return snapshots.preview_rollback(self._runtime, self._ref, to)
 
     # Staged writes
 
@@ -246,7 +244,7 @@ class Table:
 
     def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request("to", **options)
-        return self._staged(rollback.stage_rollback(self._runtime, self._ref, to, request), request)
+        return self._staged(snapshots.stage_rollback(self._runtime, self._ref, to, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> StagedCommit:
         """With a verdict, if a gate was asked for."""
@@ -339,11 +337,11 @@ class Table:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
-    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[inspect.TouchedPartition]:
         """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
-        return touched.list_touched(self._runtime, self._now(), at)
+        return inspect.list_touched(self._runtime, self._now(), at)
 
     def consumer(
         self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
@@ -545,16 +543,16 @@ class Table:
         repeat: the later end counts, and a tag without an end stays so. A tag does not move: raises ConflictError if
         the name is on another snapshot.
         """
-        end = tags.parse_end(keep, keep_last, family)
-        return tags.set_tag(self._runtime, self._now(), name, at, end)
+        end = snapshots.parse_end(keep, keep_last, family)
+        return snapshots.set_tag(self._runtime, self._now(), name, at, end)
 
     def tags(self) -> Listing[Tag]:
         """All tags, those of the newest snapshots first."""
-        return Listing(tags.list_tags(self._runtime, self._now()))
+        return Listing(snapshots.list_tags(self._runtime, self._now()))
 
     def delete_tag(self, name: str) -> None:
         """Lets go of a tag's snapshot. Raises NotFoundError if there is no such tag."""
-        tags.delete_tag(self._runtime, self._now(), name)
+        snapshots.delete_tag(self._runtime, self._now(), name)
 
     def expire(
         self,
@@ -562,8 +560,8 @@ class Table:
         older_than: timedelta | None = None,
         dry_run: bool = False,
         *,
-        staged_older_than: timedelta | None = expire.DEFAULT_STAGED_OLDER_THAN,
-        grace: timedelta = expire.DEFAULT_GRACE,
+        staged_older_than: timedelta | None = DEFAULT_STAGED_OLDER_THAN,
+        grace: timedelta = DEFAULT_EXPIRE_GRACE,
     ) -> ExpireResult:
         """Forgets snapshots that are not among the last `keep_last` and were superseded longer ago than `older_than`.
 
