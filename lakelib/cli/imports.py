@@ -62,7 +62,7 @@ def import_table(
     job = ImportArguments(table=table, source=source, kind=chosen, how=how, surroundings=around)
 
     def work() -> "Outcome":
-        from lakelib.pipeline.importing import carry_over
+        from lakelib.pipeline.writing import carry_over
 
         if around.master or around.remote or session.start.spark:
             return carry_over(job, session.start.spark)
