@@ -41,6 +41,10 @@ _REWRITE = (
     " else has changed it."
 )
 _FOUND_ANEW = "Readers find it anew, each for himself; a compaction of the partition (`lake compact --full`) ends that."
+_ANEW = (
+    "lakelib reads it right; engines that go by statistics, as DuckDB does, miss its rows with NaN until"
+    " `lake compact --full` has written it anew."
+)
 _REMEDIES = dict.fromkeys(("missing_file", "truncated_file", "replaced_file", "unreadable_file"), _RESTORE)
 
 
@@ -234,7 +238,7 @@ def _tell_broken(visit: Visit, promises: "_Promises", stored: Sequence[ExaminedF
     broken = {one.file.id: breaches for one, breaches in zip(stored, found, strict=True) if breaches}
     for one in _still_named(visit, [one for one in stored if one.file.id in broken]):
         for breach in broken[one.file.id]:
-            _tell_damage(visit, one, breach)
+            _tell_breach(visit, one, breach)
 
 
 def _still_named(visit: Visit, files: Sequence[ExaminedFile]) -> list[ExaminedFile]:
@@ -246,6 +250,13 @@ def _tell_damage(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
     if breach.kind in _REMEDIES:
         visit.account.damaged.append((visit.table, one.file.path, one.file.size_bytes))
     visit.tell(Harm.DAMAGED, breach.kind, one.file.path, breach.detail, _REMEDIES.get(breach.kind, _REWRITE))
+
+
+def _tell_breach(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
+    if breach.kind == "hidden_nan":
+        visit.tell(Harm.NOTABLE, breach.kind, one.file.path, breach.detail, _ANEW)
+    else:
+        _tell_damage(visit, one, breach)
 
 
 def _whose(one: ExaminedFile) -> str:

@@ -6,6 +6,7 @@ from lakelib.storage.filesystem import Storage
 from lakelib.storage.parquet import open_anew
 
 _STEP_ROWS = 131_072
+_HIDDEN_NAN = Breach(kind="hidden_nan", detail="it has NaN in columns whose statistics leave that out")
 
 
 def check_file(storage: Storage, promise: Promise, *, deep: bool) -> tuple[Breach, ...]:
@@ -23,12 +24,13 @@ def check_file(storage: Storage, promise: Promise, *, deep: bool) -> tuple[Breac
             if reader.row_count != file.row_count:
                 detail = f"it has {reader.row_count:,} rows, and the catalog knows {file.row_count:,}"
                 return (Breach(kind="wrong_rows", detail=detail),)
+            hidden = (_HIDDEN_NAN,) if reader.hides_nan and file.removed_snapshot is None else ()
             if not deep:
-                return ()
+                return hidden
             verifier = Verifier(promise)
             for row_group in range(reader.row_group_count):
                 for rows in reader.read_in_steps(row_group, reader.schema.names, _STEP_ROWS):
                     verifier.look(rows)
-            return verifier.finish()
+            return (*hidden, *verifier.finish())
     except CorruptionError as error:
         return (Breach(kind=error.kind, detail=error.message),)
