@@ -32,7 +32,7 @@ fail: the commit stays in quarantine, other runs go on. Clear **review** to be a
 | --- | --- |
 | a task failed and is tried again | nothing: a try goes on with the work of the one before, even if that was killed |
 | wait_for_source failed | deliver the files, clear the task |
-| stage_and_judge stays scheduled | all slots of the pool `lake_spark` are taken: it waits for its turn |
+| stage_and_judge stays scheduled | all slots of its pool (`lake_spark`, `lake_sessions`) are taken: it waits its turn |
 | stage_and_judge failed, exit code 3 | the rows or the spec are wrong: correct them, clear the task |
 | review failed: nobody answered, or without a reason | clear **review** to be asked again |
 | publish failed: somebody discarded the commit | correct the source, clear **stage_and_judge** for a new commit |

@@ -544,9 +544,8 @@ class Transaction:
         once, on top of that. If the block ends with an error, or publishing does, what its statements have staged is
         given up.
 
-        Raises as `Lake.sql` does, and InvalidInputError for statements that change more than rows. A statement that
-        depends on rows which one before it has changed (an INSERT OVERWRITE of what was inserted) ends the block with a
-        ConflictError.
+        Raises as `Lake.sql` does, InvalidInputError for statements that change more than rows, and ConflictError for
+        one that takes out rows which a statement before it has changed (an INSERT OVERWRITE of what was inserted).
         """
         from lakelib.ops import sql_statements  # it takes long to load
 

@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 SCHEMES = ("file", "s3", "hdfs", "gs")

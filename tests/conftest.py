@@ -72,13 +72,25 @@ MORTAL = (
 )
 """Before a program: it is told to end when the test process does, however that ends. With a function between fork and
 exec (preexec_fn) the child may hang: gRPC, which is in the process where Spark Connect was used, holds locks there."""
+SPARKS_OWN_WAY = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.codegen.wholeStage": "true",
+}
+"""Spark's defaults: it plans queries anew on the way, and makes Java of them. For small ones both take longer than the
+query: 40 % of what the JVM does for a test."""
+SHORT_WAY = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
 _SPARK_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",
     "spark.python.daemon.module": "tests.spark_daemon",
-    "spark.sql.adaptive.enabled": "false",
+    **SHORT_WAY,
     "spark.sql.session.timeZone": "Asia/Kolkata",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -98,12 +110,29 @@ settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, suppress_h
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        _take_own_folder(config)
     if _THIN_MATRICES and not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="lakelib-programs-", dir="/tmp")
         os.environ["LAKE_TEST_PROGRAMS"] = address = f"{folder}/socket"
         forking = subprocess.Popen([*MORTAL, sys.executable, "-m", "tests.forking", address], cwd=_TESTS.parent)
         config.add_cleanup(lambda: _end(forking, folder))
+
+
+def _take_own_folder(config: pytest.Config) -> None:
+    """Where tests have their folders: removed in the end, unless one has failed. In the folder that pytest shares among
+    runs each one that starts shuts the way to those of the others for whoever is another user, as servers are that
+    root starts, and removes older ones."""
+    folder = config.option.basetemp = tempfile.mkdtemp(prefix="lakelib-tests-")
+
+    def remove() -> None:
+        session = config.pluginmanager.get_plugin("session")
+        if session is None or session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    config.add_cleanup(remove)
 
 
 def _end(process: subprocess.Popen[bytes], folder: str) -> None:
@@ -202,8 +231,8 @@ def catalogs(make_database: Callable[[], str]) -> Catalogs:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A classic Spark session with two slots, in a time zone that is not UTC. It does not plan anew on the way, which
-    costs a tenth of small queries; the tests of `lakelib.spark` and those over Connect have Spark's default."""
+    """A classic Spark session with two slots, in a time zone that is not UTC. It goes the short way; the tests of
+    `lakelib.spark` and those over Connect have Spark's own."""
     builder = SparkSession.builder.master("local[2]")
     for name, value in _SPARK_SETTINGS.items():
         builder = builder.config(name, value)

@@ -7,13 +7,9 @@ imported. Here it looks at nothing twice. The daemon ends when nobody has needed
 
 import gc
 
-import pandas  # noqa: F401 - workers are forks
-import pyarrow.dataset  # noqa: F401
-from pyspark import worker  # noqa: F401
 from pyspark.daemon import manager
 
-import lakelib.work.spark.tasks  # noqa: F401
-from infra.spark.python_daemon import end_when_idle
+from infra.spark.python_daemon import end_when_idle, load
 
 _IDLE_SECONDS = 60.0
 _collect = gc.collect
@@ -26,7 +22,7 @@ def _collect_and_keep(generation: int = 2) -> int:
 
 
 if __name__ == "__main__":
+    load()
     gc.collect = _collect_and_keep
-    gc.freeze()
     end_when_idle(_IDLE_SECONDS)
     manager()

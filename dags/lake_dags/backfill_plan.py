@@ -2,11 +2,11 @@
 script."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.specs.folder import check_count, check_together, find_followers, keys_after, split_followers
 from lakelib.specs.partition_keys import WHOLE, format_partition
 from lakelib.specs.table_spec import TableSpec, partition_range

@@ -1,13 +1,13 @@
 """All ingest DAGs, and what is wrong with the specs that make none."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from airflow.sdk import DAG
 
 from lake_dags.ingest_dag import make_ingest_dag
 from lake_dags.places import tables_folder
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.specs.folder import dag_id_of
 from lakelib.specs.table_spec import SpecFolder, TableSpec, find_specs, load_spec, scan_specs

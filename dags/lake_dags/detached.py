@@ -15,9 +15,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from lakelib.dataclass import dataclass
 
 POLL_SECONDS = 0.25
 KILL_AFTER_SECONDS = 3.0

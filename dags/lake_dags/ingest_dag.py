@@ -168,7 +168,8 @@ def publish_arguments(context: Context, spec: TableSpec) -> list[str]:
 
 def job_settings(spec: TableSpec) -> dict[str, Any]:
     """Of the operators whose jobs work for a spec."""
-    return {"spark": spark_choice(spec), "pool": pool_of(spec), "execution_timeout": spec.spark.timeout}
+    spark = spark_choice(spec)
+    return {"spark": spark, "pool": pool_of(spec.engine, spark), "execution_timeout": spec.spark.timeout}
 
 
 def runner_of(spec: TableSpec) -> Runner:

@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 _CONF_FILE = "spark.conf"
 _CLIENT_CONF_FILE = "spark.json"
@@ -28,6 +30,13 @@ class SparkChoice:
     connection: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Prevails over the connection's."""
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether a Spark Connect server does the work, as far as it can be told without the connection."""
+        if self.connection is not None:
+            return False
+        return SparkTarget(master=self.master, remote=self.remote, conf=self.conf).server is not None
 
 
 def shared_choice(choices: Mapping[str, SparkChoice], *, alone: bool) -> SparkChoice:

@@ -7,8 +7,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 _TIMEOUT_SECONDS = 30
 _POLL_SECONDS = 0.5

@@ -8,12 +8,12 @@ import socket
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.airflow.processes import Started
 from infra.spark.connect import TOKEN, url_of
+from lakelib.dataclass import dataclass
 from lakelib.storage.paths import OWN_CATALOG
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -198,7 +198,7 @@ def airflow_environment(
         "AIRFLOW__API__SECRET_KEY": keys["secret_key"],
         "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
-        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__EXECUTOR": "dags.lake_dags.executor.WarmExecutor",
         "AIRFLOW__CORE__FERNET_KEY": keys["fernet_key"],
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home.passwords),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in USERS.items()),

@@ -7,10 +7,11 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from lakelib.dataclass import dataclass
 
 _POLL_SECONDS = 0.05
 _KEPT: list[subprocess.Popen[bytes]] = []

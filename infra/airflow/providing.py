@@ -10,11 +10,11 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from infra.airflow.instance import PROJECT, Home
 from infra.airflow.postgres import url_of_running
+from lakelib.dataclass import dataclass
 from lakelib.specs.table_spec import find_specs, scan_specs
 
 AGAIN_SECONDS = 60.0

@@ -3,12 +3,13 @@
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from infra.airflow.api import Api, ApiError
+from lakelib.dataclass import dataclass
 
 REVIEW_TASK = "review"
 STAGE_TASK = "stage_and_judge"

@@ -1,7 +1,6 @@
 """What the demo does, in order; each step goes through Airflow as a person or a schedule would."""
 
 import time
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -26,6 +25,7 @@ from infra.demo.runs import (
     unpause,
 )
 from infra.demo.shop import LATE_ORDERS, write_correction, write_customers, write_day
+from lakelib.dataclass import dataclass
 
 CUSTOMERS, ORDERS, CHANGES, REVENUE = (
     f"ingest__shop__{name}" for name in ("customers", "orders", "order_changes", "daily_revenue")

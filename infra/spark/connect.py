@@ -18,8 +18,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from lakelib.dataclass import dataclass
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 

@@ -18,9 +18,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
+
+from lakelib.dataclass import dataclass
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -3,7 +3,6 @@ one statement and one transaction, and no client is between its lock and its unl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -20,6 +19,7 @@ from lakelib.catalog.records import (
     snapshot_from_row,
     summary_from_row,
 )
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.commit import (
     About,
@@ -498,6 +498,13 @@ def is_overtaken(catalog: Catalog, commit_id: UUID) -> bool:
     row = catalog.one("is_overtaken", {"commit_id": commit_id})
     assert row is not None
     return bool(row["is_overtaken"])
+
+
+def is_in_the_way(catalog: Catalog, commit_id: UUID, beneath: Sequence[UUID]) -> bool:
+    """Whether a staged commit could not be published behind those beneath, for they change what it depends on."""
+    row = catalog.one("is_in_the_way", {"commit_id": commit_id, "beneath": list(beneath)})
+    assert row is not None
+    return bool(row["is_in_the_way"])
 
 
 def find_appended(catalog: Catalog, table: TableInfo, key: IdempotencyKey, partition: str) -> int | None:

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
@@ -34,6 +33,7 @@ from lakelib.catalog.failures import (
     tell_misuse,
 )
 from lakelib.catalog.queries import changes_nothing, name_of, query
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.roles import Right
 

@@ -13,12 +13,13 @@ import time
 from collections import deque
 from collections.abc import Generator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg import conninfo
 from psycopg.rows import DictRow, dict_row
+
+from lakelib.dataclass import dataclass
 
 LOCK_SECONDS = 5
 """The longest a statement waits for a lock."""

@@ -5,7 +5,6 @@ Each check is one statement, which sees the catalog at one moment: what commits 
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.failures import user_of
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, file_from_row
+from lakelib.dataclass import dataclass
 from lakelib.model.doctor import Finding, Harm, Repair
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.roles import Right

@@ -1,13 +1,13 @@
 """Done partitions: the marks that downstream goes by. Publishing other rows resets a mark in its own transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
 from lakelib.catalog.tables import table_missing
+from lakelib.dataclass import dataclass
 from lakelib.model.files import PartitionKey
 from lakelib.model.table import TableInfo
 

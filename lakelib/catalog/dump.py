@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
@@ -16,6 +15,7 @@ from lakelib.catalog.migrate import Ledger, check_ledger, load_migrations, migra
 from lakelib.catalog.programs import TO_SERVER, find_program, run_program
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError, RetryableError
 from lakelib.model.backup import NeededFile
 

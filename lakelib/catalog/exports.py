@@ -2,7 +2,7 @@
 views."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from psycopg import conninfo
@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import snapshot_from_row
+from lakelib.dataclass import dataclass
 from lakelib.model.exports import CommitFacts, NewShownMask, ShownMask
 
 SCHEMA = "lake"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.pruning import YES, Condition, file_condition, partition_condition, prefix_condition
 from lakelib.catalog.queries import query, query_text
 from lakelib.catalog.records import Row, file_from_row, partition_from_row
+from lakelib.dataclass import dataclass
 from lakelib.model.files import Contents, DataFile, FileSummary, Partition, PartitionSummary, Touched
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column

@@ -6,11 +6,11 @@ import socket
 import threading
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.snapshots import missing_snapshot
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError, LeaseLostError
 from lakelib.model.table import TableInfo
 

@@ -1,12 +1,12 @@
 """Masks: which rows of files readers do not see, as of snapshots. Kept partition by partition, each time as a whole."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.records import Row
+from lakelib.dataclass import dataclass
 from lakelib.model.files import Mask, MaskState
 
 

@@ -14,7 +14,6 @@ import random
 import re
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -25,6 +24,7 @@ from lakelib.catalog.address import place_of
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.roles import become_owner, renew_privileges
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.upgrade import Phase, Step, Upgrade
 

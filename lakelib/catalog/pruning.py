@@ -9,9 +9,10 @@ the sorted values are not above x.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model import sortable
 from lakelib.model.predicate import OPPOSITE, And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate
 from lakelib.model.schema import Column

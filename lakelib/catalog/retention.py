@@ -7,7 +7,6 @@ by the next one. Nothing here deletes a file.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from uuid import UUID
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row
+from lakelib.dataclass import dataclass
 from lakelib.model.upkeep import Hold, KeptSnapshot, OpenCommit, Reach
 
 _BATCH = 1000

@@ -14,11 +14,12 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lakelib.catalog.postgresql import PORT, own_like_folder
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 _POSTMASTER = "postmaster.pid"

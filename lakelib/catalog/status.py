@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import Row, table_from_row
+from lakelib.dataclass import dataclass
 from lakelib.model.status import CommitAbout, HeldBack, JudgedCheck, JudgedCommit, WaitingCommit
 from lakelib.model.table import TableInfo
 

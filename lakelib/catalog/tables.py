@@ -1,7 +1,6 @@
 """Namespaces, tables and their schema versions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
@@ -9,6 +8,7 @@ from psycopg.types.json import Jsonb
 from lakelib.catalog.connect import Catalog, Connection
 from lakelib.catalog.queries import query
 from lakelib.catalog.records import columns_to_json, schema_from_json, table_from_row
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.merge import Merge

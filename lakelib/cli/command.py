@@ -12,13 +12,14 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from lakelib.cli.parser import StrictCommand
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError, NotFoundError, exit_code_of, family_of
 
 if TYPE_CHECKING:

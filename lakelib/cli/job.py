@@ -11,7 +11,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ import typer
 from lakelib.cli.arguments import check_folder, option
 from lakelib.cli.command import MayMake, Session, command, print_failure, wrong_usage
 from lakelib.cli.show import Answer, Parts, print_document, tell
+from lakelib.dataclass import dataclass
 from lakelib.pipeline.arguments import Surroundings
 from lakelib.pipeline.outcome import Outcome, as_known, explain_failure
 

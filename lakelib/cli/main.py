@@ -1,6 +1,5 @@
 """The command `lake`: looks into a lake, loads tables, decides about commits, and looks after tables."""
 
-import gc
 import os
 import re
 import sys
@@ -20,7 +19,6 @@ _EPILOG = (
     f" Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODE_MEANINGS.items())}."
 )
 
-_SELDOM = (100_000, 50, 100)
 _STAYS = "LAKE_SERVER_STAYS"
 _USUAL_STAY = "60"
 _LOGIN = re.compile(r"://\S*@")
@@ -78,8 +76,6 @@ def _command_in(words: Sequence[str]) -> str | None:
 def main(arguments: Sequence[str] | None = None, start: Start | None = None) -> int:
     """The exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments is None:  # what modules define is no garbage: looking for some takes a tenth of a second
-        gc.set_threshold(*_SELDOM)
     try:
         stay_seconds = _stay_seconds()
         ended = make_app(_command_in(words))(words, prog_name="lake", standalone_mode=False, obj=start)

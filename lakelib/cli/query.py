@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,13 @@ from lakelib.cli.command import Session, wrong_usage
 from lakelib.cli.formats import write_rows
 from lakelib.cli.read import choose_format, most_rows
 from lakelib.cli.show import Answer, Note, Sentence
+from lakelib.dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakelib.ops.runtime import Runtime
+    from lakelib.ops.sql_change import Change
     from lakelib.ops.sql_plan import QueryExplanation
     from lakelib.pipeline.arguments import Surroundings
     from lakelib.result import Result
@@ -116,15 +118,24 @@ def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer"
     runtime = asked.runtime
     prepared = prepare(runtime, text, asked.values, asked.options)
     if not isinstance(prepared, QueryPlan | Told) and prepared.takes_away and not asked.yes:
-        explained = prepared.explain()
-        note = Note("Nothing was changed. --yes does it.")
-        return Answer(_document(explained) | {"dry_run": True}, [Sentence(explained.change), note])
+        return _previewed(prepared)
     done = carry_out(prepared, asked.options)
     if isinstance(done, QueryPlan):
         done = replace(done, query=known_query(runtime, done), most=most_rows(asked.limit, asked.format))
     elif asked.format == "table":
         done = replace(done, rows=_known_columns(done.rows))
     return Result(runtime, done)
+
+
+def _previewed(change: "Change") -> Answer:
+    """What would be done, and to how many rows, where that can be told."""
+    from lakelib.ops.sql_revise import DeleteChange, ReviseChange
+
+    explained = change.explain()
+    effect = change.count() if isinstance(change, DeleteChange | ReviseChange) else None
+    counted = [] if effect is None or not str(effect) else [Sentence(f"Rows: {effect}.")]
+    document = _document(explained) | {"dry_run": True} | ({} if effect is None else effect.as_summary())
+    return Answer(document, [Sentence(explained.change), *counted, Note("Nothing was changed. --yes does it.")])
 
 
 def _known_columns(rows: "pa.Table") -> "pa.Table":

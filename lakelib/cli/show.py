@@ -4,11 +4,11 @@ the terminal, fields below each other, sentences. And progress meanwhile."""
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from lakelib.cli.command import Session
 from lakelib.cli.values import escaped, escaped_lines
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.progress import Terminal, shown_elsewhere
 

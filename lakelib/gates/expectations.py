@@ -6,8 +6,9 @@ are refused, each with the reason.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 _ON_SCHEMA = (
     "expect_column_to_exist",

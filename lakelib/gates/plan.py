@@ -1,9 +1,9 @@
 """Pure. What has to be found out of the rows so that checks can be judged: the plan of one pass for all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.arguments import fit_arguments
 from lakelib.gates.expectations import looks_at_schema, parse_condition
 from lakelib.gates.patterns import as_re2

@@ -1,7 +1,6 @@
 """Pure. What checks ask of all values of a column, or of several: heap by heap, where that goes."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.row_tests import members_array
 from lakelib.gates.rows import as_floats, python_values
 from lakelib.gates.summary import COUNT, count_values, row_keys

@@ -5,7 +5,6 @@ all others NULL, neither true nor false, means no.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import reduce
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.rows import Rows, as_floats, without_minus
 from lakelib.rows.buffers import array_of_bytes, array_of_numbers
 from lakelib.rows.values import raw_values

@@ -1,7 +1,6 @@
 """Pure. A batch of rows, and what several checks ask of it, found once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.expectations import RowCondition
 from lakelib.rows.buffers import array_of_numbers, whole_array
 

@@ -3,10 +3,10 @@
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.gates.judgement import judge_checks
 from lakelib.gates.plan import GatePlan, plan_checks

@@ -5,13 +5,14 @@ gathered in different places is put together.
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.gates.apart import Apart
 from lakelib.gates.plan import Asked, GatePlan, Gathered, Summarised, Tested
 from lakelib.gates.questions import Answer, AskedOfHeaps, Question

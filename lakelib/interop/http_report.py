@@ -7,11 +7,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RetryableError
 
 DEFAULT_TIMEOUT_SECONDS = 10.0

@@ -7,11 +7,12 @@ no network, and loads no extension.
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
 from lakelib.local.arrow_source import retyped
 from lakelib.model.schema import Column

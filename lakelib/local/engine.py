@@ -12,13 +12,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
 from lakelib.local.arrow_source import retyped
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG

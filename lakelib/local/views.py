@@ -4,9 +4,9 @@ lake as it is then."""
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.rows.types import plain_schema

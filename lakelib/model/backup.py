@@ -1,9 +1,9 @@
 """Frozen values: what a backup holds, and what making one or restoring from one has done."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model.doctor import DoctorReport
 from lakelib.model.upkeep import readable_bytes
 

@@ -1,9 +1,9 @@
 """Frozen values: the views of rows and of changes, and how it is found out what has changed."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.text import choose_from

@@ -4,12 +4,13 @@ Each answer is one of a closed set of types. Callers match; `ops.refusals` makes
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import NewFile
 from lakelib.model.positions import ReadRange
 from lakelib.model.table import CommitKind, CommitState, KeysLooked, ReadScope, Snapshot, TableRef

@@ -1,9 +1,9 @@
 """Frozen values: what a doctor finds in a lake, and what it put right."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from lakelib.dataclass import dataclass
 from lakelib.model.upkeep import readable_bytes
 
 

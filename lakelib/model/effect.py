@@ -1,8 +1,9 @@
 """Frozen values: what a commit has done to the rows that a table shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 ROWS_BEFORE = "rows_before"
 _CHANGES = ("inserted", "updated", "deleted")

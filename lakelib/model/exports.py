@@ -2,8 +2,8 @@
 a table to a Hive metastore."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import Column
 from lakelib.model.table import Snapshot
 

@@ -1,8 +1,9 @@
 """Frozen values: the files of a table, by partition and split, and masks, the rows of them that readers do not see."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from lakelib.dataclass import dataclass
 
 PartitionKey = tuple[bytes | None, ...]
 FOLDER = "_masks"

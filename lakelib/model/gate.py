@@ -3,12 +3,13 @@ commit, and what people ask beside that: where the rows come from, which failed,
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.effect import measured_text
 from lakelib.model.html import html_table
 

@@ -1,8 +1,9 @@
 """Frozen values: which lake a catalog and a warehouse say they belong to."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Frozen values: what an import is asked for, what it has pinned, and what came of it."""
 
-from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 
+from lakelib.dataclass import dataclass
 from lakelib.model.upkeep import readable_bytes
 
 

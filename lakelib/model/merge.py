@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import TableSchema
 
 

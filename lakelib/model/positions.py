@@ -3,11 +3,12 @@ a run has read, as the commit keeps them that was made of them, and streams."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitKind
 
 CHANGES = "changes"

@@ -5,9 +5,9 @@ Literals are raw values (see `model.sortable`) of the column's own type: an int 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import Column
 
 Raw = bool | int | float | str | bytes

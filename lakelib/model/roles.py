@@ -1,7 +1,8 @@
 """Frozen values: what users of a catalog may do. A role has its rights by grants in the database."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from lakelib.dataclass import dataclass
 
 
 class Role(Enum):

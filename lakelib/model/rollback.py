@@ -1,7 +1,8 @@
 """Frozen values: what a rollback changes."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

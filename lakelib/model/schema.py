@@ -6,9 +6,11 @@ array<…> map<…,…> struct<name:type,…>`. Inside a struct a name that is n
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
+
+from lakelib.dataclass import dataclass
 
 COMMIT_COLUMN = "_commit"
 """Hidden column of every file: the snapshot that made the row; null means the file's own sequence."""

@@ -1,12 +1,13 @@
 """Frozen values: how tables and their partitions are doing. What is counted is as of one look at the catalog."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.html import MOST_ROWS, html_table
 
 

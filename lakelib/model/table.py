@@ -1,13 +1,14 @@
 """Frozen values: tables, snapshots and commits as the catalog knows them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import NewFile
 from lakelib.model.gate import RequiredSuite
 from lakelib.model.html import html_table

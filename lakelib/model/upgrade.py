@@ -1,7 +1,8 @@
 """Frozen values: in which steps a catalog comes to the present schema, and how far it has come."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from lakelib.dataclass import dataclass
 
 
 class Phase(Enum):

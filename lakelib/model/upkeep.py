@@ -1,10 +1,10 @@
 """Frozen values of a table's upkeep: tags, what retention looks at, what compaction, expiry and vacuum have done."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.model.table import Snapshot
 
 _MOST_NAMED = 3

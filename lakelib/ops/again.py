@@ -4,9 +4,9 @@ Each operation says how: an attempt that was overtaken has put its work in order
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 
 Result = TypeVar("Result")

@@ -6,12 +6,13 @@ are merged: a delete whose key was written again is taken back, unless the row t
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.catalog import commits, files, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.model.commit import About, Amended, Amendment, Ended
 from lakelib.model.files import DataFile, NewFile, Split

@@ -1,8 +1,8 @@
 """Use case: has a partition of a source arrived? Asked by who waits for it, and once more by who reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import MissingFileError, NotFoundError
 from lakelib.specs.table_spec import TableSpec
 from lakelib.storage.filesystem import Storage

@@ -7,7 +7,7 @@ that is asked for; splits; then, while the snapshots are held that have their fi
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, SupportsIndex
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakelib.catalog import files, snapshots
 from lakelib.catalog.leases import Lease
+from lakelib.dataclass import dataclass
 from lakelib.errors import ExpiredError, InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, view_of
 from lakelib.model.files import DataFile

@@ -7,13 +7,14 @@ spec's engine compile the transform, and compares the columns that come out with
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, NotFoundError, OnlySparkError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival

@@ -6,13 +6,14 @@ depends on, the operation says how to go on: with the same commit, amended, or a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 from uuid import UUID
 
 from lakelib.catalog import commits, tables
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, ExpiredError, InvalidInputError, RejectedError
 from lakelib.model.commit import (
     About,
@@ -57,6 +58,10 @@ _FREE_TRIES = 3
 _MOST_TRIES = 30
 _STAGE_TRIES = 5
 _MADE_AGAIN = {Reason.SCHEMA_CHANGED, Reason.KEYS_ADDED, Reason.KEYS_LOST}
+
+
+class NothingChangedError(Exception):
+    """What was asked for makes no difference to the table as it is, and so was not published."""
 
 
 class Redo(Enum):
@@ -125,7 +130,8 @@ def stage_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Wor
 
 
 def commit_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Work) -> Snapshot:
-    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable."""
+    """Stages and publishes work, unless it was published before. What a gate does not let through stays inspectable.
+    Raises NothingChangedError if nothing would become of it, and that is asked for."""
     with Turn(runtime, Patience(f"Writing to {ref.full_name}"), ref.id) as turn:
         snapshot = do_again(_Course(runtime, ref, request, work, turn).attempt)
     after_publish(runtime, ref.id, snapshot)
@@ -198,6 +204,8 @@ class _Course:
         prepared = self._prepare(table)
         if isinstance(prepared, Overtaken):
             return prepared
+        if self._request.only_if_changed and _is_nothing(prepared):
+            raise NothingChangedError
         return self._carry(prepared, lambda: self._begin(table, prepared))
 
     def _load_table(self) -> TableInfo:
@@ -357,6 +365,10 @@ class _Course:
                 end_staged(self._runtime, proposal.commit_id, reasons[0].value)
             case Stale() | Fenced():
                 end_staged(self._runtime, proposal.commit_id, "it was overtaken")
+
+
+def _is_nothing(proposal: Proposal) -> bool:
+    return not (proposal.files or proposal.removed_file_ids or proposal.new_schema)
 
 
 def stage_files(runtime: Runtime, table: TableInfo, proposal: Proposal, patience: Patience) -> Staged | NotStaged:

@@ -8,13 +8,14 @@ meanwhile is lost: its new files are deleted, and what is then due is planned an
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.catalog import commits, files, retention, tables
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import ExpiredError, InvalidInputError, LakeError, NotFoundError
 from lakelib.model.commit import Amended, Amendment, CommitOutcome, Conflict, Done, Reason
 from lakelib.model.effect import NOTHING

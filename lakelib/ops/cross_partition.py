@@ -1,10 +1,10 @@
 """Use case: the rows of a table are looked at whose key stands in several partitions, and taken away but the newest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lakelib.catalog import files, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict
 from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef

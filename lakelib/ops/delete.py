@@ -7,13 +7,13 @@ takes out whole partitions and reads nothing. What is added while a delete is un
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN, Effect

@@ -10,12 +10,13 @@ Snapshots that have expired before they were told are left out: the log begins a
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from uuid import NAMESPACE_URL, uuid5
 
 from lakelib.catalog import exports, snapshots, tables
 from lakelib.catalog.roles import load_rights, require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import (
     ExpiredError,
     LakeError,

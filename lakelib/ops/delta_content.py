@@ -5,11 +5,12 @@ Files are looked up before it is asked which snapshots are kept: those of a kept
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from lakelib.catalog import exports, files, tables
 from lakelib.catalog.roles import has_right
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
 from lakelib.interop.delta.translate import Content, ToldFile, milliseconds

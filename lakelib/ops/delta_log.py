@@ -1,9 +1,9 @@
 """Part of the export to Delta: whose a log is, whether it is whole, and what of it has had its time."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from lakelib.catalog import exports, retention
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, CorruptionError, InvalidInputError
 from lakelib.interop.delta.log import LOG_FOLDER, Listing, read_version, version_path
 from lakelib.interop.delta.note import Note, find_note

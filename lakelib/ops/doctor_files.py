@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from lakelib.catalog import doctor as catalog_doctor
 from lakelib.catalog import tables
 from lakelib.catalog.doctor import ExaminedFile, ExaminedTable, FileSpan
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError
 from lakelib.model.doctor import Finding, Harm
 from lakelib.model.schema import TableSchema

@@ -5,11 +5,12 @@ themselves; where they do not, both states are compared, by keys alone unless va
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import ChangeSplit, ChangeView
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect

@@ -1,9 +1,9 @@
 """Use case: which engine does the work of a spec, Spark or the process of the job itself, and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lakelib.catalog import tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, OnlySparkError
 from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.runtime import Runtime

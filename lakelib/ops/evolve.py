@@ -11,10 +11,10 @@ from lakelib.model.options import TableOptions, parse_options, sensitive_names
 from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.ops import delta
 from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.cross_partition import check_each_once
-from lakelib.ops.delta import check_delta
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.merging import require_newest
 from lakelib.ops.request import WriteRequest
@@ -102,7 +102,7 @@ def set_options(runtime: Runtime, ref: TableRef, given: Mapping[str, Any]) -> Ta
         table = tables.load_table(runtime.catalog, ref)
         wanted = parse_options({**table.options.as_mapping(), **given})
         if wanted.delta and wanted.delta != table.options.delta:
-            check_delta(runtime, table, wanted.delta)
+            delta.check_delta(runtime, table, wanted.delta)
         if wanted.ducklake:
             require_newest(table, "DuckLake")
         if wanted.required_gate != table.options.required_gate:

@@ -1,8 +1,9 @@
 """Use case: a scan explains itself."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Predicate
 from lakelib.model.text import counted
 from lakelib.ops.read import ScanPlan

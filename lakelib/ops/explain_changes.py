@@ -1,8 +1,9 @@
 """Use case: changes explain themselves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import Way
 from lakelib.model.text import counted
 from lakelib.ops.changes import ChangesPlan

@@ -8,13 +8,14 @@ up for by the next one.
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from lakelib.catalog import files, snapshots
 from lakelib.catalog.identity import load_identity
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RetryableError
 from lakelib.interop.hive.metastore import Address, Metastore
 from lakelib.interop.hive.registration import (

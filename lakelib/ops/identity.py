@@ -7,12 +7,13 @@ begins a new epoch in catalog and note, and shuts out whoever has the old one.
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from uuid import uuid4
 
 from lakelib.catalog import identity as catalog_identity
 from lakelib.catalog.connect import Catalog
+from lakelib.dataclass import dataclass
 from lakelib.errors import DeniedError, IdentityDiffersError, InvalidInputError, LakeError, RetryableError
 from lakelib.model.identity import Difference, Identity, Marker, Warehouse, WarehouseStanding
 from lakelib.model.text import is_storable

@@ -1,9 +1,9 @@
 """Part of imports: what a caller asks for, checked before anything is done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.flags import checked_flag
 from lakelib.model.imports import Duplicates

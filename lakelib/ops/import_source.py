@@ -1,9 +1,8 @@
 """Part of imports: what is copied, as it was when the import began."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import EmptySourceError, InvalidInputError, RetryableError
 from lakelib.model.imports import ImportPlan, SourceKind
 from lakelib.rows.types import COMMENT, is_list_like

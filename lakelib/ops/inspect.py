@@ -1,11 +1,12 @@
 """Use cases: what a table consists of."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeView
 from lakelib.model.commit import CommitSummary

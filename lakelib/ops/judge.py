@@ -6,7 +6,7 @@ through the ordinary scan, and its checks; the outcome; the verdict, kept with t
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
@@ -14,6 +14,7 @@ from uuid import UUID
 
 from lakelib.catalog import commits, files, gates, tables
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RejectedError, RetryableError
 from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import Effect

@@ -1,9 +1,9 @@
 """Use case: files that somebody else has written become rows that a table's writes take, in this process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model.table import TableInfo
 from lakelib.ops.request import WriteRequest, target_columns

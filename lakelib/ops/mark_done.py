@@ -7,11 +7,11 @@ and deletes the file after it (`ops.done_files`).
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from lakelib.catalog import done
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.interop.http_report import DEFAULT_TIMEOUT_SECONDS, HttpReport, check_report, send_report
 from lakelib.model import sortable

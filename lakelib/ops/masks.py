@@ -8,13 +8,14 @@ keep them has them for himself.
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from lakelib.catalog import masks
 from lakelib.catalog.masks import FoundMasks
 from lakelib.catalog.roles import has_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError, IdentityDiffersError
 from lakelib.model.files import DataFile, Mask, MaskState, Split, vector_path
 from lakelib.model.roles import Right

@@ -1,13 +1,13 @@
 """Use cases: updates and merges as Python builds them, of pieces of SQL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 
 from lakelib.catalog.tables import load_table
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import Snapshot, TableRef
 from lakelib.ops.request import WriteRequest, parse_request

@@ -8,12 +8,13 @@ publishing tells it of rows that have come since (`ops.catch_up`).
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.model.files import DataFile, NewFile, Partition, Split
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw

@@ -7,11 +7,11 @@ consumer from just there.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 
 from lakelib.catalog import consumers, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError, NotFoundError
 from lakelib.model.positions import ReadRange
 from lakelib.model.table import TableInfo

@@ -6,10 +6,11 @@ rely on is changed because a file was edited.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lakelib.catalog import gates, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.table import TableInfo

@@ -7,7 +7,7 @@ hold it, pruned in SQL; splits; then, under a lease, the rows.
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, SupportsIndex
 from uuid import UUID
@@ -15,6 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import commits, files, snapshots, tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.changes import ChangeSplit, ChangeView, ScanView, Way, view_of
 from lakelib.model.commit import CommitInfo
@@ -34,6 +35,7 @@ from lakelib.plan.scan import arrange_splits, base_splits, gather_splits, needs_
 from lakelib.plan.where import COMMIT, asked_columns, bind_where
 from lakelib.progress import SILENT, Bar, bar
 from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.key_set import KeySet
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.work import engines
 from lakelib.work.changes import ChangeTarget, change_target, read_changes
@@ -69,6 +71,8 @@ class ScanRequest:
     """All columns, and the commit of each row."""
     hash_prefixes: tuple[int, ...] | None = None
     """Only the files that may hold keys whose hashes begin with these MAX_DEPTH bits, ascending."""
+    among: KeySet | None = None
+    """Only rows whose keys may be in the set."""
     schema_id: int | None = None
     """In the columns of this version of the schema; None: in those of the snapshot's own time."""
     view: str = ScanView.MERGED.value
@@ -132,7 +136,8 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
     left_out: tuple[DataFile, ...] = ()
     if view is ScanView.READ_OPTIMIZED and merges:
         splits, left_out = base_splits(splits, is_newest=table.merge.is_newest)
-    target = target_of(runtime, table, schema, columns, predicate, [file for split in splits for file in split.files])
+    own_files = [file for split in splits for file in split.files]
+    target = target_of(runtime, table, schema, columns, predicate, own_files)
     return ScanPlan(
         table=table,
         request=request,
@@ -140,7 +145,7 @@ def plan_scan(runtime: Runtime, table: TableInfo, request: ScanRequest) -> ScanP
         schema=schema,
         predicate=predicate,
         query=query,
-        target=target,
+        target=replace(target, among=request.among),
         splits=tuple(splits),
         partition_ids=tuple(found.partitions),
         view=view,

@@ -1,10 +1,11 @@
 """What a caller asks of a write, checked before anything is done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from os import PathLike
 from typing import Any, TypedDict
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.flags import checked_flags
 from lakelib.model.table import IdempotencyKey, TableInfo
@@ -47,6 +48,8 @@ class WriteRequest:
     """Publish only what this gate passes."""
     session: Any = None
     """The Spark session that has the rows, and judges them; None for in process."""
+    only_if_changed: bool = False
+    """What makes no difference is no commit either: `ops.commit.NothingChangedError` says so."""
     refuse_empty: bool = False
     """No rows are an error."""
     becomes: tuple[Declared, ...] | None = None

@@ -5,13 +5,16 @@ that go as delete marks, for one commit. It depends on all that it was computed 
 makes it look again.
 """
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.commit import Conflict, Reason
@@ -86,6 +89,12 @@ def explain_revision(runtime: Runtime, ref: TableRef, revision: Revision, given:
     """What is read of each table, and what the engine makes of the query whose rows are the change."""
     planned = plan_revision(runtime, ref.full_name, ref.id, revision, given)
     return sql.explain_plan(runtime, planned.plan)
+
+
+def count_revised(runtime: Runtime, planned: Planned) -> Effect:
+    """How many rows would come, change and go. They are computed, and nothing is written. Raises InvalidInputError for
+    rows that cannot be changed so."""
+    return _Changed(runtime=runtime, planned=planned).counted()
 
 
 def _work(
@@ -206,15 +215,26 @@ class _Changed:
     def _write_on_spark(self, work: WriteWork, with_words: bool) -> WrittenFiles:
         """What goes by cannot be looked at there: it is computed twice, the first time to be counted."""
         frame = frame_of(self.runtime, self.planned.plan)
+        self._look_over(frame)
+        words = {each.value: DELETE if each is Action.DELETE else UPSERT for each in Action}
+        rows = engines.with_words(frame, self.schema(with_words).names, CHANGE, _WORD, words)
+        return engines.open_source(rows).write(work, threads=self.runtime.threads, distribution="auto")
+
+    def counted(self) -> Effect:
+        """What the rows would do."""
+        if self.runtime.session is not None:
+            self._look_over(frame_of(self.runtime, self.planned.plan))
+        else:
+            deque(self.batches(with_words=False), maxlen=0)
+        return self.effect
+
+    def _look_over(self, frame: Any) -> None:
         is_checked = WRONG in self.planned.plan.schema.names
         if is_checked or self.planned.is_counted:
             counted, wrong = engines.look_over(frame, CHANGE, WRONG if is_checked else None)
             self._check(wrong)
             if self.planned.is_counted:
                 self._counts.update(counted)
-        words = {each.value: DELETE if each is Action.DELETE else UPSERT for each in Action}
-        rows = engines.with_words(frame, self.schema(with_words).names, CHANGE, _WORD, words)
-        return engines.open_source(rows).write(work, threads=self.runtime.threads, distribution="auto")
 
     def schema(self, with_words: bool) -> pa.Schema:
         own = [each for each in self.planned.plan.schema if each.name not in (CHANGE, WRONG)]

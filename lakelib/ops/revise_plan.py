@@ -1,12 +1,13 @@
 """Part of revisions: what is read, and whether the rows of the change are each for a row of its own. Writes nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate
 from lakelib.model.schema import Column
@@ -24,11 +25,17 @@ from lakelib.plan.sql_references import GIVEN, key_of
 from lakelib.plan.sql_statement import Parsed, Statement, query_of
 from lakelib.rows.convert import shown_key
 from lakelib.rows.hash import hash_prefixes, key_hashes
+from lakelib.rows.key_set import KeySet
 from lakelib.rows.types import arrow_type
 from lakelib.rows.values import raw_values
 
 _MOST_KEYS = 10_000
 """Of so many keys the files that may have them are told by hash, key range and Bloom filter; of more by range alone."""
+_MOST_HELD = 4_000_000
+_MOST_HELD_SHARE = 8
+"""Of so many keys, and of at most one for so many rows of the table, lakelib takes the rows out of the files: it looks
+at their other columns where keys are found, and drops what is not sought before it is merged. Of more the engine reads
+all."""
 _MOST_PARTITIONS = 1_000
 _WORTH_A_RANGE = 0.5
 
@@ -149,13 +156,15 @@ class _Planner:
         places = [each for each in pairs if each.column.id in self._table.partition_ids and each.column not in keys]
         parts: list[Predicate] = []
         prefixes: tuple[int, ...] | None = None
+        among: KeySet | None = None
         if keys:
             found = self._sought(keys, _MOST_KEYS)
             if found is None:
                 parts += self._ranges(keys)
+                among = self._held(keys)
             else:
                 parts += [_one_of(column, values) for column, values in zip(keys, found, strict=True)]
-                if len(keys) == len(self._table.primary_key_ids):
+                if self._are_whole_keys(keys):
                     by_id = {column.id: values for column, values in zip(keys, found, strict=True)}
                     hashes = key_hashes([by_id[each] for each in self._table.primary_key_ids])
                     prefixes = tuple(sorted(set(hash_prefixes(hashes, MAX_DEPTH).tolist())))
@@ -163,9 +172,29 @@ class _Planner:
             few = None if pair.with_null else self._sought([pair.column], _MOST_PARTITIONS)
             if few is not None:
                 parts.append(_one_of(pair.column, few[0]))
-        if not parts:
+        if not parts and among is None:
             return None
-        return Within(predicate=And(parts=tuple(parts)), hash_prefixes=prefixes, is_exact=prefixes is not None)
+        return Within(
+            predicate=And(parts=tuple(parts)) if parts else None,
+            hash_prefixes=prefixes,
+            among=among,
+            is_exact=prefixes is not None or among is not None,
+        )
+
+    def _are_whole_keys(self, columns: Sequence[Column]) -> bool:
+        """One of them may be there twice."""
+        return {column.id for column in columns} >= {*self._table.primary_key_ids}
+
+    def _held(self, columns: Sequence[Column]) -> KeySet | None:
+        """All keys that the source has, if they are few beside those of the table."""
+        if not self._are_whole_keys(columns) or self._runtime.session is not None:
+            return None
+        most = min(_MOST_HELD, _row_count_of(self._whole) // _MOST_HELD_SHARE)
+        found = self._sought(columns, most) if most > _MOST_KEYS else None
+        if found is None:
+            return None
+        by_id = {column.id: values for column, values in zip(columns, found, strict=True)}
+        return KeySet([[by_id[each] for each in self._table.primary_key_ids]])
 
     def _sought(self, columns: Sequence[Column], most: int) -> list[pa.Array] | None:
         """What the source has of the columns, if that is not too much, and can be a value of the table's."""
@@ -186,11 +215,13 @@ class _Planner:
         ranges = [each for column in columns if (each := self._range(column)) is not None]
         if not ranges:
             return []
-        near, whole = (
-            read.plan_scan(self._runtime, self._table, read.ScanRequest(columns=self._key_names, where=where))
-            for where in (And(parts=tuple(ranges)), None)
-        )
-        return ranges if _size_of(near) < _size_of(whole) * _WORTH_A_RANGE else []
+        request = read.ScanRequest(columns=self._key_names, where=And(parts=tuple(ranges)))
+        near = read.plan_scan(self._runtime, self._table, request)
+        return ranges if _size_of(near) < _size_of(self._whole) * _WORTH_A_RANGE else []
+
+    @cached_property
+    def _whole(self) -> read.ScanPlan:
+        return read.plan_scan(self._runtime, self._table, read.ScanRequest(columns=self._key_names))
 
     @property
     def _key_names(self) -> tuple[str, ...]:
@@ -275,6 +306,10 @@ class _Planner:
 
 def _size_of(plan: read.ScanPlan) -> int:
     return sum(split.size_bytes for split in plan.splits)
+
+
+def _row_count_of(plan: read.ScanPlan) -> int:
+    return sum(file.row_count for split in plan.splits for file in split.files)
 
 
 def _one_of(column: Column, values: pa.Array) -> Predicate:

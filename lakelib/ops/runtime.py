@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
 from lakelib.catalog.connect import Catalog
 from lakelib.catalog.leases import LeaseKeeper
+from lakelib.dataclass import dataclass
 from lakelib.model.table import TableInfo
 from lakelib.ops.identity import Ownership
 from lakelib.ops.masks_known import KnownMasks

@@ -6,10 +6,11 @@ are held, the rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 from lakelib.local.engine import Relation, explain_query, run_query
 from lakelib.model.predicate import Predicate
@@ -188,8 +189,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str, within
     looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
     request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
     if within is not None:
-        both = within.predicate if where is None else all_of([within.predicate, where])
-        request = replace(request, where=both, hash_prefixes=within.hash_prefixes)
+        known = [each for each in (within.predicate, where) if each is not None]
+        both = all_of(known) if known else None
+        request = replace(request, where=both, hash_prefixes=within.hash_prefixes, among=within.among)
     return read.plan_scan(runtime, base.table, request)
 
 

@@ -1,17 +1,18 @@
 """Use cases: ALTER TABLE, DROP TABLE, TRUNCATE TABLE."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.options import parse_options
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.ops import create, evolve, overwrite, sql
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_change import Told, refuse_options, tell
+from lakelib.ops.sql_change import Told, refuse_options, tell, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
 from lakelib.plan.sql_parts import find_column
@@ -122,8 +123,10 @@ class TruncateChange:
         return QueryExplanation(change=f"{self.word} {self.table.full_name}: {means}")
 
     def carry_out(self, request: WriteRequest) -> Told:
-        snapshot = overwrite.overwrite(self.runtime, self.table.ref, self._nothing(), self._partitions, request)
-        return tell(self.truncate.parsed.text, self.word, self.table.full_name, snapshot)
+        def publish(asked: WriteRequest) -> Snapshot:
+            return overwrite.overwrite(self.runtime, self.table.ref, self._nothing(), self._partitions, asked)
+
+        return tell_changed(self.truncate.parsed.text, self.word, self.table.full_name, publish, request)
 
     def stage(self, request: WriteRequest) -> UUID:
         return overwrite.stage_overwrite(self.runtime, self.table.ref, self._nothing(), self._partitions, request)

@@ -1,19 +1,22 @@
 """What every statement that changes something has in common: what is asked of it besides its text, and what it tells of
 what it did. Each kind of them is one module, `sql_insert` and so on, and `sql_statements` knows all."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, Protocol, TypedDict, runtime_checkable
 from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, UnknownOptionError
 from lakelib.model.commit import CommitInfo
-from lakelib.model.effect import Effect
+from lakelib.model.effect import NOTHING, Effect
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.text import choose_from
+from lakelib.ops.commit import NothingChangedError
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.specs.suite import Suite
@@ -105,6 +108,18 @@ def parse_options(options: Mapping[str, Any] | None) -> WriteRequest:
     return parse_request(**(options or {}))
 
 
+def tell_changed(
+    text: str, statement: str, table: str, publish: Callable[[WriteRequest], Snapshot], request: WriteRequest
+) -> Told:
+    """Publishes, and tells of it. A statement that changes no row leaves no snapshot, unless its idempotency key is to
+    be kept."""
+    try:
+        snapshot = publish(replace(request, only_if_changed=request.idempotency_key is None))
+    except NothingChangedError:
+        return tell(text, statement, table, known=NOTHING.as_summary() | {"rows_written": 0})
+    return tell(text, statement, table, snapshot)
+
+
 def tell(
     text: str,
     statement: str,
@@ -112,11 +127,12 @@ def tell(
     snapshot: Snapshot | None = None,
     *,
     staged: CommitInfo | None = None,
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> Told:
     """One row of what was done: to which table, as which snapshot, with how many rows, as far as that is known without
-    reading them again."""
+    reading them again. Without a snapshot it is `known`."""
     done = snapshot or staged
-    summary = {} if done is None else done.summary
+    summary = known if done is None else done.summary
     commit = snapshot.commit_id if snapshot is not None else None if staged is None else staged.id
     row = {
         "statement": statement,

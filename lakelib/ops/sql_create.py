@@ -1,10 +1,11 @@
 """Use cases: CREATE TABLE, with the rows of a query or without, and CREATE NAMESPACE."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from lakelib.catalog import tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RejectedError
 from lakelib.model.options import parse_options
 from lakelib.model.table import CommitKind, Snapshot, TableInfo

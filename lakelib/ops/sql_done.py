@@ -1,11 +1,11 @@
 """Use case: a statement whose work was published before, under its idempotency key. Its tables are not looked at again,
 whatever has become of them since."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops import sql, write
 from lakelib.ops.commit import find_done

@@ -7,8 +7,9 @@ are few, or keys are picked, of which some rows are merged sooner than masks are
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError
 from lakelib.model.files import Split
 from lakelib.model.predicate import columns_of

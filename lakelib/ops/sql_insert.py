@@ -2,10 +2,11 @@
 there; or take the place of all of its rows, or of those of partitions, as by `overwrite`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.text import choose_from
@@ -13,7 +14,7 @@ from lakelib.ops import overwrite, sql, write
 from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_change import Told, tell
+from lakelib.ops.sql_change import Told, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
 from lakelib.ops.sql_source import source_of
 from lakelib.plan.sql_insert import Insert, shape_insert
@@ -42,6 +43,19 @@ class InsertChange:
 
     def carry_out(self, request: WriteRequest) -> Told:
         """What is made of the rows that it replaces is planned anew where others change them meanwhile."""
+        return tell_changed(self.insert.parsed.text, self.word, self.table.full_name, self._published, request)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        source, request = self._source(), replace(request, made_from=self._made_from)
+        if self.insert.overwrites:
+            return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
+        return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
+
+    @property
+    def word(self) -> str:
+        return self.insert.word
+
+    def _published(self, request: WriteRequest) -> Snapshot:
         change = self
 
         def attempt() -> Snapshot | Overtaken:
@@ -54,18 +68,7 @@ class InsertChange:
                 change = plan_insert(self.runtime, self.insert)
                 return Overtaken(error)
 
-        snapshot = do_again(attempt, most_tries=MOST_CHANGES)
-        return tell(self.insert.parsed.text, self.word, self.table.full_name, snapshot)
-
-    def stage(self, request: WriteRequest) -> UUID:
-        source, request = self._source(), replace(request, made_from=self._made_from)
-        if self.insert.overwrites:
-            return overwrite.stage_overwrite(self.runtime, self.table.ref, source, self._partitions, request)
-        return write.stage_write(self.runtime, self.table.ref, self._kind, source, request)
-
-    @property
-    def word(self) -> str:
-        return self.insert.word
+        return do_again(attempt, most_tries=MOST_CHANGES)
 
     @property
     def _means(self) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -12,6 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from lakelib.catalog import gates
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitState, TableInfo
 from lakelib.ops import consumers, inspect, tags
 from lakelib.ops.read import At

@@ -1,14 +1,15 @@
 """Frozen values: how a query of people's is carried out. Light, for most do without it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Predicate
 from lakelib.ops import changes, read
 from lakelib.ops.explain import Explanation
 from lakelib.plan.asked import AskedQuery
+from lakelib.rows.key_set import KeySet
 from lakelib.rows.types import arrow_type
 
 
@@ -23,9 +24,11 @@ class Known:
 class Within:
     """What is known of all rows of a table that can make a difference, besides what the query says of them."""
 
-    predicate: Predicate
+    predicate: Predicate | None = None
     hash_prefixes: tuple[int, ...] | None = None
     """Where their keys are, if that is known."""
+    among: KeySet | None = None
+    """Their keys, and perhaps a few others, where they are many."""
     is_exact: bool = False
     """Whether none but these are to be seen, or so few that the engine is not to look at others: lakelib reads them."""
 

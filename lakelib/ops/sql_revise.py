@@ -1,19 +1,21 @@
 """Use cases: UPDATE, DELETE and MERGE INTO, as the builders do them. A DELETE whose condition a scan's predicate can be
 is one by predicate, unless it is of rows that its transaction has staged."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
+from lakelib.model.effect import UNKNOWN, Effect
+from lakelib.model.merge import OnDelete
 from lakelib.model.predicate import Predicate
-from lakelib.model.table import TableInfo
+from lakelib.model.table import Snapshot, TableInfo
 from lakelib.ops import delete, sql
 from lakelib.ops.explain import explain_scan
-from lakelib.ops.read import ScanRequest, plan_scan
+from lakelib.ops.read import ScanRequest, count_rows, plan_scan
 from lakelib.ops.request import WriteRequest
-from lakelib.ops.revise import revise, stage_revision
+from lakelib.ops.revise import count_revised, revise, stage_revision
 from lakelib.ops.revise_plan import Planned, plan_revision
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_change import Told, tell
+from lakelib.ops.sql_change import Told, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.plan.revise import Action, has
 from lakelib.plan.revise_query import bound_where
@@ -37,9 +39,18 @@ class DeleteChange:
         scan = explain_scan(self.runtime, plan_scan(self.runtime, self.table, ScanRequest(where=self.where)))
         return QueryExplanation(change=f"DELETE {self.table.full_name}: rows are deleted by a predicate", scans=(scan,))
 
+    def count(self) -> Effect:
+        """What it would do to rows."""
+        if self.table.merge.on_delete is not OnDelete.ROW:
+            return UNKNOWN
+        scan = plan_scan(self.runtime, self.table, ScanRequest(where=self.where))
+        return Effect(inserted=0, updated=0, deleted=count_rows(self.runtime, scan, self.runtime.session))
+
     def carry_out(self, request: WriteRequest) -> Told:
-        snapshot = delete.delete_where(self.runtime, self.table.ref, self.where, request)
-        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
+        def publish(asked: WriteRequest) -> Snapshot:
+            return delete.delete_where(self.runtime, self.table.ref, self.where, asked)
+
+        return tell_changed(self.statement.parsed.text, self.word, self.table.full_name, publish, request)
 
     def stage(self, request: WriteRequest) -> UUID:
         return delete.stage_delete_where(self.runtime, self.table.ref, self.where, request)
@@ -66,9 +77,15 @@ class ReviseChange:
         means = "rows are upserted" if self.planned.is_upsert else "the query's rows are the change"
         return sql.explain_plan(self.runtime, self.planned.plan, f"{self.word} {self.table.full_name}: {means}")
 
+    def count(self) -> Effect:
+        """What it would do to rows."""
+        return count_revised(self.runtime, self.planned)
+
     def carry_out(self, request: WriteRequest) -> Told:
-        snapshot = revise(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)
-        return tell(self.statement.parsed.text, self.word, self.table.full_name, snapshot)
+        def publish(asked: WriteRequest) -> Snapshot:
+            return revise(self.runtime, self.table.ref, self.statement.revision, None, asked, self.planned)
+
+        return tell_changed(self.statement.parsed.text, self.word, self.table.full_name, publish, request)
 
     def stage(self, request: WriteRequest) -> UUID:
         return stage_revision(self.runtime, self.table.ref, self.statement.revision, None, request, self.planned)

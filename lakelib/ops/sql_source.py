@@ -1,11 +1,12 @@
 """The rows of a query, as a write takes them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.ops import sql
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_frame import frame_of

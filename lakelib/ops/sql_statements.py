@@ -2,28 +2,23 @@
 changes something is done at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from lakelib.catalog.commits import load_commit
-from lakelib.errors import InvalidInputError
+from lakelib.catalog.commits import is_in_the_way, load_commit
+from lakelib.dataclass import dataclass
+from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import TableRef
+from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
 from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
-from lakelib.ops.sql_alter import plan_alter, plan_drop, plan_truncate
-from lakelib.ops.sql_call import plan_call
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
-from lakelib.ops.sql_create import NamespaceChange, plan_create
 from lakelib.ops.sql_done import DoneChange, find_done_change
-from lakelib.ops.sql_insert import plan_insert
 from lakelib.ops.sql_plan import QueryPlan
-from lakelib.ops.sql_revise import plan_revise
-from lakelib.ops.sql_show import show
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
@@ -71,7 +66,8 @@ def stage(
     runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]
 ) -> QueryPlan | Told | StagedStatement:
     """A query's plan, or what was staged: judged on top of what the transaction has staged before, if the table or the
-    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, and RejectedError."""
+    options ask for a gate. Raises InvalidInputError for a statement that changes more than rows, ConflictError for one
+    that cannot be published behind those, and RejectedError."""
     prepared = prepare(runtime, text, values, options)
     if isinstance(prepared, QueryPlan | Told):
         return carry_out(prepared, options)
@@ -86,6 +82,7 @@ def stage(
     judging = None if was_done else gate_of(runtime, table, request)
     commit_id = prepared.stage(request)
     try:
+        _check_beneath(runtime, prepared, commit_id)
         look_beneath(runtime, table, commit_id)
         if judging is not None:
             require_passed(judge(runtime, commit_id, judging, runtime.staged.get(table.id, ())))
@@ -95,6 +92,18 @@ def stage(
     done = prepared.snapshot if isinstance(prepared, DoneChange) else None
     told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
+
+
+def _check_beneath(runtime: Runtime, change: RowsChange, commit_id: UUID) -> None:
+    """Raises ConflictError for what could not be published behind what the transaction has staged before it."""
+    beneath = runtime.staged.get(change.table.id, ())
+    if beneath and is_in_the_way(runtime.catalog, commit_id, beneath):
+        raise ConflictError(
+            f"{change.word} takes rows of {change.table.full_name} out, or the place of some, that a statement before"
+            " it in the transaction has changed.",
+            kind="rows_added",
+            remedy="Publish what comes before it first; or have one statement do the work of both.",
+        )
 
 
 def prepare(
@@ -109,7 +118,7 @@ def prepare(
         plan = plan_statement(runtime, understood, look_up(runtime, understood.references))
         return explained(text, explain_plan(runtime, plan)) if plan.is_explained and runtime.session is None else plan
     if isinstance(understood, sql_kinds.Show):
-        return show(runtime, understood)
+        return sql_show.show(runtime, understood)
     if isinstance(understood, Insert | Revise) and not understood.parsed.is_explained:
         done = find_done_change(runtime, understood, parse_options(options))
         if done is not None:
@@ -121,18 +130,18 @@ def prepare(
 def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:
     match understood:
         case Insert():
-            return plan_insert(runtime, understood)
+            return sql_insert.plan_insert(runtime, understood)
         case Revise():
-            return plan_revise(runtime, understood)
+            return sql_revise.plan_revise(runtime, understood)
         case CreateTable():
-            return plan_create(runtime, understood)
+            return sql_create.plan_create(runtime, understood)
         case CreateNamespace():
-            return NamespaceChange(runtime=runtime, create=understood)
+            return sql_create.NamespaceChange(runtime=runtime, create=understood)
         case AlterTable():
-            return plan_alter(runtime, understood)
+            return sql_alter.plan_alter(runtime, understood)
         case DropTable():
-            return plan_drop(runtime, understood)
+            return sql_alter.plan_drop(runtime, understood)
         case Truncate():
-            return plan_truncate(runtime, understood)
+            return sql_alter.plan_truncate(runtime, understood)
         case Call():
-            return plan_call(runtime, understood)
+            return sql_call.plan_call(runtime, understood)

@@ -3,11 +3,12 @@ their number."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from lakelib.catalog import status
 from lakelib.catalog.status import Asked, Holdings, TableHead
+from lakelib.dataclass import dataclass
 from lakelib.model.status import WaitingCommit
 from lakelib.model.table import TableInfo
 from lakelib.ops.runtime import Runtime

@@ -7,10 +7,10 @@ snapshots it has read (`partition`, `partition_by`, `reads.…`), or whose chang
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakelib.catalog.status import Holdings
+from lakelib.dataclass import dataclass
 from lakelib.model.status import Standing, WaitingCommit
 from lakelib.model.table import TableInfo
 from lakelib.ops.status_look import Look, keying_by

@@ -8,7 +8,7 @@ columns become others it ends.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lakelib.catalog import snapshots
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.errors import CatalogRefusedError, InvalidInputError
 from lakelib.model.changes import ChangeView
 from lakelib.model.files import Split

@@ -10,7 +10,7 @@ from lakelib.catalog.roles import has_right
 from lakelib.errors import LakeError
 from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
-from lakelib.ops.delta import tell_log
+from lakelib.ops import delta
 from lakelib.ops.ducklake import show_snapshots
 from lakelib.ops.runtime import Runtime
 
@@ -33,7 +33,7 @@ def _tell(runtime: Runtime, table: TableInfo, snapshot: Snapshot) -> None:
     if table.options.delta:
         _try(
             f"snapshot {snapshot.id} is not in the Delta log yet (`lake delta {table.full_name}` makes up for it)",
-            lambda: tell_log(runtime, table, snapshot, _MOST_AFTER_PUBLISH),
+            lambda: delta.tell_log(runtime, table, snapshot, _MOST_AFTER_PUBLISH),
         )
     if table.options.ducklake and table.primary_key_ids:
         _try(

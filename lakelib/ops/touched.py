@@ -4,11 +4,12 @@ The catalog knows which partitions got files or lost some. An overwrite replaces
 that were there: of such a partition both sides are read and compared, unless they are too large for that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from lakelib.catalog import files
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.ops.read import At, ScanRequest, plan_scan, read_table, resolve_snapshot

@@ -13,7 +13,7 @@ grace is refused when it stages. A table that others hold for longer than a mome
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 
@@ -21,6 +21,7 @@ from lakelib.catalog import retention
 from lakelib.catalog.failures import CatalogBusyError
 from lakelib.catalog.retention import DueFile, Place
 from lakelib.catalog.roles import require_right
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.log import is_of_log
 from lakelib.interop.success_file import FILE_NAME as SUCCESS_FILE
 from lakelib.model.flags import checked_flags

@@ -5,13 +5,14 @@ snapshot is that of every commit (`ops.commit`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
 
 from lakelib.catalog import tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import EmptySourceError, InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.effect import NOTHING, UNKNOWN, Effect

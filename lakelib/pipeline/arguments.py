@@ -1,11 +1,13 @@
 """What the pipeline is told to do, as frozen values. Nothing slow is loaded for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from lakelib.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

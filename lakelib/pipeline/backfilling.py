@@ -11,12 +11,12 @@ What became of each partition is a page of HTML, too, that needs no network and 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import ConflictError, InvalidInputError, Lake
+from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
 from lakelib.ops.touched import list_touched_by

@@ -6,12 +6,13 @@ is made again: by the engine of the commit's spec. What the spec says follows a 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import lakelib
 from lakelib import Lake, LakeError, Snapshot, StagedCommit
+from lakelib.dataclass import dataclass
 from lakelib.ops.decide import find_commit
 from lakelib.ops.ingest import check_not_replayed
 from lakelib.ops.judge import Judging

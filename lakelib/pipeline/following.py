@@ -3,10 +3,10 @@ metastore. Safe to repeat."""
 
 import logging
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from lakelib import Lake, LakeError, Snapshot
+from lakelib.dataclass import dataclass
 from lakelib.errors import RetryableError
 from lakelib.model.exports import HiveResult
 from lakelib.specs.table_spec import TableSpec

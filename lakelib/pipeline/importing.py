@@ -1,10 +1,11 @@
 """An import from its arguments to its exit code."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import lakelib
+from lakelib.dataclass import dataclass
 from lakelib.model.imports import ImportResult
 from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.create import split_name

@@ -5,10 +5,11 @@ A backfill makes partitions from all their rows, and moves nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lakelib import InvalidInputError, Lake
+from lakelib.dataclass import dataclass
 from lakelib.model import sortable
 from lakelib.model.changes import ChangeView
 from lakelib.model.positions import ReadRange, ranges_of

@@ -8,7 +8,7 @@ where it is this process that does the work, not at all.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from uuid import UUID
 
 import lakelib
 from lakelib import ConflictError, InvalidInputError, Lake, Verdict
+from lakelib.dataclass import dataclass
 from lakelib.errors import CatalogRefusedError, DecidedError, EmptySourceError, OnlySparkError, RetryableError
 from lakelib.gates.failing import tell_failures
 from lakelib.model import gate as judged

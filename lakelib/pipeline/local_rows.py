@@ -3,9 +3,9 @@ tables. Nothing here loads Spark; what takes Spark is said before a row is read,
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from lakelib import Lake
+from lakelib.dataclass import dataclass
 from lakelib.errors import OnlySparkError
 from lakelib.local.database import Database, QueryRows, opened_database
 from lakelib.model.schema import Column

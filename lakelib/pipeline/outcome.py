@@ -3,10 +3,10 @@
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lakelib import InvalidInputError, LakeError, NotFoundError
+from lakelib.dataclass import dataclass
 from lakelib.errors import OTHER_EXIT_CODE, exit_code_of, family_of
 from lakelib.pipeline.arguments import Surroundings
 

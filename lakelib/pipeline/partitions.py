@@ -1,12 +1,13 @@
 """What the rows of one partition are made from, whichever engine makes them: tables at snapshots."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from lakelib import InvalidInputError, Lake
+from lakelib.dataclass import dataclass
 from lakelib.model.positions import ReadRange
 from lakelib.model.predicate import Predicate
 from lakelib.model.table import TableInfo

@@ -3,11 +3,12 @@ others."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, LakeError, Table
+from lakelib.dataclass import dataclass
 from lakelib.errors import RetryableError
 from lakelib.model.exports import DeltaExport, DuckLakeShow
 from lakelib.model.upkeep import CompactionResult, ExpireResult, VacuumResult, describe_holdings

@@ -4,13 +4,14 @@ Where changes are followed, and all is read, each row is seen as one that came.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from lakelib import Lake
+from lakelib.dataclass import dataclass
 from lakelib.errors import ExpiredError
 from lakelib.model.changes import INSERT, UPSERT, ChangeView
 from lakelib.model.schema import COMMIT_COLUMN, Column

@@ -4,11 +4,11 @@ What can be wrong without Spark is said before Spark is started, and work that w
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakelib
 from lakelib import Lake, Snapshot, Table
+from lakelib.dataclass import dataclass
 from lakelib.model.table import TableInfo
 from lakelib.model.upkeep import readable_bytes
 from lakelib.ops.commit import check_writable, find_done

@@ -1,11 +1,12 @@
 """Frozen values: what people ask in SQL. Light, for most do without it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlglot import exp
+
+from lakelib.dataclass import dataclass
 
 Columns = Sequence[tuple[str, str]]
 """Names and types."""

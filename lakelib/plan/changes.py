@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import CHANGE_COLUMN, ChangeSplit, ChangeView, Way
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.schema import OP_COLUMN, Column

@@ -8,10 +8,10 @@ shallower than others makes one unit with all that lies below it.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.options import MIB, TableOptions
 from lakelib.model.table import Buckets

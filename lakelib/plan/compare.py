@@ -1,9 +1,9 @@
 """Pure. Compares a table with what its spec says: what it lacks, and what cannot be brought in line."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.model.merge import MergeEngine, OnDelete
 from lakelib.model.schema import Column
 from lakelib.model.table import Buckets, TableInfo

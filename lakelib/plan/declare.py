@@ -1,13 +1,13 @@
 """Pure. Turns a schema that a person declares (Arrow, Spark or DDL text) into columns with ids."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.plan.sqltext import parse_columns, quoted

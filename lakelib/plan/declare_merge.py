@@ -1,9 +1,10 @@
 """Pure. Turns what a person says of a merge engine, in the names of columns, into values; refuses what cannot be."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.merge import Merge, MergeEngine, OnDelete, SequenceGroup

@@ -6,10 +6,10 @@ as it was when a partition was made is as it was meant, and it makes nothing sta
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.status import Standing

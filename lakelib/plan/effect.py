@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import ChangeSplit, Way
 from lakelib.model.effect import NOTHING, Effect
 from lakelib.model.files import DataFile, Partition

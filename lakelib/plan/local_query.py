@@ -5,7 +5,7 @@ DuckDB is given has no name, literal or function that it could understand in its
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import OnlySparkError
 from lakelib.plan.local_functions import FUNCTIONS
 from lakelib.plan.local_scalars import SCALARS

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import OnlySparkError
 from lakelib.model.text import meant
 from lakelib.plan.local_functions import ordered

@@ -1,11 +1,12 @@
 """Pure. What every expression of a query is translated with: names, inner queries, and the table of what is known."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import OnlySparkError
 from lakelib.plan.local_types import (
     INTEGERS,

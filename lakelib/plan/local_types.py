@@ -7,8 +7,8 @@ error of the row that has such a value.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import OnlySparkError
 
 VOID = "void"

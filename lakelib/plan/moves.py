@@ -1,8 +1,9 @@
 """Pure. Decides which files are read together to find the rows whose keys have moved to another partition."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.table import MAX_DEPTH
 from lakelib.plan.balance import balance

@@ -8,8 +8,8 @@ may have one are lost, or found, by mistake.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Split
 from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import encode, is_sortable

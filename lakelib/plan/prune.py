@@ -2,12 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import TypeVar
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.predicate import (
     OPPOSITE,

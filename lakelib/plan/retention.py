@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from lakelib.dataclass import dataclass
 from lakelib.model.upkeep import HeldSnapshot, Hold, KeptSnapshot, OpenCommit, Reach, RetentionRules
 
 _FROM_BASE_ON = ("staged commit", "rejected commit")

@@ -1,12 +1,12 @@
 """Pure. What UPDATE, DELETE and MERGE make of a table's rows: clauses, of which the first that is for a row counts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.merge import MergeEngine, OnDelete
 from lakelib.model.schema import Column

@@ -1,9 +1,8 @@
 """Pure. How ON tells the table's rows of a merge by the source's."""
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import Column
 from lakelib.plan.local_select import conjuncts_of
 from lakelib.plan.revise_names import Names

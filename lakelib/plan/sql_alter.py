@@ -1,11 +1,12 @@
 """Pure. ALTER TABLE, DROP TABLE and TRUNCATE TABLE."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.declare import declare_nodes

@@ -1,12 +1,12 @@
 """Pure. CALL: what tables ask for besides rows, by name, and its arguments."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.text import choose_from
 from lakelib.plan.asked import TableName

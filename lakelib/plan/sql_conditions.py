@@ -2,9 +2,11 @@
 are named once, to the tables themselves. It says which rows can make no difference; the query still asks it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import exp
+
+from lakelib.dataclass import dataclass
 
 Push = Callable[[exp.Expr], None]
 """Hears what holds of all rows of a query that can make a difference; its columns are called by their places."""

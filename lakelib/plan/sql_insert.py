@@ -1,9 +1,8 @@
 """Pure. INSERT: which rows go where."""
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.plan.asked import AskedQuery, TableName

@@ -1,12 +1,12 @@
 """Pure. UPDATE, DELETE and MERGE INTO: which table, and what becomes of its rows."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision

@@ -1,11 +1,10 @@
 """Pure. SHOW and DESCRIBE: what there is."""
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
 from lakelib.plan.sql_parts import check_parts, table_name

@@ -3,7 +3,7 @@ made of is known node by node; anything else is refused, with its place in the t
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, OnlySparkError
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns
 from lakelib.plan.local_query import Query, Reach, Source, check_texts
@@ -24,6 +25,9 @@ from lakelib.plan.sql_wrong import SAYS_WHAT, no_sql, not_one, place_in, refused
 from lakelib.plan.sqltext import MAX_TEXT, quoted, shortened
 from lakelib.plan.store_assignment import storing
 
+_AS_EXPRESSION = (
+    'Give SQL: "amount * 2"; a text in it stands in single quotes, "\'paid\'". Bind values as parameters: "$name".'
+)
 _TRANSLATED = storing(ASKED)
 _STAR = "lake_star"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
@@ -96,7 +100,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
         raise InvalidInputError(
             f"{what[0].upper()}{what[1:]} is {shown}, which is no SQL.",
             kind="invalid_sql",
-            remedy='Give SQL as text: "amount * 2", "\'paid\'" for a text; bind values as parameters: "$name".',
+            remedy=_AS_EXPRESSION,
         )
     dialect = Dialect.get_or_raise("spark")
     try:
@@ -104,7 +108,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
         _check_texts(tokens)
         found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except SqlglotError as error:
-        raise no_sql(text, error) from None
+        raise no_sql(text, error, _AS_EXPRESSION) from None
     except RecursionError:
         raise too_deep() from None
     if len(found) != 1 or found[0] is None:

@@ -3,7 +3,6 @@ for something else: `orders$files` is one name, CALL has arguments, columns are 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from sqlglot import exp
@@ -11,6 +10,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lakelib.dataclass import dataclass
 from lakelib.plan.sqltext import joined_quotes
 
 _NO_ITEM = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON)

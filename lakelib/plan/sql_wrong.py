@@ -46,13 +46,13 @@ def place_in(line: int | None, column: int | None) -> str:
     return "" if line is None else f" (line {line}, column {column})"
 
 
-def no_sql(text: str, error: Exception) -> InvalidInputError:
+def no_sql(text: str, error: Exception, remedy: str = SAYS_WHAT) -> InvalidInputError:
     details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {}) if isinstance(error, ParseError) else {}
     near = f", near {shortened(details['highlight'])!r}" if details.get("highlight") else ""
     place = place_in(details.get("line"), details.get("col"))
     what = _in_words(str(details.get("description") or ""))
     return InvalidInputError(
-        f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=SAYS_WHAT
+        f"{shortened(text.strip())!r} is not SQL{place}{near}: {what}.", kind="invalid_sql", remedy=remedy
     )
 
 

@@ -1,12 +1,13 @@
 """Pure. Turns incoming rows, and rows of files of older schemas, into exactly the columns that are wanted."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import HIDDEN_COLUMNS, Column, TableSchema
 from lakelib.model.text import meant

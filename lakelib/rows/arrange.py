@@ -1,13 +1,14 @@
 """Pure. Arranges the rows of a batch by partition and bucket."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import MAX_PARTITION_KEY_BYTES, PartitionKey

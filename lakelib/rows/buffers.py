@@ -1,12 +1,13 @@
 """Pure. Shows the buffers of Arrow arrays as NumPy arrays and the other way round, without copying."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from lakelib.dataclass import dataclass
 
 WORD_BYTES = 8
 

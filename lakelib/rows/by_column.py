@@ -11,11 +11,12 @@ NULL says nothing of the group.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import COMMIT_COLUMN, HIDDEN_PREFIX, OP_COLUMN, Column, Op, TableSchema
 from lakelib.rows.buffers import array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.keys import Rows

@@ -1,13 +1,13 @@
 """Pure. Computes values of rows, as Spark does in ANSI mode and in UTC: what it refuses fails for that row."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Computed, Fixed, Function, Tested
 from lakelib.model.schema import Column
 from lakelib.rows.calendar_parts import PARTS, part_of

@@ -1,12 +1,12 @@
 """Pure. Converts Arrow arrays from one type to another without ever losing a value unseen."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.rows.buffers import whole_array
 from lakelib.rows.types import is_list_like, type_text
 from lakelib.rows.values import python_value, raw_values

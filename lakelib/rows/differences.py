@@ -7,7 +7,6 @@ are alike if they hold the same in the same order.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import CHANGE_COLUMN, DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, ChangeView
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, valid_rows, whole_array

@@ -5,11 +5,11 @@ came before it; the first version after it is the row then.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import OP_COLUMN, Column, TableSchema
 from lakelib.rows.buffers import array_of_numbers
 from lakelib.rows.keys import Rows

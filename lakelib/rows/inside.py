@@ -1,11 +1,11 @@
 """Pure. Refuses rows outside of what an overwrite replaces: partitions, or rows for which a predicate is TRUE."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model import sortable
 from lakelib.model.files import PartitionKey

@@ -13,6 +13,7 @@ Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 _SLOTS_A_KEY = 32
+_NEAR_A_KEY = 128
 _LEAST_BITS = 10
 _MOST_BITS = 26
 """64 MiB. Of more keys more others pass, and nothing else."""
@@ -37,14 +38,18 @@ class KeySet:
             is_of_numbers &= found is not None
             numbers = [*numbers, found] if is_of_numbers and found is not None else [_NO_NUMBERS]
             parts.append(_scattered(columns))
+        self._numbers = np.sort(np.concatenate(numbers)) if is_of_numbers else None
+        """The keys, where they are numbers."""
+        self._near = None if self._numbers is None else _marked(self._numbers)
+        """Which of the numbers from the lowest to the highest are keys, where those are not too far apart."""
+        if self._near is not None:
+            return
         wanted = max(1, sum(map(len, parts)) * _SLOTS_A_KEY)
         bits = min(_MOST_BITS, max(_LEAST_BITS, (wanted - 1).bit_length()))
         self._shift = np.uint64(64 - bits)
         self._slots = np.zeros(1 << bits, np.bool_)
         for part in parts:
             self._slots[part >> self._shift] = True
-        self._numbers = np.sort(np.concatenate(numbers)) if is_of_numbers else None
-        """The keys, where they are numbers."""
 
     def may_have(self, key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Mask:
         """Which rows may have a key of the set: all that do, and a few more."""
@@ -53,6 +58,8 @@ class KeySet:
             sought = _between(self._numbers, numbers[0], numbers[-1])
             if len(sought) < len(numbers) * _MOST_SOUGHT:
                 return _are_among(numbers, sought)
+        if self._numbers is not None and self._near is not None:
+            return _all_of(key_columns) if numbers is None else _are_marked(numbers, self._near, self._numbers[0])
         found: Mask = self._slots[_scattered(key_columns) >> self._shift]
         return found
 
@@ -72,6 +79,31 @@ def _are_among(ascending: Numbers, sought: Numbers) -> Mask:
     places = np.searchsorted(ascending, sought)
     mask[places[ascending[places] == sought]] = True
     return mask
+
+
+def _marked(ascending: Numbers) -> Mask | None:
+    """Of the numbers from the lowest to the highest those that are there, if they lie close together: who asks for
+    them in their order looks at one place after the other, where slots are all over the memory."""
+    if not len(ascending):
+        return None
+    reach = int(ascending[-1]) - int(ascending[0]) + 1
+    if reach > min(len(ascending) * _NEAR_A_KEY, 1 << _MOST_BITS):
+        return None
+    marked = np.zeros(reach, np.bool_)
+    marked[ascending - ascending[0]] = True
+    return marked
+
+
+def _are_marked(numbers: Numbers, marked: Mask, lowest: np.int64) -> Mask:
+    """Which are marked, counted from the lowest. What lies below it is as far above as no mark is."""
+    places = (numbers - lowest).view(np.uint64)
+    found: Mask = marked[np.minimum(places, np.uint64(len(marked) - 1)).view(np.int64)]
+    found &= places < np.uint64(len(marked))
+    return found
+
+
+def _all_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Mask:
+    return np.ones(len(key_columns[0]), np.bool_)
 
 
 def _numbers_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Numbers | None:

@@ -1,12 +1,13 @@
 """Pure. Of keys that stand in several partitions: which rows have to leave, and which version they leave for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.rows.buffers import array_of_numbers, fixed_values, is_long_type
 from lakelib.rows.keys import Rows
 from lakelib.rows.merge import have_repeated, repeated_keys

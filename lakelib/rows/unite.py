@@ -1,10 +1,10 @@
 """Pure. What files have together: the columns of all of them, in the types of the table that they are for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column
 from lakelib.rows.align import plan_column_conversion, refusal

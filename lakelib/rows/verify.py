@@ -1,12 +1,12 @@
 """Pure. Says where the rows of a file are not what its catalog entry promises, as they come, part by part."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, PartitionKey
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column
 from lakelib.model.sortable import encode, is_sortable

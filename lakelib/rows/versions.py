@@ -5,7 +5,6 @@ Merge engines are told in these terms: nothing here looks at one row after the o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import OP_COLUMN, Op
 from lakelib.rows.buffers import array_of_mask, array_of_numbers, fixed_values, valid_rows, whole_array
 from lakelib.rows.keys import Rows, open_columns

@@ -2,12 +2,13 @@
 that is no UTF-8: Arrow carries it along, and whoever reads it fails."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import WrongValuesError
 from lakelib.rows.convert import shown_row
 

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, NotFoundError, RetryableError
 from lakelib.lake import Lake
 from lakelib.model.schema import Column

@@ -11,7 +11,7 @@ its batches; what a batch reads is written down before it runs.
 import hashlib
 import json
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import functions as sf
 
 from lakelib.catalog import tables
+from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.lake import Lake
 from lakelib.model.changes import DELETE

@@ -9,10 +9,10 @@ of the week.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.specs.partition_keys import Step, format_partition, parse_partition, step_after, step_before, step_of
 

@@ -14,16 +14,19 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import count
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.gate import Scope, Severity
 from lakelib.model.text import LONGEST_INDEXED_BYTES, is_indexable, is_storable, meant
-from lakelib.specs.yaml_text import YamlText, dump_yaml, load_yaml, parse_yaml
+
+if TYPE_CHECKING:
+    from lakelib.specs.yaml_text import YamlText
 
 _SUITE_KEYS = ("name", "description", "expectations")
 _CHECK_KEYS = ("type", "kwargs", "severity", "scope", "sample", "limit_seconds", "name", "description")
@@ -108,17 +111,23 @@ class Suite:
 def load_suite(path: str | PathLike[str], lint: Lint | None = None) -> Suite:
     """Raises InvalidInputError that names all that is wrong, each with file and line, also what `lint` has against the
     checks; NotFoundError if there is no such file."""
+    from lakelib.specs.yaml_text import load_yaml  # what writes rows knows suites, and reads few
+
     return _parse(load_yaml(path), lint)
 
 
 def parse_suite(content: str, path: str = "the suite", lint: Lint | None = None) -> Suite:
     """As `load_suite`, for text that is at hand."""
+    from lakelib.specs.yaml_text import parse_yaml
+
     return _parse(parse_yaml(content, path), lint)
 
 
 def suite_text(suite: Suite) -> str:
     """The suite in YAML, of which `parse_suite` makes a suite of the same hash. Raises InvalidInputError for arguments
     that YAML cannot say, as suites made by hand may have them."""
+    from lakelib.specs.yaml_text import dump_yaml
+
     described = {"description": suite.description} if suite.description.strip() else {}
     text = dump_yaml({"name": suite.name, **described, "expectations": [_as_entry(check) for check in suite.checks]})
     again = parse_suite(text, f"suite {suite.name!r}")
@@ -133,7 +142,7 @@ def suite_error(problems: Sequence[str]) -> InvalidInputError:
     )
 
 
-def _parse(yaml: YamlText, lint: Lint | None) -> Suite:
+def _parse(yaml: "YamlText", lint: Lint | None) -> Suite:
     problems = [*_problems(yaml), *(_linted(yaml, lint) if lint else ())]
     if problems:
         ordered = sorted(problems, key=lambda problem: problem[0])
@@ -148,7 +157,7 @@ def _parse(yaml: YamlText, lint: Lint | None) -> Suite:
     )
 
 
-def _check(yaml: YamlText, place: int, name: str) -> Check:
+def _check(yaml: "YamlText", place: int, name: str) -> Check:
     entry = yaml.values["expectations"][place]
     arguments = entry.get("kwargs") or {}
     here = ("expectations", place)
@@ -210,7 +219,7 @@ def _described(entry: Mapping[str, Any]) -> str:
 # What may be wrong: (line, text)
 
 
-def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
+def _problems(yaml: "YamlText") -> Iterator[tuple[int, str]]:
     values = yaml.values
     if not isinstance(values, Mapping):
         yield yaml.line_of(), "a suite is a mapping with name and expectations."
@@ -230,7 +239,7 @@ def _problems(yaml: YamlText) -> Iterator[tuple[int, str]]:
     yield from _duplicate_names(yaml, entries)
 
 
-def _linted(yaml: YamlText, lint: Lint) -> Iterator[tuple[int, str]]:
+def _linted(yaml: "YamlText", lint: Lint) -> Iterator[tuple[int, str]]:
     """What is wrong with checks whose form tells what they are."""
     entries = yaml.values.get("expectations") if isinstance(yaml.values, Mapping) else None
     for place, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -249,7 +258,7 @@ def _scope_of(entry: Mapping[str, Any]) -> Scope:
     return next((scope for scope in Scope if scope.value == said), Scope.TABLE)
 
 
-def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:
+def _check_problems(yaml: "YamlText", place: tuple[str | int, ...], entry: Any) -> Iterator[tuple[int, str]]:
     if not isinstance(entry, Mapping):
         yield yaml.line_of(place), f"a check is a mapping with type and kwargs, not {entry!r}."
         return
@@ -266,7 +275,7 @@ def _check_problems(yaml: YamlText, place: tuple[str | int, ...], entry: Any) ->
 
 
 def _unknown_keys(
-    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], known: Sequence[str], what: str
+    yaml: "YamlText", place: tuple[str | int, ...], values: Mapping[str, Any], known: Sequence[str], what: str
 ) -> Iterator[tuple[int, str]]:
     for name in values:
         if name not in known:
@@ -274,7 +283,7 @@ def _unknown_keys(
 
 
 def _text_problems(
-    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], name: str, *, required: bool = False
+    yaml: "YamlText", place: tuple[str | int, ...], values: Mapping[str, Any], name: str, *, required: bool = False
 ) -> Iterator[tuple[int, str]]:
     if name not in values:
         if required:
@@ -286,7 +295,7 @@ def _text_problems(
 
 
 def _word_problems(
-    yaml: YamlText, place: tuple[str | int, ...], values: Mapping[str, Any], name: str, words: type[Enum]
+    yaml: "YamlText", place: tuple[str | int, ...], values: Mapping[str, Any], name: str, words: type[Enum]
 ) -> Iterator[tuple[int, str]]:
     known = [str(word.value) for word in words]
     value = values.get(name, known[0])
@@ -296,7 +305,7 @@ def _word_problems(
 
 
 def _number_problems(
-    yaml: YamlText,
+    yaml: "YamlText",
     place: tuple[str | int, ...],
     values: Mapping[str, Any],
     name: str,
@@ -311,7 +320,7 @@ def _number_problems(
         yield yaml.line_of((*place, name)), f"{name} must be a number from {least} to {most:,}, not {value!r}."
 
 
-def _duplicate_names(yaml: YamlText, entries: Sequence[Any]) -> Iterator[tuple[int, str]]:
+def _duplicate_names(yaml: "YamlText", entries: Sequence[Any]) -> Iterator[tuple[int, str]]:
     first_lines: dict[str, int] = {}
     for place, entry in enumerate(entries):
         name = entry.get("name") if isinstance(entry, Mapping) else None

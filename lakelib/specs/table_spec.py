@@ -7,7 +7,6 @@ Every error names the file, the line, the field, what was found and what is expe
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.upkeep import TagEnd
 from lakelib.specs.folder import find_problems_between

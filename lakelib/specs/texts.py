@@ -5,9 +5,9 @@ have is said by who creates the table."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 _PLACE = re.compile(r"\{([^{}]*)\}")

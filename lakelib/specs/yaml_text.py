@@ -6,7 +6,6 @@ often as aliases and merge keys (`<<`) repeat them: a short file cannot become m
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, NotFoundError
 
 Place = Sequence[str | int]

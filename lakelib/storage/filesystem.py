@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyarrow import fs
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.settings import StorageSettings
 from lakelib.storage.failures import STORE_FAILURES, missing_file, translate, translated

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import ColumnBounds
 from lakelib.model.predicate import Raw
 from lakelib.model.schema import Column

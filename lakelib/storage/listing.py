@@ -7,13 +7,13 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from pyarrow import fs
 
+from lakelib.dataclass import dataclass
 from lakelib.storage.paths import OWN_CATALOG
 
 DELETE_BATCH = 1000

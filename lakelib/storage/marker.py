@@ -5,11 +5,11 @@ the working directory, at ./.lake/catalog, keeps it there: the warehouse's note 
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError, InvalidInputError, NotFoundError
 from lakelib.model.identity import Marker
 from lakelib.settings import DEFAULT_WAREHOUSE, EARLIER_CATALOG

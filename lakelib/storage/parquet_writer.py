@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
@@ -41,6 +41,8 @@ _SAMPLE_BYTES = _SAMPLE_ROWS * _LONG_ROW_BYTES
 
 _PAYS_BELOW = 0.5
 """A dictionary pays when fewer than this share of sampled values are distinct."""
+
+_LEAST_PACKED_ROWS = 1024
 
 _LEAST_COLUMN_BYTES = 1024
 """Where columns take less than this on average they are not compressed."""
@@ -199,7 +201,7 @@ class FileWriter:
             write_page_checksum=True,
             store_schema=False,  # Parquet says it all, and a reader takes longer to parse it twice
             use_dictionary=dictionary_columns,
-            column_encoding=self._choose_encodings(dictionary_columns),
+            column_encoding=self._choose_encodings(first.num_rows, dictionary_columns),
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             write_statistics=self._choose_statistics(),
             metadata_collector=self._metadata,
@@ -210,13 +212,12 @@ class FileWriter:
         is_worth_it = takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns)
         return self._options.compression if is_worth_it else "none"
 
-    def _choose_encodings(self, dictionary_columns: Sequence[str]) -> dict[str, str]:
-        """Rows are sorted by the first lookup column: its integers differ little from one row to the next."""
-        return {
-            column.name: "DELTA_BINARY_PACKED"
-            for column in self._lookup_columns[:1]
-            if column.type in _INTEGERS and column.name not in dictionary_columns and column.name in self._plan.by_name
-        }
+    def _choose_encodings(self, row_count: int, dictionary_columns: Sequence[str]) -> dict[str, str]:
+        """Integers as their differences, in as few bits as those take: there is less to unpack. Of a few rows only
+        those that rows are sorted by: others take more room so."""
+        sorted_by = {column.name for column in self._lookup_columns[:1]}
+        chosen = self._plan.integers if row_count >= _LEAST_PACKED_ROWS else self._plan.integers & sorted_by
+        return dict.fromkeys(sorted(chosen.difference(dictionary_columns)), "DELTA_BINARY_PACKED")
 
     def _choose_bloom_filters(self, first_rows: int, dictionary_columns: Sequence[str]) -> dict[str, dict[str, Any]]:
         """A filter for each lookup column whose values hardly repeat: by others nobody finds a single row."""
@@ -258,6 +259,8 @@ class _FilePlan:
     """Where each top-level column's values are among the file's Parquet columns."""
     by_name: frozenset[str]
     """The columns that pyarrow can be told of by their names."""
+    integers: frozenset[str]
+    """Those of them that Parquet keeps as integers."""
     floats: frozenset[str]
     unseen_floats: frozenset[str]
     """The paths of floats that are no columns of the table, but within one, or nobody's."""
@@ -275,12 +278,14 @@ def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
     own = tuple(column.in_file for column in columns)
     leaves, nested = arrange_leaves(inside), nested_columns(inside)
     floats = frozenset(column.name for column in own if column.type in FLOATS)
+    by_name = frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested))
     paths = [each for field in inside for each in paths_of(field)]
     return _FilePlan(
         schema=inside,
         has_own_names=inside.names == schema.names,
         leaves=leaves,
-        by_name=frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested)),
+        by_name=by_name,
+        integers=frozenset(column.name for column in own if column.type in _INTEGERS and column.name in by_name),
         floats=floats,
         unseen_floats=frozenset(
             path for path, kind in paths if pa.types.is_floating(kind) and not (path in floats and path in leaves)

@@ -6,13 +6,14 @@ against each other. Rows without a key are counted: as many of a kind as there a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.changes import (
     CHANGE_COLUMN,
     DELETE,

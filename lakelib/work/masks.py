@@ -9,13 +9,13 @@ nobody sees it: of a key the row of the next run supersedes it.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw
 from lakelib.model.schema import OP_COLUMN, Column, TableSchema

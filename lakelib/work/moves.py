@@ -5,12 +5,13 @@ where the key has been. Of them the columns of key and sequence are read, in the
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import PartitionKey, Split
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN
 from lakelib.model.sortable import decode

@@ -6,7 +6,7 @@ versions of a row share, is used before.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import And, Compare, Comparison, In, Predicate, Raw, columns_of, conjuncts_of
 from lakelib.model.schema import COMMIT_COLUMN, OP_COLUMN, Column, TableSchema

@@ -7,7 +7,6 @@ row goes to the bucket of its key's hash.
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, groupby
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError, LakeError
 from lakelib.model.files import DataFile, NewFile, Split
 from lakelib.model.options import MIB

@@ -1,7 +1,6 @@
 """Work. Reads small files many at a time: what one costs by itself is more than its rows are worth."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile
 from lakelib.model.schema import COMMIT_COLUMN
 from lakelib.rows.buffers import array_of_numbers, whole_array

@@ -3,12 +3,13 @@ with `deltalake`, which reads the log; the files' rows are read as those of ever
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, MissingFileError
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.paths import complete_uri, join_uri

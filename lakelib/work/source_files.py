@@ -6,12 +6,12 @@ No catalog knows these files: what is wrong with one is wrong input, and is said
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import (
     CorruptionError,
     InvalidInputError,

@@ -5,11 +5,12 @@ Plain values: a task gets them with the file.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.rows.types import is_list_like
 
 FIELD_ID = b"PARQUET:field_id"

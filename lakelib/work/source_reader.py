@@ -1,11 +1,12 @@
 """Work. Reads a source file of any format: what is wanted of its rows is one plain value, which a task gets too."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.align import convert_array, places_by_name, plan_alignment, plan_column_conversion

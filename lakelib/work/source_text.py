@@ -9,13 +9,14 @@ import io
 import json as python_json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, json
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.options import MIB
 from lakelib.model.schema import Column

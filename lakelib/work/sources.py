@@ -2,13 +2,14 @@
 batches."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.progress import bar, counted
 from lakelib.rows.align import Alignment

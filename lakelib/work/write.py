@@ -1,13 +1,13 @@
 """Work. One writer's whole work on one commit: a caller's batches in, finished files out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, WrongValuesError
 from lakelib.model.changes import DELETE, UPSERT
 from lakelib.model.files import NewFile

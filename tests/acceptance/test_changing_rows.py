@@ -12,6 +12,7 @@ import pytest
 
 from lakelib import ConflictError, InvalidInputError, Lake, LakeError, NotFoundError, RejectedError, Table
 from lakelib.model.table import Proposal
+from lakelib.ops import revise_plan
 from lakelib.specs.suite import parse_suite
 from tests.acceptance.support import NewTable
 from tests.staging_hooks import before_staging
@@ -146,6 +147,15 @@ def test_rows_without_a_key_are_not_told_apart(loose: Table, table: Table, chang
 )
 def test_a_wrong_update_changes_nothing(table: Table, values: Any, where: str | None, kind: str | None) -> None:
     refused(table, lambda: table.update(values, where), kind)
+
+
+@pytest.mark.parametrize("bare", ["late", "too late"])
+def test_a_text_without_quotes_is_told_of_them(table: Table, bare: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        table.update({"p": bare}, "id = 1")
+    assert "'late'" in raised.value.message
+    assert "text" in raised.value.remedy
+    assert "quotes" in raised.value.remedy
 
 
 def refused(table: Table, change: Callable[[], Any], kind: str | None) -> None:
@@ -333,6 +343,31 @@ def test_a_merge_by_few_keys_reads_no_more_than_it_can_touch(new_table: NewTable
     assert effect(many.execute()) == (0, 100, 0)
 
 
+@pytest.mark.parametrize("key", ["id", "p"], ids=["numbers", "texts"])
+def test_a_merge_by_many_keys_takes_their_rows_alone(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(revise_plan, "_MOST_KEYS", 2)
+    schema = pa.schema([SCHEMA.field(name).with_nullable(name != key) for name in SCHEMA.names])
+    table = new_table(schema, primary_key=[key], buckets=4)
+    table.upsert(rows(*((number, f"p{number}", number, None) for number in range(400)), schema=schema))
+    table.upsert(rows(*((number, f"p{number}", -number, None) for number in range(0, 400, 5)), schema=schema))
+    table.delete("id % 7 = 0")
+    source = rows(*((number, f"p{number}", 1, None) for number in (0, 5, 7, 11, 400, 401)), schema=schema)
+    merging = table.merge(source).when_matched_update({"v": "target.v * 2 + source.v"})
+    assert effect(merging.when_not_matched_insert().execute()) == (4, 2, 0)
+    expected = {number: number if number % 5 else -number for number in range(400) if number % 7}
+    assert dict(found(table, "id", "v")) == expected | {0: 1, 5: -9, 7: 1, 11: 23, 400: 1, 401: 1}
+
+
+def test_a_column_of_the_key_may_be_asked_twice(new_table: NewTable) -> None:
+    table = new_table("a BIGINT, b BIGINT, n BIGINT", primary_key=["a", "b"])
+    table.upsert([{"a": number, "b": 0, "n": 0} for number in range(4)])
+    source = [{"a": 1, "c": 1}, {"a": 2, "c": 3}]
+    changed = table.merge(source, on="target.a = source.a AND target.a = source.c").when_matched_update({"n": "1"})
+    assert effect(changed.execute()) == (0, 1, 0)
+
+
 def test_other_tables_scans_and_results_are_merged(lake: Lake, table: Table, parted: Table) -> None:
     parted.update({"v": "v + 1000"}, "id <= 2")
     for number, source in enumerate(
@@ -437,6 +472,37 @@ def test_statements_are_explained_and_carried_out_once(lake: Lake, table: Table)
 )
 def test_what_is_no_such_statement_changes_nothing(lake: Lake, table: Table, text: str) -> None:
     refused(table, lambda: lake.sql(text.replace("{}", table.name)), None)
+
+
+OF_NO_ROW = (
+    "UPDATE {t} SET v = 0 WHERE id > 100",
+    "DELETE FROM {t} WHERE id > 100",
+    "INSERT INTO {t} SELECT * FROM {t} WHERE id > 100",
+    "INSERT OVERWRITE {t} PARTITION (p) SELECT * FROM {t} WHERE false",
+)
+OF_NO_KEY = (
+    "DELETE FROM {t} WHERE id IN (SELECT id FROM {t} WHERE id > 100)",
+    "MERGE INTO {t} AS t USING (SELECT 100 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("loose", text) for text in OF_NO_ROW] + [("parted", text) for text in (*OF_NO_ROW, *OF_NO_KEY)],
+)
+def test_a_statement_that_changes_no_row_publishes_nothing(
+    lake: Lake, request: pytest.FixtureRequest, kind: str, text: str
+) -> None:
+    table: Table = request.getfixturevalue(kind)
+    before = table.history()
+    (told,) = lake.sql(text.format(t=table.name)).to_arrow().to_pylist()
+    assert table.history() == before
+    assert (told["snapshot_id"], told["commit_id"], told["rows_written"]) == (None, None, 0)
+    assert [told[f"rows_{name}"] for name in ("inserted", "updated", "deleted")] == [0, 0, 0]
+
+    key = {"idempotency_key": ("app", 1)}
+    told = [lake.sql(text.format(t=table.name), key).to_arrow().to_pylist()[0] for _ in range(2)]
+    assert [each["replayed"] for each in told] == [False, True], "the key is kept"
 
 
 def test_delete_takes_all_rows_or_those_of_a_condition(lake: Lake, table: Table) -> None:

@@ -15,6 +15,7 @@ import pytest
 from jupyter_client import BlockingKernelClient, KernelManager
 
 from lakelib import progress
+from lakelib.catalog.embedded import is_answering
 
 WORK = """
 import lakelib, time
@@ -81,6 +82,7 @@ def test_a_log_sees_nothing(tmp_path: Path) -> None:
 def kernel(tmp_path: Path) -> Iterator[BlockingKernelClient]:
     manager = KernelManager(transport="ipc", connection_file=str(tmp_path / "kernel.json"))
     manager.kernel_spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager.shutdown_wait_time = 60
     manager.start_kernel(cwd=str(tmp_path))
     client = manager.blocking_client()
     client.start_channels()
@@ -89,7 +91,8 @@ def kernel(tmp_path: Path) -> Iterator[BlockingKernelClient]:
         yield client
     finally:
         client.stop_channels()
-        manager.shutdown_kernel(now=True)
+        manager.shutdown_kernel()  # in order: a kernel that is killed leaves its server behind
+        assert not is_answering(tmp_path / "lake" / ".catalog")
 
 
 def test_a_notebook_shows_it_below_the_cell_and_takes_it_away(kernel: BlockingKernelClient) -> None:

@@ -109,11 +109,18 @@ def test_an_error_in_the_block_leaves_nothing(lake: Lake, orders: Table, lines: 
     assert (orders.head, states(orders), states(lines)) == (None, ["expired"], [])
 
 
-def test_what_one_statement_changes_another_cannot_replace(lake: Lake, lines: Table) -> None:
-    insert = f"INSERT INTO {lines.name} VALUES (1, 1, 'a')"
-    with pytest.raises(ConflictError, match="commits that come before it in the same transaction"):
-        carry_out(lake, insert, f"INSERT OVERWRITE {lines.name} SELECT * FROM {lines.name} WHERE id < 1")
-    assert (lines.head, states(lines)) == (None, ["expired", "expired"])
+@pytest.mark.parametrize("text", [
+    "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE id < 1", "INSERT OVERWRITE {t} VALUES (1, 2, 'a')",
+    "INSERT OVERWRITE {t} PARTITION (p) VALUES (1, 2, 'a')", "INSERT OVERWRITE {t} PARTITION (p = 'a') (id) VALUES (1)",
+])  # fmt: skip
+def test_what_one_statement_changes_another_cannot_replace(lake: Lake, orders: Table, lines: Table, text: str) -> None:
+    with lake.transaction() as tx:
+        tx.sql(f"INSERT INTO {lines.name} VALUES (1, 1, 'a')")
+        tx.sql(f"INSERT INTO {orders.name} VALUES (1, 1, 'a')")
+        with pytest.raises(ConflictError, match="a statement before it in the transaction has changed"):
+            tx.sql(text.format(t=lines.name))
+    assert (rows(lines), rows(orders)) == ([(1, 1, "a")], [(1, 1, "a")])
+    assert states(lines) == ["expired", "published"]
 
 
 @pytest.mark.parametrize("statements", [

@@ -227,6 +227,20 @@ def test_a_statement_changes_a_table_and_tells_what_was_done(run: Run, lake: Lak
     assert "rows_inserted" not in shown
 
 
+def test_a_dry_run_tells_how_many_rows_there_are(run: Run, orders: Table) -> None:
+    plain = f"DELETE FROM {orders.name} WHERE customer = 'customer 0'"
+    asking = f"DELETE FROM {orders.name} WHERE customer = (SELECT min(customer) FROM {orders.name})"
+    count = orders.scan(where="customer = 'customer 0'").count()
+    head = orders.head
+    for text in (plain, asking):
+        assert f"Rows: 0 inserted, 0 updated, {count} deleted." in run("sql", text).out
+        assert run("sql", text, "--json").document["rows_deleted"] == count
+    merge = f"MERGE INTO {orders.name} AS t USING {orders.name} AS s ON t.order_id = s.order_id"
+    told = run("sql", f"{merge} WHEN MATCHED AND t.customer = 'customer 0' THEN DELETE", "--json").document
+    assert (told["dry_run"], told["rows_deleted"]) == (True, count)
+    assert orders.head == head
+
+
 def test_what_takes_rows_away_is_a_dry_run_until_it_is_told(run: Run, lake: Lake, orders: Table) -> None:
     overwrite = f"INSERT OVERWRITE {orders.name} SELECT * FROM {orders.name} WHERE customer = 'customer 0'"
     head = orders.head

@@ -218,6 +218,19 @@ def test_runs_at_once_do_not_see_each_others_views_and_settings(
 # A server that dies
 
 
+def test_a_job_waits_for_a_server_that_is_about_to_come_back(kept: Kept, shop: Shop, start: Run, lake: Lake) -> None:
+    """The first of those with this server, which need not be ended before."""
+    assert kept.running is None
+    shop.write_spec()
+    shop.deliver([order(1)])
+    with socket.create_server(("127.0.0.1", kept.port)) as knocked_at:
+        job = start("ingest", *work(shop), SPARK_REMOTE=kept.url, SPARK_CONNECT_AUTHENTICATE_TOKEN=TOKEN)
+        knocked_at.settimeout(WAIT_SECONDS)
+        knocked_at.accept()[0].close()
+    kept.start()
+    assert job.end()["outcome"] == "accept"
+
+
 def test_a_server_that_dies_in_mid_run_costs_a_try_and_loses_nothing(
     kept: Kept, shop: Shop, start: Run, lake: Lake
 ) -> None:
@@ -258,19 +271,6 @@ def test_a_server_that_dies_between_writing_and_judging_leaves_a_commit_to_be_ta
     assert (told["outcome"], told["adopted"]) == ("accept", True)
     lake.staged(UUID(told["commit"])).publish()
     assert orders_of(lake, shop) == [(1, "open"), (2, "open")]
-
-
-def test_a_job_waits_for_a_server_that_is_about_to_come_back(kept: Kept, shop: Shop, start: Run, lake: Lake) -> None:
-    kept.start()
-    kept.kill()
-    shop.write_spec()
-    shop.deliver([order(1)])
-    with socket.create_server(("127.0.0.1", kept.port)) as knocked_at:
-        job = start("ingest", *work(shop), SPARK_REMOTE=kept.url, SPARK_CONNECT_AUTHENTICATE_TOKEN=TOKEN)
-        knocked_at.settimeout(WAIT_SECONDS)
-        knocked_at.accept()[0].close()
-    kept.start()
-    assert job.end()["outcome"] == "accept"
 
 
 def test_who_has_no_token_is_not_let_in(kept: Kept, start: Run, lake: Lake) -> None:

@@ -51,3 +51,20 @@ def test_a_server_does_not_keep_the_python_of_each_session_that_it_ever_had(
     wait_until(lambda: not python_of(server), WAIT_SECONDS)
     assert numbers_by_python(second) == list(range(10)), "another one is started where it is needed"
     second.stop()
+
+
+def test_the_workers_of_a_session_find_loaded_what_work_on_the_lake_loads(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
+        import sys
+
+        yield pa.RecordBatch.from_pydict(
+            {"found": ["lakelib.work.spark.tasks" in sys.modules and gc.get_freeze_count() > 0]}
+        )
+
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    session = session_of(server)
+    assert [row[0] for row in session.range(0, 10, 1, 2).mapInArrow(loaded, "found boolean").collect()] == [True, True]
+    session.stop()

@@ -20,6 +20,7 @@ from contextlib import suppress
 import httpx
 from airflow import configuration, settings
 from airflow.sdk.execution_time.supervisor import in_process_api_server
+from sqlalchemy.orm import configure_mappers
 
 from tests.dags import lab
 
@@ -30,6 +31,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main(requests: int) -> None:
     lab.app()
+    configure_mappers()  # else each lab does it
     asyncio.run(_ask_what_tasks_ask())
     gc.collect()
     gc.freeze()  # what Airflow has loaded stays

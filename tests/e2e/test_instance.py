@@ -18,6 +18,9 @@ from infra.airflow.lifecycle import PARTS, down, running_parts, up
 from infra.airflow.postgres import is_ready, stop_server
 from infra.airflow.processes import Started, is_running
 
+CORES = os.cpu_count() or 1
+POOLS = {"lake_maintenance": 1, "lake_spark": CORES, "lake_sessions": 2 * CORES}
+
 
 def test_life_of_an_instance(empty_home: Home) -> None:
     """One story, for each start costs a quarter of a minute."""
@@ -115,8 +118,8 @@ def check_users(home: Home) -> None:
     with pytest.raises(ApiError, match="401"):
         log_in(state.url, "admin", "wrong")
     admin = log_in(state.url, "admin", passwords["admin"])
-    slots = {pool: admin.get(f"/api/v2/pools/{pool}")["slots"] for pool in ("lake_maintenance", "lake_spark")}
-    assert slots == {"lake_maintenance": 1, "lake_spark": os.cpu_count()}
+    slots = {pool: admin.get(f"/api/v2/pools/{pool}")["slots"] for pool in POOLS}
+    assert slots == POOLS
 
 
 def check_lake(home: Home) -> None:

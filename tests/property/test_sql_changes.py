@@ -13,6 +13,7 @@ import pytest
 
 import lakelib
 from lakelib import Lake
+from lakelib.ops import revise_plan
 from tests.property.test_sql import SCHEMA, SEED, STATEMENTS, Writer, plainly, rows
 
 KEYED = ("keyed", "split")
@@ -166,10 +167,14 @@ def of_duckdb(statement: str) -> str:
     return statement.replace("{x}", "").replace("«", '"').replace("»", '"')
 
 
+@pytest.mark.parametrize("many", [False, True], ids=["few keys", "many keys"])
 def test_a_change_leaves_what_duckdb_leaves_in_its_own_tables(
-    lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random
+    lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random, monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
-    compare(lake, plain, chance, max(40, STATEMENTS // 5))
+    if many:  # whatever is few
+        monkeypatch.setattr(revise_plan, "_MOST_KEYS", 0)
+        monkeypatch.setattr(revise_plan, "_MOST_HELD_SHARE", 1)
+    compare(lake, plain, chance, max(20, STATEMENTS // 10))
 
 
 def compare(lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random, count: int) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 import lakelib
 import lakelib.spark
 from lakelib import Lake, Table
+from tests.conftest import SHORT_WAY, SPARKS_OWN_WAY
 
 NewTable = Callable[..., Table]
 
@@ -18,10 +19,12 @@ _NUMBERS = count()
 
 @pytest.fixture(scope="module")
 def spark(spark: SparkSession) -> Iterator[SparkSession]:
-    """With Spark's default: queries are planned anew on the way."""
-    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    """It goes Spark's own way."""
+    for name, value in SPARKS_OWN_WAY.items():
+        spark.conf.set(name, value)
     yield spark
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    for name, value in SHORT_WAY.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from lakelib.dataclass import dataclass
 from lakelib.model.status import TROUBLES, JudgedCheck, JudgedCommit, PartitionStatus, TableStatus
 from lakelib.plan.due import is_key
 

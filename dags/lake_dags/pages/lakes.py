@@ -5,11 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lake_dags.places import tables_folder
+from lakelib.dataclass import dataclass
 from lakelib.errors import IdentityDiffersError, LakeError, NotFoundError
 from lakelib.specs.table_spec import SpecFolder, find_specs, scan_specs
 

@@ -1,7 +1,8 @@
 """Pure. Where things are: pages of the lake's, and pages of Airflow's."""
 
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from lakelib.dataclass import dataclass
 
 _AIRFLOW = "airflow"
 

@@ -7,10 +7,11 @@ that is null and one that is absent mean the same.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from functools import cache
 from typing import Any, cast
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import CorruptionError
 
 

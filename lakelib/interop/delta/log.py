@@ -6,10 +6,10 @@ A version is written once: whoever finds it there has to look whose it is. Nothi
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import NotFoundError
 from lakelib.interop.delta.actions import Action, from_json, to_json, unreadable
 from lakelib.interop.delta.checkpoint import from_table, to_tables

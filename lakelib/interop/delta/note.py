@@ -2,9 +2,9 @@
 has to know of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import Action, CommitInfo
 
 FIELD = "lake"

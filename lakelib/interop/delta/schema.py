@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.model.schema import Column, TableSchema
 from lakelib.rows.types import arrow_type
 

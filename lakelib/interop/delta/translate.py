@@ -1,11 +1,12 @@
 """Interop. Pure. One snapshot of a table as a version of its Delta log: which actions tell what it did."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import (
     Action,
     Add,

@@ -7,12 +7,12 @@ used. They are loaded when a metastore is spoken to.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, RetryableError
 
 DEFAULT_TIMEOUT_SECONDS = 10.0

@@ -1,11 +1,11 @@
 """A Spark data frame as a source of rows: written by Spark's tasks where it can be, collected where it must be."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.rows.types import type_text
 from lakelib.rows.values import raw_values

@@ -12,7 +12,6 @@ takes any other for the product of its sides.
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -22,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile
 from lakelib.storage.vectors import decode_positions
 

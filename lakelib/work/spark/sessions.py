@@ -4,7 +4,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -12,6 +11,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 
 _SHARED_SCHEMES = ("file", "hdfs")

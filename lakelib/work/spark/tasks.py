@@ -2,13 +2,13 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 
+from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError
 from lakelib.model.files import Split
 from lakelib.model.options import MIB

@@ -51,3 +51,12 @@ def test_a_set_of_keys_misses_none_and_lets_few_others_pass(kind: str) -> None:
     assert keys.may_have([own]).all()
     assert keys.may_have([pa.chunked_array([others])]).sum() < 10_000
     assert not KeySet([]).may_have([own]).any()
+
+
+@pytest.mark.parametrize("lowest", [-(2**63), -5_000, 2**63 - 10_000])
+def test_keys_that_lie_close_together_are_told_exactly(lowest: int) -> None:
+    near = range(lowest, lowest + 10_000)
+    own = pa.array(near[::3], pa.int64())
+    asked = pa.array([*near, *{-(2**63), -(2**62), -1, 2**62, 2**63 - 1}.difference(near)], pa.int64())
+    found = KeySet([[own]]).may_have([asked])
+    assert asked.filter(pa.array(found)).to_pylist() == own.to_pylist()

@@ -103,6 +103,22 @@ select exists (
                   select from lake.snapshot s
                   where s.table_id = f.table_id and s.id = f.removed_snapshot and s.kind = 'compact'))) as is_overtaken;
 
+-- Whether commits that are staged, to be published before another one, bring rows where that one has looked without
+-- knowing of theirs, or take out what it was made from or takes out, too: then it could not be published behind them.
+-- name: is_in_the_way
+select exists (
+    select from lake.commit c join lake.data_file f on f.table_id = c.table_id
+    where c.id = %(commit_id)s and f.commit_id = any(%(beneath)s) and f.sequence is null
+      and f.commit_id <> all(c.reads_beneath)
+      and (c.reads_whole_table or c.rows_from_base
+           or exists (select from lake.commit_read r where r.commit_id = c.id and r.partition_id = f.partition_id))
+) or exists (
+    select from lake.commit c join lake.commit_removal other on other.commit_id = any(%(beneath)s)
+    where c.id = %(commit_id)s
+      and (c.rows_from_base and other.commit_id <> all(c.reads_beneath)
+           or exists (select from lake.commit_removal own
+                      where own.commit_id = c.id and own.file_id = other.file_id))) as is_in_the_way;
+
 -- A verdict is kept with its commit.
 -- name: judge
 select lake.judge_v1(%(verdict)s, %(rejection)s) as answer;

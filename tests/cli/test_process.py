@@ -1,0 +1,62 @@
+"""The command as a process: it ends at once, and leaves nothing undone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_PROGRAM = """
+import atexit, sys, threading, time
+import lakelib.cli.main
+from lakelib.cli.__main__ import run
+
+class Kept:
+    def __del__(self):
+        print("taken apart")
+
+kept = Kept()
+
+def work():
+    time.sleep(0.2)
+    print("a thread's work")
+
+def main():
+    atexit.register(print, "tidied up")
+    threading.Thread(target=work).start()
+    sys.stdout.write("told ")
+    {ends}
+
+lakelib.cli.main.main = main
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "told"),
+    [
+        ("return 0", 0, "told a thread's work\ntidied up\n"),
+        ("return 7", 7, "told a thread's work\ntidied up\n"),
+        ("raise ValueError('a mistake')", 1, "told a thread's work\ntidied up\ntaken apart\n"),
+    ],
+)
+def test_what_is_to_be_done_at_the_end_is_done_before_the_process_goes(
+    ends: str, code: int, told: str, tmp_path: Path
+) -> None:
+    with open(tmp_path / "told", "w") as file:
+        program = [sys.executable, "-c", _PROGRAM.format(ends=ends)]
+        ended = subprocess.run(program, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (ended.returncode, (tmp_path / "told").read_text()) == (code, told), ended.stderr
+    assert ended.stderr == "" if code != 1 else "a mistake" in ended.stderr
+
+
+def test_what_cannot_be_written_at_the_end_is_told() -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        program = [sys.executable, "-c", _PROGRAM.format(ends="return 0")]
+        ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
+
+    assert ended.returncode == 120
+    assert "No space left on device" in ended.stderr
