@@ -43,9 +43,7 @@ from lakelib.ops import (
     overwrite,
     read,
     rebucket,
-    rollback,
-    tags,
-    touched,
+    snapshots,
 )
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
@@ -184,11 +182,11 @@ class Table:
         moment. Nothing is destroyed, and no row is read or written: its files are named again, and those that came
         since are taken out. The schema stays: columns that have come since are NULL. Whatever others commit meanwhile
         is undone as well. Raises NotFoundError if the snapshot has expired."""
-        return rollback.rollback(self._runtime, self._ref, to, parse_request("to", **options))
+        return snapshots.rollback(self._runtime, self._ref, to, parse_request("to", **options))
 
     def preview_rollback(self, to: int | str | datetime) -> RollbackPlan:
         """What a rollback would change now: files, rows and partitions. Changes nothing."""
-        return rollback.preview_rollback(self._runtime, self._ref, to)
+        return snapshots.preview_rollback(self._runtime, self._ref, to)
 
     # Staged writes
 
@@ -237,7 +235,7 @@ class Table:
 
     def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request("to", **options)
-        return self._staged(rollback.stage_rollback(self._runtime, self._ref, to, request), request)
+        return self._staged(snapshots.stage_rollback(self._runtime, self._ref, to, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> StagedCommit:
         """With a verdict, if a gate was asked for."""
@@ -330,11 +328,11 @@ class Table:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
-    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[inspect.TouchedPartition]:
         """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
-        return touched.list_touched(self._runtime, self._now(), at)
+        return inspect.list_touched(self._runtime, self._now(), at)
 
     def consumer(
         self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
@@ -536,16 +534,16 @@ class Table:
         repeat: the later end counts, and a tag without an end stays so. A tag does not move: raises ConflictError if
         the name is on another snapshot.
         """
-        end = tags.parse_end(keep, keep_last, family)
-        return tags.set_tag(self._runtime, self._now(), name, at, end)
+        end = snapshots.parse_end(keep, keep_last, family)
+        return snapshots.set_tag(self._runtime, self._now(), name, at, end)
 
     def tags(self) -> Listing[Tag]:
         """All tags, those of the newest snapshots first."""
-        return Listing(tags.list_tags(self._runtime, self._now()))
+        return Listing(snapshots.list_tags(self._runtime, self._now()))
 
     def delete_tag(self, name: str) -> None:
         """Lets go of a tag's snapshot. Raises NotFoundError if there is no such tag."""
-        tags.delete_tag(self._runtime, self._now(), name)
+        snapshots.delete_tag(self._runtime, self._now(), name)
 
     def expire(
         self,

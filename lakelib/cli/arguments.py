@@ -12,8 +12,7 @@ import typer
 
 from lakelib.cli.command import wrong_usage
 from lakelib.errors import InvalidInputError
-from lakelib.plan.at import parse_at
-from lakelib.plan.commit_id import parse_commit_id
+from lakelib.plan.meant import parse_at, parse_commit_id
 from lakelib.specs.texts import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"

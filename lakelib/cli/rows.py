@@ -36,7 +36,7 @@ from lakelib.cli.read import Limit, Output
 from lakelib.cli.show import Answer
 from lakelib.errors import InvalidInputError
 from lakelib.pipeline.arguments import Files, FileView, LakeView, Query, Surroundings, WriteArguments
-from lakelib.plan.at import parse_at
+from lakelib.plan.meant import parse_at
 
 if TYPE_CHECKING:
     from lakelib.pipeline.outcome import Outcome

@@ -26,11 +26,10 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult
-from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.hold import Held
-from lakelib.ops.patience import Patience
-from lakelib.ops.run_target import order_names, run_target
+from lakelib.ops.merging import order_names, run_target
+from lakelib.ops.patience import Overtaken, Patience, do_again
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy

@@ -24,7 +24,7 @@ from lakelib.model.table import TableInfo
 from lakelib.ops.masks import is_long, masks_at
 from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.compacted import compacted_files
+from lakelib.plan.scan import compacted_files
 from lakelib.storage.vectors import encode_positions
 from lakelib.work.masks import Superseded, find_marks, find_superseded
 

@@ -24,11 +24,11 @@ from lakelib.model.table import NO_READ, CommitKind, Proposal, ReadScope, Snapsh
 from lakelib.ops import sql
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.delete import OVERTAKEN, find_doomed
+from lakelib.ops.merging import order_names, run_target
 from lakelib.ops.moves import delete_written
 from lakelib.ops.replace import behind
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.revise_plan import Planned, plan_revision
-from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_frame import frame_of
 from lakelib.ops.sql_plan import Known, QueryExplanation

@@ -27,9 +27,9 @@ from lakelib.ops.sql_metadata import read_metadata
 from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
-from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
+from lakelib.plan.prune import may_fail
 from lakelib.plan.sql_on_spark import translate_for_spark
 from lakelib.plan.sql_statement import Statement
 from lakelib.plan.where import bind_condition

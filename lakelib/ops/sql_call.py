@@ -11,7 +11,7 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import Snapshot, TableInfo
-from lakelib.ops import compact, cross_partition, delta, expire, rebucket, rollback, sql, tags
+from lakelib.ops import compact, cross_partition, delta, expire, rebucket, snapshots, sql
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, refuse_options, tell
@@ -41,7 +41,7 @@ class CallChange:
         said = f"{self._word} {self.table.full_name}"
         match self.call.procedure:
             case "rollback":
-                means = repr(rollback.preview_rollback(self.runtime, self.table.ref, self.call.arguments["to"]))
+                means = repr(snapshots.preview_rollback(self.runtime, self.table.ref, self.call.arguments["to"]))
             case "expire":
                 found = _expire(self.runtime, self.table, {**self.call.arguments, "dry_run": True}, WriteRequest())
                 means = ", ".join(f"{name} {value}" for name, value in found.items())
@@ -79,18 +79,18 @@ def _rebucket(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: W
 
 
 def _tag(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Done:
-    end = tags.parse_end(_length(given, "keep"), given.get("keep_last"), given.get("family", ""))
-    tag = tags.set_tag(runtime, table, given["name"], given.get("at"), end)
+    end = snapshots.parse_end(_length(given, "keep"), given.get("keep_last"), given.get("family", ""))
+    tag = snapshots.set_tag(runtime, table, given["name"], given.get("at"), end)
     return {"tag": tag.name, "snapshot_id": tag.snapshot_id}
 
 
 def _delete_tag(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Done:
-    tags.delete_tag(runtime, table, given["name"])
+    snapshots.delete_tag(runtime, table, given["name"])
     return {"tag": given["name"]}
 
 
 def _rollback(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], request: WriteRequest) -> Done:
-    return rollback.rollback(runtime, table.ref, given["to"], request)
+    return snapshots.rollback(runtime, table.ref, given["to"], request)
 
 
 def _expire(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Mapping[str, Any]:

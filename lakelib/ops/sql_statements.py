@@ -10,10 +10,10 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
-from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
+from lakelib.ops.moves import look_beneath
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import Reference
-from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at
+from lakelib.plan.meant import CONSUMER_PREFIX, TAG_PREFIX, parse_at
 from lakelib.plan.sql_values import constant_of
 from lakelib.plan.sql_wrong import place_of, unknown_sql
 from lakelib.plan.sqltext import quoted, shortened

@@ -19,8 +19,7 @@ from pyspark.sql.types import LongType, StructType
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
-from lakelib.plan.balance import balance, choose_part_count, choose_task_count
-from lakelib.plan.scan import is_small, needs_merge
+from lakelib.plan.scan import balance, choose_part_count, choose_task_count, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
