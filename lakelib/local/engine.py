@@ -45,7 +45,7 @@ class _OverflowError(InvalidInputError):
 
 
 _SPOILING = ("limit_pushdown",)
-"""A limit that is put below what is computed fails in DuckDB 1.5, behind a condition on columns that nobody else needs."""
+"""A limit that is put below what is computed fails in DuckDB 1.5 behind a condition whose columns nobody else needs."""
 _ASKING = ("join_filter_pushdown",)
 """What one side of a join knows of the other's keys is a Bloom filter, which streams are not asked by."""
 
