@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
-from lakelib.local.arrow_source import retyped
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
+from lakelib.rows.align import retyped
 from lakelib.rows.types import arrow_type
 from lakelib.storage.vectors import Positions
 
