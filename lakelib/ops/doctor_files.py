@@ -31,6 +31,7 @@ from lakelib.storage.vectors import read_vector
 
 DANGEROUS_LAG = timedelta(minutes=5)
 _STEP_ROWS = 131_072
+_HIDDEN_NAN = Breach(kind="hidden_nan", detail="it has NaN in columns whose statistics leave that out")
 
 
 """From here on a vacuum may take files for older than they are."""
@@ -46,6 +47,10 @@ _REWRITE = (
     " else has changed it."
 )
 _FOUND_ANEW = "Readers find it anew, each for himself; a compaction of the partition (`lake compact --full`) ends that."
+_ANEW = (
+    "lakelib reads it right; engines that go by statistics, as DuckDB does, miss its rows with NaN until"
+    " `lake compact --full` has written it anew."
+)
 _REMEDIES = dict.fromkeys(("missing_file", "truncated_file", "replaced_file", "unreadable_file"), _RESTORE)
 
 
@@ -239,7 +244,7 @@ def _tell_broken(visit: Visit, promises: "_Promises", stored: Sequence[ExaminedF
     broken = {one.file.id: breaches for one, breaches in zip(stored, found, strict=True) if breaches}
     for one in _still_named(visit, [one for one in stored if one.file.id in broken]):
         for breach in broken[one.file.id]:
-            _tell_damage(visit, one, breach)
+            _tell_breach(visit, one, breach)
 
 
 def _still_named(visit: Visit, files: Sequence[ExaminedFile]) -> list[ExaminedFile]:
@@ -251,6 +256,13 @@ def _tell_damage(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
     if breach.kind in _REMEDIES:
         visit.account.damaged.append((visit.table, one.file.path, one.file.size_bytes))
     visit.tell(Harm.DAMAGED, breach.kind, one.file.path, breach.detail, _REMEDIES.get(breach.kind, _REWRITE))
+
+
+def _tell_breach(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
+    if breach.kind == "hidden_nan":
+        visit.tell(Harm.NOTABLE, breach.kind, one.file.path, breach.detail, _ANEW)
+    else:
+        _tell_damage(visit, one, breach)
 
 
 def _whose(one: ExaminedFile) -> str:
@@ -303,12 +315,13 @@ def check_file(storage: Storage, promise: Promise, *, deep: bool) -> tuple[Breac
             if reader.row_count != file.row_count:
                 detail = f"it has {reader.row_count:,} rows, and the catalog knows {file.row_count:,}"
                 return (Breach(kind="wrong_rows", detail=detail),)
+            hidden = (_HIDDEN_NAN,) if reader.hides_nan and file.removed_snapshot is None else ()
             if not deep:
-                return ()
+                return hidden
             verifier = Verifier(promise)
             for row_group in range(reader.row_group_count):
                 for rows in reader.read_in_steps(row_group, reader.schema.names, _STEP_ROWS):
                     verifier.look(rows)
-            return verifier.finish()
+            return (*hidden, *verifier.finish())
     except CorruptionError as error:
         return (Breach(kind=error.kind, detail=error.message),)
