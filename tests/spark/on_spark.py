@@ -27,6 +27,9 @@ class Answer:
         assert self.asks_explanation
         return "\n".join(row.plan for row in self._frame.collect())
 
+    def count(self) -> int:
+        return int(self._frame.count())
+
     def to_arrow(self) -> pa.Table:
         return self._frame.toArrow().cast(arrow_schema_of(self._frame.schema))
 
