@@ -18,9 +18,9 @@ from lakelib.catalog.migrate import migrate as migrate_catalog
 from lakelib.catalog.roles import load_rights
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
-from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.backup import DEFAULT_HOLD, BackupResult, RestoreResult
 from lakelib.model.commit import CommitSummary
-from lakelib.model.doctor import DoctorReport, Finding
+from lakelib.model.doctor import DEFAULT_DOCTOR_GRACE, DoctorReport, Finding
 from lakelib.model.exports import DuckLake, ViewsFile
 from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
@@ -32,7 +32,7 @@ from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.upgrade import Upgrade
-from lakelib.model.upkeep import VacuumResult
+from lakelib.model.upkeep import DEFAULT_VACUUM_GRACE, VacuumResult
 from lakelib.ops import (
     backup,
     consumers,
@@ -336,7 +336,7 @@ class Lake:
         self,
         dry_run: bool = False,
         *,
-        grace: timedelta = vacuum.DEFAULT_GRACE,
+        grace: timedelta = DEFAULT_VACUUM_GRACE,
         orphans: bool = True,
         tell: Callable[[str], None] | None = None,
     ) -> VacuumResult:
@@ -375,7 +375,7 @@ class Lake:
         repair: Collection[str] = (),
         from_backup: str | os.PathLike[str] | None = None,
         dry_run: bool = False,
-        grace: timedelta = doctor.DEFAULT_GRACE,
+        grace: timedelta = DEFAULT_DOCTOR_GRACE,
         tell: Callable[[Finding], None] | None = None,
     ) -> DoctorReport:
         """Compares the catalog with what is stored, of all tables or of these, beside readers and writers. A deep look
@@ -396,7 +396,7 @@ class Lake:
         *,
         tables: Sequence[str] | None = None,
         with_files: bool = False,
-        hold_for: timedelta = backup.DEFAULT_HOLD,
+        hold_for: timedelta = DEFAULT_HOLD,
     ) -> BackupResult:
         """What is published at this moment goes into a folder of its own: the catalog's dump and the list of the files
         that it needs; with `with_files` these files too. Beside readers and writers. `restore` reads it.

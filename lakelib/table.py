@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
-from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
+from lakelib.model.upkeep import DEFAULT_EXPIRE_GRACE, DEFAULT_STAGED_OLDER_THAN, CompactionResult, ExpireResult, Tag
 from lakelib.ops import (
     changes,
     compact,
@@ -551,8 +551,8 @@ class Table:
         older_than: timedelta | None = None,
         dry_run: bool = False,
         *,
-        staged_older_than: timedelta | None = expire.DEFAULT_STAGED_OLDER_THAN,
-        grace: timedelta = expire.DEFAULT_GRACE,
+        staged_older_than: timedelta | None = DEFAULT_STAGED_OLDER_THAN,
+        grace: timedelta = DEFAULT_EXPIRE_GRACE,
     ) -> ExpireResult:
         """Forgets snapshots that are not among the last `keep_last` and were superseded longer ago than `older_than`.
 

@@ -11,6 +11,7 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import Snapshot, TableInfo
+from lakelib.model.upkeep import DEFAULT_EXPIRE_GRACE, DEFAULT_STAGED_OLDER_THAN
 from lakelib.ops import compact, cross_partition, delta, expire, rebucket, snapshots, sql
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
@@ -94,10 +95,10 @@ def _rollback(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], requ
 
 
 def _expire(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Mapping[str, Any]:
-    staged = _length(given, "staged_older_than") if "staged_older_than" in given else expire.DEFAULT_STAGED_OLDER_THAN
+    staged = _length(given, "staged_older_than") if "staged_older_than" in given else DEFAULT_STAGED_OLDER_THAN
     rules = expire.parse_rules(given.get("keep_last"), _length(given, "older_than"), staged)
     work = expire.preview if checked_flag("dry_run", given.get("dry_run", False)) else expire.expire
-    return _facts(work(runtime, table, rules, expire.DEFAULT_GRACE))
+    return _facts(work(runtime, table, rules, DEFAULT_EXPIRE_GRACE))
 
 
 def _export_delta(runtime: Runtime, table: TableInfo, _: Mapping[str, Any], __: WriteRequest) -> Done:

@@ -254,23 +254,27 @@ def test_what_takes_rows_away_is_a_dry_run_until_it_is_told(run: Run, lake: Lake
     assert orders.scan().count() == 5
 
 
-@pytest.mark.parametrize("module", ["pandas", "rich", "pydantic"])
-def test_a_query_through_a_pipe_does_not_wait_for_what_it_does_not_use(
-    environment: dict[str, str], module: str
-) -> None:
+_NOT_NEEDED = (
+    ("boto3", "pandas", "pyarrow.dataset", "pydantic", "rich", "yaml"),
+    ("lakelib.interop.delta", "lakelib.ops.compact", "lakelib.ops.delta", "lakelib.ops.doctor", "lakelib.ops.expire"),
+    ("lakelib.ops.imports", "lakelib.ops.revise", "lakelib.ops.sql_create", "lakelib.ops.sql_insert"),
+)
+
+
+def test_a_query_through_a_pipe_does_not_wait_for_what_it_does_not_use(environment: dict[str, str]) -> None:
     code = f"""
 import sys
 from lakelib.cli.main import main
 sys.argv = ["lake", "sql", "SELECT 1 AS x"]
 assert main() == 0
-assert {module!r} not in sys.modules
+print(*sorted(sys.modules.keys() & {set(sum(_NOT_NEEDED, ()))}))
 """
     around = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # which asks for what people see
     found = subprocess.run(
         [sys.executable, "-c", code], env=around | environment, capture_output=True, text=True, check=False
     )
 
-    assert (found.returncode, found.stdout) == (0, "x\n1\n"), found.stderr
+    assert (found.returncode, found.stdout) == (0, "x\n1\n\n"), found.stderr
 
 
 def test_rows_are_laid_out_alike_however_much_was_loaded(run: Run) -> None:
