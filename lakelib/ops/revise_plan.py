@@ -77,6 +77,8 @@ class _Planner:
         if self._table.id != table_id:
             raise NotFoundError(f"{full_name} is another table by now.", kind="table_not_found", remedy="Open it anew.")
         self._query = ReviseQuery(revision, self._table, self._source_names())
+        self._is_known_apart = False
+        """Whether the source is known to have no key twice, without being asked for it."""
 
     def check(self) -> None:
         self._check_said()
@@ -203,15 +205,17 @@ class _Planner:
         if not self._are_whole_keys(columns) or self._runtime.session is not None:
             return None
         most = min(_MOST_HELD, _row_count_of(self._whole) // _MOST_HELD_SHARE)
-        found = self._sought(columns, most) if most > _MOST_KEYS else None
+        found = self._sought(columns, most, each_once=False) if most > _MOST_KEYS else None
         if found is None:
             return None
         by_id = {column.id: values for column, values in zip(columns, found, strict=True)}
-        return KeySet([[by_id[each] for each in self._table.primary_key_ids]])
+        held = KeySet([[by_id[each] for each in self._table.primary_key_ids]])
+        self._is_known_apart = held.is_of_unlike
+        return held
 
-    def _sought(self, columns: Sequence[Column], most: int) -> list[pa.Array] | None:
+    def _sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> list[pa.Array] | None:
         """What the source has of the columns, if that is not too much, and can be a value of the table's."""
-        rows = self._ask(self._query.sought(columns, most + 1)).drop_null()
+        rows = self._ask(self._query.sought(columns, most + 1, each_once=each_once)).drop_null()
         if rows.num_rows > most:
             return None
         try:
@@ -300,7 +304,7 @@ class _Planner:
         return {column.id: kind for column, (_, kind) in zip(columns, told, strict=True)}
 
     def _is_repeated(self) -> bool:
-        return bool(self._ask(self._query.repeated()).num_rows)
+        return not self._is_known_apart and bool(self._ask(self._query.repeated()).num_rows)
 
     def _check_new(self, inserted: pa.Table) -> None:
         table = self._table

@@ -94,13 +94,15 @@ class ReviseQuery:
             query.set("where", exp.Where(this=all_of(there)))
         return query
 
-    def sought(self, columns: Sequence[Column], most: int) -> exp.Expr:
-        """What the source has of columns that ON goes by, each once; so many at most."""
-        return self.source_tree(
+    def sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> exp.Expr:
+        """What the source has of columns that ON goes by; so many at most."""
+        query = self.source_tree(
             [named(self._sought(column), f"k{place}") for place, column in enumerate(columns)],
-            distinct=exp.Distinct(),
             limit=exp.Limit(expression=exp.Literal.number(most)),
         )
+        if each_once:
+            query.set("distinct", exp.Distinct())
+        return query
 
     def range_of(self, column: Column) -> exp.Expr:
         """The lowest and the highest of them."""
