@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lakelib import handoff
 from lakelib.model.html import html_table
-from lakelib.ops import changes, explain_changes
+from lakelib.ops import changes, explain
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.describe import describe_predicate, one_line
 
@@ -85,9 +85,9 @@ class Changes:
         """How many changes there are."""
         return changes.count_rows(self._runtime, self._plan)
 
-    def explain(self) -> explain_changes.ChangesExplanation:
+    def explain(self) -> explain.ChangesExplanation:
         """What will be read, in which way, and what was left out. Prints as text."""
-        return explain_changes.explain_changes(self._runtime, self._plan)
+        return explain.explain_changes(self._runtime, self._plan)
 
     def _repr_html_(self) -> str:
         """Says what would be read, and reads nothing."""

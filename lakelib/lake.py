@@ -18,9 +18,9 @@ from lakelib.catalog.migrate import migrate as migrate_catalog
 from lakelib.catalog.roles import load_rights
 from lakelib.consumer import Consumer
 from lakelib.errors import InvalidInputError
-from lakelib.model.backup import BackupResult, RestoreResult
+from lakelib.model.backup import DEFAULT_HOLD, BackupResult, RestoreResult
 from lakelib.model.commit import CommitSummary
-from lakelib.model.doctor import DoctorReport, Finding
+from lakelib.model.doctor import DEFAULT_DOCTOR_GRACE, DoctorReport, Finding
 from lakelib.model.exports import DuckLake, ViewsFile
 from lakelib.model.flags import checked_flag, checked_flags
 from lakelib.model.gate import RegisteredSuite
@@ -32,7 +32,7 @@ from lakelib.model.roles import Grant
 from lakelib.model.status import LakeStatus
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.upgrade import Upgrade
-from lakelib.model.upkeep import VacuumResult
+from lakelib.model.upkeep import DEFAULT_VACUUM_GRACE, VacuumResult
 from lakelib.ops import (
     backup,
     consumers,
@@ -336,7 +336,7 @@ class Lake:
         self,
         dry_run: bool = False,
         *,
-        grace: timedelta = vacuum.DEFAULT_GRACE,
+        grace: timedelta = DEFAULT_VACUUM_GRACE,
         orphans: bool = True,
         tell: Callable[[str], None] | None = None,
     ) -> VacuumResult:
@@ -375,7 +375,7 @@ class Lake:
         repair: Collection[str] = (),
         from_backup: str | os.PathLike[str] | None = None,
         dry_run: bool = False,
-        grace: timedelta = doctor.DEFAULT_GRACE,
+        grace: timedelta = DEFAULT_DOCTOR_GRACE,
         tell: Callable[[Finding], None] | None = None,
     ) -> DoctorReport:
         """Compares the catalog with what is stored, of all tables or of these, beside readers and writers. A deep look
@@ -396,7 +396,7 @@ class Lake:
         *,
         tables: Sequence[str] | None = None,
         with_files: bool = False,
-        hold_for: timedelta = backup.DEFAULT_HOLD,
+        hold_for: timedelta = DEFAULT_HOLD,
     ) -> BackupResult:
         """What is published at this moment goes into a folder of its own: the catalog's dump and the list of the files
         that it needs; with `with_files` these files too. Beside readers and writers. `restore` reads it.
@@ -523,6 +523,11 @@ class Transaction:
         self.snapshots: list[Snapshot] = []
         """The snapshots that the commits became, in the order in which they were added."""
 
+    @property
+    def runtime(self) -> Runtime:
+        """For lakelib's own parts."""
+        return self._runtime
+
     def add(self, staged: StagedCommit) -> None:
         """Raises InvalidInputError for what is no staged commit, or was added before, and after the block."""
         self._check_open()
@@ -547,6 +552,12 @@ class Transaction:
         Raises as `Lake.sql` does, InvalidInputError for statements that change more than rows, and ConflictError for
         one that takes out rows which a statement before it has changed (an INSERT OVERWRITE of what was inserted).
         """
+        return Result(self._runtime, self.carry_out(text, options, parameters))
+
+    def carry_out(
+        self, text: str, options: Mapping[str, Any] | None, parameters: Mapping[str, Any], session: Any = None
+    ) -> Any:
+        """For lakelib's own parts: what `sql` does, before it is a Result; with a Spark session by its tasks."""
         from lakelib.ops import sql_statements  # it takes long to load
 
         self._check_open()
@@ -555,14 +566,15 @@ class Transaction:
             if each.id in self._done:
                 continue
             beneath[each.ref.id] = (*beneath.get(each.ref.id, ()), each.id)
-        found = sql_statements.stage(replace(self._runtime, staged=beneath, seen=self._seen), text, options, parameters)
+        runtime = replace(self._runtime, staged=beneath, seen=self._seen, session=session)
+        found = sql_statements.stage(runtime, text, options, parameters)
         if not isinstance(found, sql_statements.StagedStatement):
-            return Result(self._runtime, found)
+            return found
         self._own.append(found.commit_id)
         if found.was_done:
             self._done.add(found.commit_id)
         self._staged.append(StagedCommit(self._runtime, found.ref, found.commit_id, judged_by=found.judging))
-        return Result(self._runtime, found.told)
+        return found.told
 
     def advance(self, consumer: Consumer, to: Any = None, *, backwards: bool = False) -> None:
         """A consumer moves, as by `Consumer.advance`, in the transaction that publishes what was made of its changes:

@@ -25,7 +25,7 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.rollback import RollbackPlan
 from lakelib.model.status import TableDetail
 from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
-from lakelib.model.upkeep import CompactionResult, ExpireResult, Tag
+from lakelib.model.upkeep import DEFAULT_EXPIRE_GRACE, DEFAULT_STAGED_OLDER_THAN, CompactionResult, ExpireResult, Tag
 from lakelib.ops import (
     changes,
     compact,
@@ -43,9 +43,7 @@ from lakelib.ops import (
     overwrite,
     read,
     rebucket,
-    rollback,
-    tags,
-    touched,
+    snapshots,
 )
 from lakelib.ops.mark_done import DEFAULT_ACTIONS, Action, DonePartition
 from lakelib.ops.request import WriteOptions, WriteRequest, parse_request, parse_write
@@ -145,16 +143,19 @@ class Table:
         where: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
         **options: Unpack[WriteOptions],
     ) -> Snapshot:
         """Changes the rows for which the condition is TRUE, all of them without one: `{"amount": "amount * 2"}`. What
         columns are to be, and the condition, are SQL in Spark's dialect, inner queries included; `$name` in them is one
         of `parameters`. What it was computed from is looked at again if others have changed it meanwhile. Columns of
-        the key, and of the partition unless a key is in one partition of the table, are not updated."""
+        the key, and of the partition unless a key is in one partition of the table, are not updated. With a Spark
+        session its tasks do the work."""
         from lakelib.ops import merge_into, revise  # SQL takes long to load
 
+        request = parse_request("set", "where", **options)
         revision = merge_into.parse_update(self._ref, set, where, parameters)
-        return revise.revise(self._runtime, self._ref, revision, None, parse_request("set", "where", **options))
+        return revise.revise(merge_into.on_session(self._runtime, session), self._ref, revision, None, request)
 
     def merge(
         self,
@@ -164,15 +165,19 @@ class Table:
         target_alias: str = "target",
         source_alias: str = "source",
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
     ) -> MergeInto:
         """Begins a merge of other rows into the table: whatever `upsert` takes, or another table of the lake. Rows
         belong together where `on` is TRUE, a condition in SQL or names of columns that both have; without one, where
         the key is the same, and the partition, if a key is in each. `when_matched_update()` and its kin say what
-        becomes of them, and `execute()` does it, in one commit."""
+        becomes of them, and `execute()` does it, in one commit. With a Spark session its tasks do the work; with
+        rows of a Spark data frame, those of its session."""
         from lakelib.ops import merge_into  # SQL takes long to load
 
         rows = source._ref if isinstance(source, Table) else source
-        merging = merge_into.open_merge(self._runtime, self._ref, rows, on, target_alias, source_alias, parameters)
+        merging = merge_into.open_merge(
+            self._runtime, self._ref, rows, on, target_alias, source_alias, parameters, session
+        )
         return MergeInto(merging, self._staged)
 
     def delete_keys(self, data: Any, **options: Unpack[WriteOptions]) -> Snapshot:
@@ -184,11 +189,11 @@ class Table:
         moment. Nothing is destroyed, and no row is read or written: its files are named again, and those that came
         since are taken out. The schema stays: columns that have come since are NULL. Whatever others commit meanwhile
         is undone as well. Raises NotFoundError if the snapshot has expired."""
-        return rollback.rollback(self._runtime, self._ref, to, parse_request("to", **options))
+        return snapshots.rollback(self._runtime, self._ref, to, parse_request("to", **options))
 
     def preview_rollback(self, to: int | str | datetime) -> RollbackPlan:
         """What a rollback would change now: files, rows and partitions. Changes nothing."""
-        return rollback.preview_rollback(self._runtime, self._ref, to)
+        return snapshots.preview_rollback(self._runtime, self._ref, to)
 
     # Staged writes
 
@@ -219,13 +224,15 @@ class Table:
         where: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
+        session: Any = None,
         **options: Unpack[WriteOptions],
     ) -> StagedCommit:
         from lakelib.ops import merge_into, revise  # SQL takes long to load
 
         request = parse_request("set", "where", **options)
         revision = merge_into.parse_update(self._ref, set, where, parameters)
-        return self._staged(revise.stage_revision(self._runtime, self._ref, revision, None, request), request)
+        runtime = merge_into.on_session(self._runtime, session)
+        return self._staged(revise.stage_revision(runtime, self._ref, revision, None, request), request)
 
     def stage_delete(self, where: str | Predicate, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request(**options)
@@ -237,7 +244,7 @@ class Table:
 
     def stage_rollback(self, to: int | str | datetime, **options: Unpack[WriteOptions]) -> StagedCommit:
         request = parse_request("to", **options)
-        return self._staged(rollback.stage_rollback(self._runtime, self._ref, to, request), request)
+        return self._staged(snapshots.stage_rollback(self._runtime, self._ref, to, request), request)
 
     def _staged(self, commit_id: UUID, request: WriteRequest) -> StagedCommit:
         """With a verdict, if a gate was asked for."""
@@ -330,11 +337,11 @@ class Table:
         """The partitions that hold files."""
         return inspect.list_partitions(self._runtime, self._now(), at)
 
-    def touched_partitions(self, at: int | str | datetime | None = None) -> list[touched.TouchedPartition]:
+    def touched_partitions(self, at: int | str | datetime | None = None) -> list[inspect.TouchedPartition]:
         """The partitions that a snapshot brought rows to or took rows from. A compaction touches none. Of one that an
         overwrite put in place of itself it says whether its rows are the same: they are read, if they are not too
         many."""
-        return touched.list_touched(self._runtime, self._now(), at)
+        return inspect.list_touched(self._runtime, self._now(), at)
 
     def consumer(
         self, name: str, *, keep_for: timedelta | None = None, after: int | str | datetime | None = None
@@ -536,16 +543,16 @@ class Table:
         repeat: the later end counts, and a tag without an end stays so. A tag does not move: raises ConflictError if
         the name is on another snapshot.
         """
-        end = tags.parse_end(keep, keep_last, family)
-        return tags.set_tag(self._runtime, self._now(), name, at, end)
+        end = snapshots.parse_end(keep, keep_last, family)
+        return snapshots.set_tag(self._runtime, self._now(), name, at, end)
 
     def tags(self) -> Listing[Tag]:
         """All tags, those of the newest snapshots first."""
-        return Listing(tags.list_tags(self._runtime, self._now()))
+        return Listing(snapshots.list_tags(self._runtime, self._now()))
 
     def delete_tag(self, name: str) -> None:
         """Lets go of a tag's snapshot. Raises NotFoundError if there is no such tag."""
-        tags.delete_tag(self._runtime, self._now(), name)
+        snapshots.delete_tag(self._runtime, self._now(), name)
 
     def expire(
         self,
@@ -553,8 +560,8 @@ class Table:
         older_than: timedelta | None = None,
         dry_run: bool = False,
         *,
-        staged_older_than: timedelta | None = expire.DEFAULT_STAGED_OLDER_THAN,
-        grace: timedelta = expire.DEFAULT_GRACE,
+        staged_older_than: timedelta | None = DEFAULT_STAGED_OLDER_THAN,
+        grace: timedelta = DEFAULT_EXPIRE_GRACE,
     ) -> ExpireResult:
         """Forgets snapshots that are not among the last `keep_last` and were superseded longer ago than `older_than`.
 

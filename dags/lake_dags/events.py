@@ -1,4 +1,5 @@
-"""What the asset events of a table say, and which partitions they are about. Pure."""
+"""What the asset events of a table say, and which partitions they are about; and the note of a run, in which people
+write, too. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +8,9 @@ MOST_EVENTS = 400
 """A year of days. Each event may wake a run of each table that comes after, and Airflow enters all of them in one
 request, which has five seconds. Where more partitions have changed there is one event, of the run's own, which sums
 them up."""
+_MARK = "Lake: "
+_LONGEST_NOTE = 1000
+"""As long as Airflow stores."""
 
 
 def announced_keys(own: str, changed: Sequence[str]) -> list[str]:
@@ -46,3 +50,10 @@ def noticed(staged: Mapping[str, Any], published: Mapping[str, Any], changed: Se
             f" one are woken for {staged['partition']} alone: backfill them."
         )
     return " ".join(said) or None
+
+
+def with_line(note: str | None, said: str | None) -> str | None:
+    """The note with what is said now in place of what was said before; None for an empty one."""
+    theirs = [line for line in (note or "").splitlines() if not line.startswith(_MARK)]
+    ours = [_MARK + said] if said else []
+    return "\n".join([*ours, *theirs])[:_LONGEST_NOTE] or None

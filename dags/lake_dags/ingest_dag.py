@@ -27,7 +27,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from pendulum import datetime
 
 from lake_dags import actions, events
-from lake_dags.forms import END
+from lake_dags.forms import partition_param
 from lake_dags.operator import LakeJobOperator, Runner
 from lake_dags.pools import pool_of
 from lake_dags.review import approval_of, reason_of, review_task, reviewer_of, staged_of
@@ -300,13 +300,6 @@ def _timezone(spec: TableSpec) -> str:
     return spec.schedule.timezone if spec.schedule else "UTC"
 
 
-_FORMS: Mapping[str, dict[str, Any]] = {
-    "day": {"format": "date", "pattern": rf"^\d{{4}}-\d{{2}}-\d{{2}}{END}"},
-    "hour": {"pattern": rf"^\d{{4}}-\d{{2}}-\d{{2}}T\d{{2}}{END}"},
-    "month": {"pattern": rf"^\d{{4}}-\d{{2}}{END}"},
-}
-
-
 _FULL = "Make the table from scratch: all is read, and what is made takes the place of all that is there."
 
 
@@ -316,8 +309,7 @@ def _params(spec: TableSpec) -> dict[str, Param]:
     if every == "none":
         return full
     description = f"The {every} to ingest. Runs that are scheduled, backfilled or woken by another table know theirs."
-    kind = ["null", "string"]
-    return {"partition": Param(None, type=kind, title="Partition", description_md=description, **_FORMS[every]), **full}
+    return {"partition": partition_param(every, "Partition", description), **full}
 
 
 def _described(read: Read) -> str:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import object_session
 # The scheduler reads no DAGs, so their folder is not on its path.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lake_dags.notes import with_line
+from lake_dags.events import with_line
 from lakelib.specs.folder import dag_id_of
 
 _INGEST = dag_id_of("")

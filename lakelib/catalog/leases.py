@@ -50,15 +50,18 @@ def take_lease(catalog: Catalog, table: TableInfo, snapshot_id: int, *, duration
     return lease
 
 
-def take_leases(catalog: Catalog, wanted: Sequence[tuple[TableInfo, int]]) -> list[Lease]:
-    """Holds the files of several tables' snapshots. Raises NotFoundError for one that is gone, and holds none then."""
+def take_leases(
+    catalog: Catalog, wanted: Sequence[tuple[TableInfo, int]], duration: timedelta = LEASE_DURATION
+) -> list[Lease]:
+    """Holds the files of several tables' snapshots, for the usual time unless told. Raises NotFoundError for one that
+    is gone, and holds none then."""
     leases = [Lease(id=uuid.uuid4(), catalog=catalog) for _ in wanted]
     parameters = {
         "ids": [lease.id for lease in leases],
         "table_ids": [table.id for table, _ in wanted],
         "snapshot_ids": [snapshot_id for _, snapshot_id in wanted],
         "holder": _holder(),
-        "duration": LEASE_DURATION,
+        "duration": duration,
     }
     held = {row["id"] for row in catalog.all("take_leases", parameters)}
     for lease, (table, snapshot_id) in zip(leases, wanted, strict=True):

@@ -12,8 +12,7 @@ import typer
 
 from lakelib.cli.command import wrong_usage
 from lakelib.errors import InvalidInputError
-from lakelib.plan.at import parse_at
-from lakelib.plan.commit_id import parse_commit_id
+from lakelib.plan.meant import parse_at, parse_commit_id
 from lakelib.specs.texts import parse_duration
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -175,6 +174,28 @@ def read_pairs(texts: Sequence[str], what: str) -> dict[str, str]:
             wrong_usage(f"{what} names {name!r} twice.")
         pairs[name] = value
     return pairs
+
+
+def read_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """The values of `day=2026-11-18 n:int=3`: texts, or of the type that is named; `n:void=` is NULL."""
+    values: dict[str, Any] = {}
+    for said, text in read_pairs(texts, "--param").items():
+        name, colon, kind = said.partition(":")
+        if name in values:
+            wrong_usage(f"--param names {name!r} twice.")
+        values[name] = _typed(kind.strip().lower(), text, said) if colon else text
+    return values
+
+
+def _typed(kind: str, text: str, said: str) -> Any:
+    from lakelib.rows.values import python_value, raw_value  # they take long to load
+
+    if kind == "void":
+        return None
+    try:
+        return python_value(kind, raw_value(kind, text))
+    except InvalidInputError as error:
+        wrong_usage(f"--param {said}={text}: {error}")
 
 
 def read_partition(texts: Sequence[str]) -> dict[str, str | None]:

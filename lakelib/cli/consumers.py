@@ -11,7 +11,7 @@ from lakelib.cli.look import snapshot_facts
 from lakelib.cli.show import Answer, Column, Listing, Note, Sentence, say
 from lakelib.cli.values import counted, readable_age, readable_time
 from lakelib.errors import InvalidInputError
-from lakelib.plan.at import CONSUMER_PREFIX, parse_at
+from lakelib.plan.meant import CONSUMER_PREFIX, parse_at
 from lakelib.specs.texts import LONGEST_LENGTH
 
 if TYPE_CHECKING:

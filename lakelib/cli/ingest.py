@@ -1,14 +1,29 @@
-"""Commands that fill tables as their specs say: ingest, backfill. What they stage is published by `lake publish`."""
+"""Commands that fill tables: ingest and backfill as their specs say, import with the rows of tables of other systems.
+What the first two stage is published by `lake publish`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakelib.cli.arguments import NewLake, Properties, check_folder, read_key, read_pairs
+from lakelib.cli.arguments import (
+    Buckets,
+    Names,
+    NewLake,
+    Properties,
+    TableName,
+    check_folder,
+    option,
+    read_buckets,
+    read_choice,
+    read_key,
+    read_names,
+    read_pairs,
+)
 from lakelib.cli.command import MayMake, Session, wrong_usage
 from lakelib.cli.job import Job, job_command
-from lakelib.pipeline.arguments import BackfillArguments, IngestArguments, Surroundings
+from lakelib.cli.show import working
+from lakelib.pipeline.arguments import BackfillArguments, ImportArguments, IngestArguments, Surroundings
 
 if TYPE_CHECKING:
     from lakelib.pipeline.outcome import Outcome
@@ -28,11 +43,15 @@ Report = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Where to write what was judged, as HTML.", show_default=False),
 ]
+_IMPORT_PANEL = "Write"
+_KINDS = ("delta", "parquet")
+_DUPLICATES = ("refuse", "last")
 
 
 def add_to(app: typer.Typer) -> None:
     job_command(app, "ingest", panel=_PANEL)(ingest)
     job_command(app, "backfill", panel=_PANEL)(backfill)
+    job_command(app, "import", panel=_IMPORT_PANEL)(import_table)
 
 
 def ingest(
@@ -134,3 +153,54 @@ def backfill(
         return backfill(job, session.start.spark)
 
     return Job(arguments=job, work=work, make=MayMake.ANYWHERE if new_lake else MayMake.WHERE_NAMED)
+
+
+def import_table(
+    session: Session,
+    around: Surroundings,
+    table: TableName,
+    source: Annotated[str, typer.Argument(metavar="PATH", help="The folder of a Delta table, or of Parquet files.")],
+    kind: Annotated[str, option("--from", metavar="FORMAT", help=f"{' or '.join(_KINDS)}.")],
+    primary_key: Names = None,
+    partition_by: Names = None,
+    sequence_by: Names = None,
+    buckets: Buckets = None,
+    columns: Annotated[
+        str | None, option(metavar="DDL", help="The table's columns. (those of the source, in its types)")
+    ] = None,
+    version: Annotated[int | None, option(metavar="N", help="Of a Delta table. (the newest)")] = None,
+    duplicates: Annotated[
+        str, option(metavar="HOW", help="Which row of a key stays: refuse (none: an error) or last. (refuse)")
+    ] = "refuse",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look at the source and its keys.")] = False,
+    new_lake: NewLake = False,
+) -> Job:
+    """Copies a Delta table, or a folder of Parquet files, into a new table.
+
+    One that was killed goes on where it ended, when it is told the same again. In this process, unless a master or a
+    server is named."""
+    chosen = read_choice(kind, _KINDS, "--from")
+    how: dict[str, Any] = {
+        "primary_key": read_names(primary_key, "--primary-key"),
+        "partition_by": None if partition_by is None else read_names(partition_by, "--partition-by"),
+        "sequence_by": read_names(sequence_by, "--sequence-by"),
+        "buckets": read_buckets(buckets),
+        "schema": columns,
+        "duplicates": read_choice(duplicates, _DUPLICATES, "--duplicates"),
+        "dry_run": dry_run,
+    }
+    if version is not None and chosen != "delta":
+        wrong_usage("--version is for --from delta")
+    how |= {"version": version} if chosen == "delta" else {}
+    job = ImportArguments(table=table, source=source, kind=chosen, how=how, surroundings=around)
+
+    def work() -> "Outcome":
+        from lakelib.pipeline.writing import carry_over
+
+        if around.master or around.remote or session.start.spark:
+            return carry_over(job, session.start.spark)
+        with working(session, f"importing {source} into {table}") as tell:
+            return carry_over(job, tell=tell)
+
+    make = MayMake.ANYWHERE if new_lake else MayMake.NEVER
+    return Job(arguments=job, work=work, table=table, make=make)

@@ -10,6 +10,7 @@ from typing import Any
 from lakelib.cli.command import Session
 from lakelib.cli.show import Answer, tell
 from lakelib.errors import LakeError
+from lakelib.plan.sql_script import is_ended
 
 _WORDS = tuple(
     """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET JOIN LEFT RIGHT FULL INNER SEMI ANTI ON USING AS AND OR
@@ -18,8 +19,6 @@ _WORDS = tuple(
     SET DELETE MERGE MATCHED CREATE REPLACE TABLE NAMESPACE PRIMARY KEY PARTITIONED TBLPROPERTIES ALTER COLUMN ADD DROP
     RENAME COMMENT TYPE FIRST AFTER TRUNCATE CALL SHOW TABLES NAMESPACES DESCRIBE EXISTS IF""".split()  # noqa: SIM905
 )
-_PIECES = re.compile(r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\S""", re.DOTALL)
-"""Texts and names in quotes, comments, and single letters of all else."""
 _ENDS = ("exit", "quit", r"\q")
 _NAME = re.compile(r"\b[\w-]+\.[\w-]+\b")
 _MOST_REMEMBERED = 10_000
@@ -68,12 +67,6 @@ def _read_statement() -> str | None:
             lines = []
             if text.strip("; \n"):
                 return text
-
-
-def is_ended(text: str) -> bool:
-    """Whether the last of it is a semicolon: one in quotes or in a comment ends nothing."""
-    pieces = [each for each in _PIECES.findall(text) if not each.startswith(("--", "/*"))]
-    return pieces[-1:] == [";"]
 
 
 @contextmanager

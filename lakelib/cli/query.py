@@ -3,7 +3,7 @@ would do; and a prompt for people."""
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 from lakelib.cli.command import Session, wrong_usage
 from lakelib.cli.formats import write_rows
 from lakelib.cli.read import choose_format, most_rows
-from lakelib.cli.show import Answer, Note, Sentence
+from lakelib.cli.show import Answer, Note, Sentence, tell
 from lakelib.dataclass import dataclass
+from lakelib.plan.sql_script import split_statements
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakelib.ops.runtime import Runtime
-    from lakelib.ops.sql_change import Change
-    from lakelib.ops.sql_plan import QueryExplanation
+    from lakelib.ops.sql_change import Change, Told
+    from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
+    from lakelib.ops.sql_script import Step
     from lakelib.pipeline.arguments import Surroundings
     from lakelib.result import Result
 
 _STANDARD_INPUT = "-"
+_DRY = "Nothing was changed. --yes does it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +38,11 @@ class Asked:
     output: Path | None
     limit: int | None
     timing: bool
-    values: Mapping[str, str]
+    values: Mapping[str, Any]
     yes: bool
     """Whether rows, tables and what is known of them may go."""
+    together: bool
+    """Whether what several statements change is published in one instant."""
     options: Mapping[str, Any]
     runtime: "Runtime"
     """The lake's, and whether Spark carries statements out."""
@@ -52,11 +57,13 @@ def ask(
     output: Path | None,
     limit: int | None,
     timing: bool,
-    values: Mapping[str, str],
+    values: Mapping[str, Any],
     yes: bool,
+    together: bool,
     options: Mapping[str, Any],
 ) -> Answer | None:
-    """Carries a statement out, or those that a person types: in this process, unless a master or a server is named."""
+    """Carries statements out, those of a text, or that a person types: in this process, unless a master or a server is
+    named."""
     format = choose_format(session, format, output)
     with _chosen_runtime(session, around) as runtime:
         asked = Asked(
@@ -66,6 +73,7 @@ def ask(
             timing=timing,
             values=values,
             yes=yes,
+            together=together,
             options={name: value for name, value in options.items() if value},
             runtime=runtime,
         )
@@ -93,10 +101,15 @@ def _chosen_runtime(session: Session, around: "Surroundings") -> "Iterator[Runti
 
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
+    texts = split_statements(text)
+    if len(texts) > 1 or asked.together:
+        return _carry_out_all(session, texts, asked)
     start = time.monotonic()
-    result = _carried_out(session, text, asked)
-    if isinstance(result, Answer):
-        return result
+    prepared = _prepared(text, asked)
+    return prepared if isinstance(prepared, Answer) else _answer(session, _result(prepared, asked), asked, start)
+
+
+def _answer(session: Session, result: "Result", asked: Asked, start: float) -> Answer | None:
     if result.asks_explanation:
         return Answer(_document(result.explain()), Sentence(str(result.explain())))
     answer = write_rows(
@@ -107,24 +120,90 @@ def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
     return answer
 
 
-def _carried_out(session: Session, text: str, asked: Asked) -> "Result | Answer":
-    """What takes something away is only looked at until it is told --yes."""
+def _prepared(text: str, asked: Asked) -> "QueryPlan | Told | Answer":
+    """What was done, or is to be read. What takes something away is only looked at until it is told --yes."""
     from lakelib.ops.sql_change import Told
-    from lakelib.ops.sql_frame import known_query
     from lakelib.ops.sql_plan import QueryPlan
     from lakelib.ops.sql_statements import carry_out, prepare  # they take long to load
-    from lakelib.result import Result
 
-    runtime = asked.runtime
-    prepared = prepare(runtime, text, asked.values, asked.options)
+    prepared = prepare(asked.runtime, text, asked.values, asked.options)
     if not isinstance(prepared, QueryPlan | Told) and prepared.takes_away and not asked.yes:
         return _previewed(prepared)
-    done = carry_out(prepared, asked.options)
+    return carry_out(prepared, asked.options)
+
+
+def _result(done: "QueryPlan | Told", asked: Asked) -> "Result":
+    from lakelib.ops.sql_frame import known_query
+    from lakelib.ops.sql_plan import QueryPlan
+    from lakelib.result import Result
+
     if isinstance(done, QueryPlan):
-        done = replace(done, query=known_query(runtime, done), most=most_rows(asked.limit, asked.format))
+        done = replace(done, query=known_query(asked.runtime, done), most=most_rows(asked.limit, asked.format))
     elif asked.format == "table":
         done = replace(done, rows=_known_columns(done.rows))
-    return Result(runtime, done)
+    return Result(asked.runtime, done)
+
+
+# Several
+
+
+def _carry_out_all(session: Session, texts: Sequence[str], asked: Asked) -> Answer | None:
+    """One after the other. If one takes something away none is carried out until that is told --yes."""
+    from lakelib.ops.sql_script import check_script  # it takes long to load
+
+    if asked.output is not None:
+        wrong_usage("--output is for one statement")
+    steps = check_script(asked.runtime, texts, asked.values, in_transaction=asked.together)
+    changed = [each.changed for each in steps if each.changed is not None]
+    if asked.options and len(set(changed)) < len(changed):
+        wrong_usage("options are for one change of a table, and here are several of one")
+    if any(each.takes_away for each in steps) and not asked.yes:
+        told = [{"change": each.means} for each in steps]
+        return Answer({"statements": told, "dry_run": True}, [*(Sentence(each.means) for each in steps), Note(_DRY)])
+    if asked.together:
+        _publish_together(session, steps, asked)
+    else:
+        _do_in_order(session, steps, asked)
+    return None
+
+
+def _do_in_order(session: Session, steps: "Sequence[Step]", asked: Asked) -> None:
+    from lakelib.ops.sql_statements import carry_out, prepare
+
+    for number, step in enumerate(steps):
+        start = time.monotonic()
+        options = asked.options if step.changed is not None else {}
+        try:
+            done = carry_out(prepare(asked.runtime, step.text, asked.values, options), options)
+            _tell(session, _answer(session, _result(done, asked), asked, start))
+        except BaseException:
+            session.note(f"statement {number + 1} of {len(steps)}: those before it were carried out")
+            raise
+
+
+def _publish_together(session: Session, steps: "Sequence[Step]", asked: Asked) -> None:
+    """Queries see what was staged before them; what was changed is told once it is published."""
+    from lakelib.ops.sql_change import Told
+    from lakelib.ops.sql_change import tell as tell_change
+
+    staged = []
+    with session.lake.transaction() as tx:
+        for step in steps:
+            start = time.monotonic()
+            options = asked.options if step.changed is not None else {}
+            done = tx.carry_out(step.text, options, asked.values, asked.runtime.session)
+            if isinstance(done, Told) and step.changed is not None:
+                staged.append((step, done.rows.column("statement")[0].as_py(), start))
+            else:
+                _tell(session, _answer(session, _result(done, asked), asked, start))
+    for (step, word, start), snapshot in zip(staged, tx.snapshots, strict=True):
+        told = tell_change(step.text, word, step.changed, snapshot)
+        _tell(session, _answer(session, _result(told, asked), asked, start))
+
+
+def _tell(session: Session, answer: Answer | None) -> None:
+    if answer is not None:
+        tell(session, answer)
 
 
 def _previewed(change: "Change") -> Answer:
@@ -135,7 +214,7 @@ def _previewed(change: "Change") -> Answer:
     effect = change.count() if isinstance(change, DeleteChange | ReviseChange) else None
     counted = [] if effect is None or not str(effect) else [Sentence(f"Rows: {effect}.")]
     document = _document(explained) | {"dry_run": True} | ({} if effect is None else effect.as_summary())
-    return Answer(document, [Sentence(explained.change), *counted, Note("Nothing was changed. --yes does it.")])
+    return Answer(document, [Sentence(explained.change), *counted, Note(_DRY)])
 
 
 def _known_columns(rows: "pa.Table") -> "pa.Table":

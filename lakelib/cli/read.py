@@ -23,7 +23,7 @@ from lakelib.cli.show import Answer, Sentence, working
 
 if TYPE_CHECKING:
     from lakelib.changes import Changes
-    from lakelib.ops.explain_changes import ChangesExplanation
+    from lakelib.ops.explain import ChangesExplanation
     from lakelib.scan import Scan
 
 _PANEL = "Read"

@@ -26,6 +26,7 @@ from lakelib.cli.arguments import (
     read_key,
     read_names,
     read_pairs,
+    read_parameters,
     read_partition,
 )
 from lakelib.cli.command import MayMake, Session, wrong_usage
@@ -36,7 +37,7 @@ from lakelib.cli.read import Limit, Output
 from lakelib.cli.show import Answer
 from lakelib.errors import InvalidInputError
 from lakelib.pipeline.arguments import Files, FileView, LakeView, Query, Surroundings, WriteArguments
-from lakelib.plan.at import parse_at
+from lakelib.plan.meant import parse_at
 
 if TYPE_CHECKING:
     from lakelib.pipeline.outcome import Outcome
@@ -189,7 +190,11 @@ def sql(
     into: Annotated[str | None, option(metavar="TABLE", help="namespace.table to write to, with Spark.")] = None,
     mode: Annotated[str, option(metavar="MODE", help=f"With --into: {', '.join(_MODES)}. (append)")] = "append",
     param: Annotated[
-        list[str] | None, option(metavar="NAME=VALUE", help="A text that $NAME stands for; may be given again.")
+        list[str] | None,
+        option(
+            metavar="NAME[:TYPE]=VALUE",
+            help="What $NAME stands for: a text, or of a type such as int, date, decimal(10,2). May be given again.",
+        ),
     ] = None,
     limit: Limit = None,
     format: RowFormat = None,
@@ -198,6 +203,9 @@ def sql(
         Path | None, option(metavar="FILE", help="Into a Parquet file: --format parquet --output FILE.")
     ] = None,
     timing: Annotated[bool, typer.Option("--timing", help="Say how long it took; on a terminal that is so.")] = False,
+    transaction: Annotated[
+        bool, typer.Option("--transaction", help="What several statements change is published in one instant, or none.")
+    ] = False,
     new_lake: NewLake = False,
     **given: Any,
 ) -> Job | Answer | None:
@@ -205,15 +213,21 @@ def sql(
 
     It is carried out in this process, unless a master or a server is named, which gives the same rows.
 
-    EXPLAIN before it tells how it is carried out. Without a statement, on a terminal, there is a prompt. A statement
-    that takes away rows, columns, tables or snapshots is a dry run until it is told --yes.
+    EXPLAIN before it tells how it is carried out. Without a statement, on a terminal, there is a prompt. Several
+    statements, with semicolons between, are checked, and then carried out one after the other. A statement that takes
+    away rows, columns, tables or snapshots is a dry run, with all that stand beside it, until it is told --yes.
 
     With --into TABLE it runs one query in Spark SQL, and writes its rows to a table; all in one instant or none. It is
     then over views of files (--view) and of tables (--lake-view), which are seen as they are when the work begins, or
     as they were. An overwrite is a dry run until it is told --yes."""
     own = {"param": (param, None), "limit": (limit, None), "format": (format, None), "output": (output, None)}
     if into is not None:
-        not_into = {"parquet": (parquet, None), "timing": (timing, False), "new_lake": (new_lake, False)}
+        not_into = {
+            "parquet": (parquet, None),
+            "timing": (timing, False),
+            "transaction": (transaction, False),
+            "new_lake": (new_lake, False),
+        }
         refuse(own | not_into, "a query without --into")
         given["sql"] = query_text(text, given["sql"], None) if text is not None else given["sql"]
         return _job(session, around, read_choice(mode, _MODES, "--mode"), into, given)
@@ -233,8 +247,9 @@ def sql(
         output=output if parquet is None else parquet,
         limit=limit,
         timing=timing,
-        values=read_pairs(param or (), "--param"),
+        values=read_parameters(param or ()),
         yes=yes,
+        together=transaction,
         options={
             "idempotency_key": asked["idempotency_key"] and read_key(asked["idempotency_key"]),
             "properties": read_pairs(asked["properties"] or (), "--property"),

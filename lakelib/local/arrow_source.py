@@ -100,18 +100,3 @@ def relation_of(schema: pa.Schema, read: Read, connection: Any = None) -> Any:
             "DuckDB is not installed.", kind="duckdb_missing", remedy='pip install "lakelib[sql]"'
         ) from None
     return (duckdb.default_connection() if connection is None else connection).from_arrow(ArrowSource(schema, read))
-
-
-def retyped(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch under this schema. A moment has a zone, or none, without being another number; what is NULL alone may
-    come in any type."""
-    columns = [_retyped(column, each.type) for column, each in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _retyped(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == kind:
-        return column
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
-        return column.view(kind)
-    return pa.nulls(len(column), kind) if column.null_count == len(column) else column.cast(kind)

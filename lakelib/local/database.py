@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, OnlySparkError
-from lakelib.local.arrow_source import retyped
 from lakelib.model.schema import Column
 from lakelib.plan.local_query import LocalQuery
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
+from lakelib.rows.align import retyped
 from lakelib.rows.types import arrow_type, plain_schema
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
-from lakelib.local.arrow_source import retyped
 from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
+from lakelib.rows.align import retyped
 from lakelib.rows.types import arrow_type
 from lakelib.storage.vectors import Positions
 
@@ -32,7 +32,7 @@ Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 _BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
 _NAIVE = pa.timestamp("us")
-_WITH = "WITH "
+_WITH, _WITH_RECURSIVE = "WITH ", "WITH RECURSIVE "
 _TOO_NARROW = re.compile(r"Overflow in (multiplication|addition|subtract) of DECIMAL\(18\)")
 _ROW_BITS = 40
 _PLACE = f"(file_row_number | (file_index::BIGINT << {_ROW_BITS}))"
@@ -43,6 +43,11 @@ fail for one, it asks after such a join."""
 class _OverflowError(InvalidInputError):
     """A product has no room in the decimals that it was computed in."""
 
+
+_SPOILING = ("limit_pushdown",)
+"""A limit that is put below what is computed fails in DuckDB 1.5 behind a condition whose columns nobody else needs."""
+_ASKING = ("join_filter_pushdown",)
+"""What one side of a join knows of the other's keys is a Bloom filter, which streams are not asked by."""
 
 _lock = Lock()
 _engines: dict[tuple[int, str | None, bool], Any] = {}
@@ -159,8 +164,7 @@ def _start(folder: str | None, threads: int, streams: bool) -> Any:
     if folder is not None:
         connection.execute(f"SET allowed_directories = [{_text(folder.rstrip('/') + '/')}]")
     connection.execute("SET parquet_metadata_cache = true")  # no file ever changes
-    if streams:  # what one side of a join knows of the other's keys is a Bloom filter, which streams are not asked by
-        connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
+    connection.execute(f"SET disabled_optimizers = '{','.join(_SPOILING + (_ASKING if streams else ()))}'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -170,8 +174,10 @@ def _over(sql: str, named: Sequence[str]) -> str:
     """The query, with what stands for its relations before what it names itself."""
     if not named:
         return sql
-    own, rest = (", ", sql.removeprefix(_WITH)) if sql.startswith(_WITH) else (" ", sql)
-    return f"{_WITH}{', '.join(named)}{own}{rest}"
+    for word in (_WITH_RECURSIVE, _WITH):
+        if sql.startswith(word):
+            return f"{word}{', '.join(named)}, {sql.removeprefix(word)}"
+    return f"{_WITH}{', '.join(named)} {sql}"
 
 
 def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[BaseException]) -> list[str]:

@@ -1,12 +1,13 @@
 """Frozen values: what a backup holds, and what making one or restoring from one has done."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from lakelib.dataclass import dataclass
 from lakelib.model.doctor import DoctorReport
 from lakelib.model.upkeep import readable_bytes
 
+DEFAULT_HOLD = timedelta(days=7)
 FORMAT = 1
 """What a backup's own description is written in."""
 

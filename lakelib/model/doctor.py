@@ -1,10 +1,13 @@
 """Frozen values: what a doctor finds in a lake, and what it put right."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import Enum
 
 from lakelib.dataclass import dataclass
 from lakelib.model.upkeep import readable_bytes
+
+DEFAULT_DOCTOR_GRACE = timedelta(days=1)
 
 
 class Harm(Enum):

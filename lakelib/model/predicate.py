@@ -48,6 +48,10 @@ class Function(Enum):
     HOUR = "hour"
     MINUTE = "minute"
     SECOND = "second"
+    LATER = "later"
+    """A day so many days later, a moment so many microseconds."""
+    MONTHS_LATER = "add_months"
+    """On the last day of a month that is too short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

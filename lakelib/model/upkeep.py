@@ -7,6 +7,9 @@ from uuid import UUID
 from lakelib.dataclass import dataclass
 from lakelib.model.table import Snapshot
 
+DEFAULT_EXPIRE_GRACE = timedelta(hours=1)
+DEFAULT_STAGED_OLDER_THAN = timedelta(days=7)
+DEFAULT_VACUUM_GRACE = timedelta(days=1)
 _MOST_NAMED = 3
 """Of what holds snapshots back, by name."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")

@@ -35,7 +35,6 @@ NOTE_FILE = "backup.json"
 DUMP_FILE = "catalog.dump"
 LIST_FILE = "files.jsonl.gz"
 DATA_FOLDER = "data"
-DEFAULT_HOLD = timedelta(days=7)
 _WHILE_COPYING = timedelta(hours=6)
 _RENEWED_EVERY_SECONDS = 1800.0
 _COPIED_AT_ONCE = 500

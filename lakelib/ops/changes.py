@@ -33,9 +33,9 @@ from lakelib.ops.read import (
     target_of,
 )
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.changes import Range, Touched, arrange_changes, can_be_told, find_touched, first_told, needs_states
 from lakelib.plan.evolve import widen_to
+from lakelib.plan.meant import CONSUMER_PREFIX, TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import key_part
 from lakelib.plan.where import bind_where
 from lakelib.work import engines

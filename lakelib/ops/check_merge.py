@@ -9,8 +9,7 @@ from lakelib.model.options import parse_options
 from lakelib.model.schema import TableSchema
 from lakelib.ops.create import check_delta_mode
 from lakelib.plan.declare import declare_schema
-from lakelib.plan.declare_merge import Roles, declare_merge
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import Roles, check_definition, declare_merge
 from lakelib.specs.table_spec import TableSpec
 
 Place = tuple[str | int, ...]

@@ -37,13 +37,11 @@ from lakelib.model.commit import (
 )
 from lakelib.model.roles import Right
 from lakelib.model.table import CommitKind, CommitState, Proposal, Snapshot, TableInfo, TableRef
-from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.catch_up import catch_up
 from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.gates import check_gate, gate_of
 from lakelib.ops.judge import Judging, as_required, check_suite, judge, require_passed
-from lakelib.ops.moves import Replaced
-from lakelib.ops.patience import Patience
+from lakelib.ops.moves import Replaced, catch_up
+from lakelib.ops.patience import Overtaken, Patience, do_again
 from lakelib.ops.publish import settle_done
 from lakelib.ops.refusals import error_of
 from lakelib.ops.request import WriteRequest

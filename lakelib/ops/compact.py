@@ -26,22 +26,25 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import NO_READ, CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult
-from lakelib.ops.again import Overtaken, do_again
 from lakelib.ops.decide import GIVEN_UP, end_given_up, end_staged
 from lakelib.ops.hold import Held
-from lakelib.ops.patience import Patience
-from lakelib.ops.run_target import order_names, run_target
+from lakelib.ops.merging import order_names, run_target
+from lakelib.ops.patience import Overtaken, Patience, do_again
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish
 from lakelib.ops.turn import Turn, while_busy
 from lakelib.plan.compaction import CompactionPlan, CompactionRules, Goal, Unit, plan_compaction, plan_splits
 from lakelib.plan.evolve import names_differ
 from lakelib.plan.layout import estimate_row_bytes
+from lakelib.plan.own_files import holds_nan
 from lakelib.plan.where import bind_where
 from lakelib.progress import Bar, bar
 from lakelib.rows.filter import matching_partitions
 from lakelib.storage.filesystem import Storage
+from lakelib.storage.footers import FLOATS
+from lakelib.storage.parquet import open_file
 from lakelib.work.engines import rewrite_splits
+from lakelib.work.parallel import collect_in_order
 from lakelib.work.rewrite import RewriteWork
 
 Tell = Callable[[int, int], None]
@@ -98,7 +101,11 @@ def _compact_in_rounds(
 def _plan(runtime: Runtime, table: TableInfo, goal: Goal, where: str | Predicate | None) -> CompactionPlan:
     predicate = partition_predicate(table, where)
     query = files.FileQuery(
-        table_id=table.id, snapshot_id=table.head_id, partition_by=table.partition_by, partition_predicate=predicate
+        table_id=table.id,
+        snapshot_id=table.head_id,
+        partition_by=table.partition_by,
+        partition_predicate=predicate,
+        with_bounds=goal is Goal.FULL,
     )
     found = files.load_files(runtime.catalog, query)
     chosen = set(found.partitions)
@@ -111,6 +118,7 @@ def _plan(runtime: Runtime, table: TableInfo, goal: Goal, where: str | Predicate
         options=table.options,
         row_bytes=estimate_row_bytes(table.schema.columns),
         outdated=_outdated(runtime, table, found.files),
+        misleading=_misleading(runtime, table, found.files) if goal is Goal.FULL else frozenset(),
     )
     live = (file for file in found.files if file.partition_id in chosen)
     claimed = commits.find_claims(runtime.catalog, table.id)
@@ -125,6 +133,22 @@ def _outdated(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> 
         return frozenset()
     schemas = tables.load_schemas(runtime.catalog, table.id, ids)
     return frozenset(each.id for each in schemas.values() if names_differ(table.schema.in_files, each.in_files))
+
+
+def _misleading(runtime: Runtime, table: TableInfo, found: Sequence[DataFile]) -> frozenset[int]:
+    """Files of earlier states whose statistics leave out NaN that they hold: engines that go by them miss its rows."""
+    floats = [column for column in table.schema.columns if column.type in FLOATS]
+    with_nan = [file for file in found if any(holds_nan(file, column) for column in floats)]
+
+    def look(file: DataFile) -> Iterator[int]:
+        with (
+            suppress(LakeError),  # it was rewritten meanwhile, or whoever rewrites it now tells what is wrong
+            open_file(runtime.storage, table.location, file.path, file.size_bytes) as reader,
+        ):
+            if reader.hides_nan:
+                yield file.id
+
+    return frozenset(collect_in_order(with_nan, look, runtime.read_threads))
 
 
 def partition_predicate(table: TableInfo, where: str | Predicate | None) -> Predicate | None:

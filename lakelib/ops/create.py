@@ -20,8 +20,7 @@ from lakelib.ops.gates import check_requirable, find_registered
 from lakelib.ops.judge import open_registered
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import declare_schema
-from lakelib.plan.declare_merge import Roles, declare_merge
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import Roles, check_definition, declare_merge
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 

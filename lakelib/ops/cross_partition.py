@@ -11,12 +11,12 @@ from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, Tab
 from lakelib.ops.commit import Redo, Work, commit_work
 from lakelib.ops.delete import OVERTAKEN
 from lakelib.ops.hold import Held
+from lakelib.ops.merging import moves_target
 from lakelib.ops.read import target_of
 from lakelib.ops.request import WriteRequest
-from lakelib.ops.run_target import moves_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, propose
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import check_definition
 from lakelib.plan.moves import arrange_all
 from lakelib.plan.where import COMMIT
 from lakelib.progress import bar

@@ -17,7 +17,7 @@ from lakelib.model.table import CommitState, TableInfo
 from lakelib.model.text import is_said
 from lakelib.ops.patience import GaveUpError
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.commit_id import ids_beginning, parse_commit_id
+from lakelib.plan.meant import ids_beginning, parse_commit_id
 
 _MOST_NAMED = 10
 

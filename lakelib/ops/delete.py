@@ -40,7 +40,7 @@ from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, stream_batches, v
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, mark_of, propose, with_moves
-from lakelib.plan.partitions import in_any_partition
+from lakelib.plan.literals import in_any_partition
 from lakelib.plan.prune import partition_may_match
 from lakelib.plan.scan import count_known_rows
 from lakelib.plan.where import bind_where

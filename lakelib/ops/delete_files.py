@@ -12,8 +12,8 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.schema import Column, Op
 from lakelib.model.table import TableInfo
 from lakelib.ops.hold import Held
+from lakelib.ops.merging import order_names, run_target
 from lakelib.ops.read import ScanPlan
-from lakelib.ops.run_target import order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows
 from lakelib.rows.filter import matching_rows

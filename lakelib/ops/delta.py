@@ -39,7 +39,7 @@ from lakelib.interop.delta.translate import TableFacts, Version, milliseconds, p
 from lakelib.model.exports import DeltaExport
 from lakelib.model.roles import Right
 from lakelib.model.table import Snapshot, TableInfo, TableRef
-from lakelib.ops.delta_content import HEAD, Batch, NotTold, ToldState, load_batch
+from lakelib.ops.delta_content import HEAD, Batch, NotByThisUser, NotTold, ToldState, load_batch
 from lakelib.ops.delta_log import OwnLog, clean_up, known_mode
 from lakelib.ops.merging import require_newest
 from lakelib.ops.runtime import Runtime
@@ -173,7 +173,7 @@ class _Exporter:
                     if len(planned) >= _WRITTEN_AT_ONCE:
                         self._write(planned)
                         planned = []
-            except (ExpiredError, NotTold) as reason:
+            except (ExpiredError, NotTold, NotByThisUser) as reason:
                 reached = reason
             try:
                 self._write(planned)
@@ -185,7 +185,7 @@ class _Exporter:
             checkpointed = self._checkpoint_if_due(batch, before, checkpointed)
             if reached is None:
                 continue
-            found = self._find_beginning(next_id) if isinstance(reached, NotTold) else self._first_kept(next_id)
+            found = self._next_told(next_id, reached)
             if found is None:
                 waits = str(reached)
                 break
@@ -202,7 +202,8 @@ class _Exporter:
         self.runtime.told[self.table.id] = (version, state)
 
     def _plan(self, batch: Batch, snapshot_id: int, before: Note | None, features: Sequence[str]) -> Version:
-        """Raises ExpiredError for a snapshot that is there no more, NotTold for one that has to wait."""
+        """Raises ExpiredError for a snapshot that is there no more, NotTold and NotByThisUser for one that has to
+        wait."""
         facts = batch.facts[snapshot_id]
         if not facts.is_kept:
             raise ExpiredError(f"Snapshot {snapshot_id} of {self.table.full_name} has expired.")
@@ -281,6 +282,16 @@ class _Exporter:
         snapshots.check_kept(self.runtime.catalog, self.table, note.snapshot)
         self.checkpoint = version_of(note.snapshot)
         write_checkpoint(self.log, self.checkpoint, state)
+
+    def _next_told(self, snapshot_id: int, reached: object) -> int | None:
+        """The first snapshot behind one that was not told of, for that reason, from which the log goes on."""
+        match reached:
+            case NotByThisUser():
+                return None
+            case NotTold():
+                return self._find_beginning(snapshot_id)
+            case _:
+                return self._first_kept(snapshot_id)
 
     def _first_kept(self, snapshot_id: int) -> int:
         return max(snapshot_id, exports.find_first_kept(self.runtime.catalog, self.table.id))

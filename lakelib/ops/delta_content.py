@@ -9,6 +9,7 @@ from dataclasses import field
 from datetime import datetime
 
 from lakelib.catalog import exports, files, tables
+from lakelib.catalog.roles import has_right
 from lakelib.dataclass import dataclass
 from lakelib.interop.delta.actions import Action, Add, DeletionVector, Remove
 from lakelib.interop.delta.note import Note
@@ -16,18 +17,22 @@ from lakelib.interop.delta.translate import Content, ToldFile, milliseconds
 from lakelib.interop.delta.values import inline_vector, log_path, vector_of
 from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition, Split
+from lakelib.model.options import MIB
+from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
-from lakelib.ops.masks import masks_at
+from lakelib.ops.masks import is_long, masks_at
 from lakelib.ops.read import target_of
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.compacted import compacted_files
+from lakelib.plan.scan import compacted_files
 from lakelib.storage.vectors import encode_positions
 from lakelib.work.masks import Superseded, find_marks, find_superseded
 
 HEAD, COMPACTED = "head", "compacted"
 _WORTH_LOOKING = 4
 """Of so many snapshots the masks are found together."""
+_MOST_UNKEPT_BYTES = MIB
+"""Of vectors so large that they are files where they are kept."""
 _MOST_ROWS = 4_000_000
 """Of a partition whose keys are held at once."""
 
@@ -64,6 +69,10 @@ def _folder(path: str) -> str:
 
 class NotTold(Exception):  # noqa: N818
     """Why a snapshot cannot be told of now; a later one may."""
+
+
+class NotByThisUser(Exception):  # noqa: N818
+    """Why this user does not tell of a snapshot, nor of later ones; another one does."""
 
 
 @dataclass(slots=True)
@@ -298,8 +307,15 @@ def load_batch(runtime: Runtime, table: TableInfo, mode: str, first_id: int, las
 def find_vectors(
     runtime: Runtime, table: TableInfo, snapshot_id: int, partition_ids: Sequence[int] | None
 ) -> dict[int, DeletionVector]:
-    """Which rows of which file are superseded or deleted, as of a snapshot. The one place where masks come in."""
+    """Which rows of which file are superseded or deleted, as of a snapshot. The one place where masks come in. Raises
+    NotByThisUser where they would be long, and this user may not keep them as files."""
     found = masks_at(runtime, table, snapshot_id, partition_ids)
+    unkept = sum(mask.size_bytes for mask in found.values() if mask.path is None and is_long(mask))
+    if unkept > _MOST_UNKEPT_BYTES and not has_right(runtime.catalog, Right.MAINTAIN):
+        raise NotByThisUser(
+            f"the deletion vectors of snapshot {snapshot_id} take {unkept:,} bytes, which belong in files: somebody"
+            " with the right to maintain tells of it"
+        )
     return {file_id: vector_of(mask) for file_id, mask in found.items()}
 
 

@@ -28,7 +28,6 @@ from lakelib.ops.doctor_files import DANGEROUS_LAG, Account, Tell, examine_table
 from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
 
-DEFAULT_GRACE = timedelta(days=1)
 _NOTED_LAG = timedelta(seconds=5)
 
 

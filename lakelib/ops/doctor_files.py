@@ -1,4 +1,5 @@
-"""Part of a use case, the doctor's: one table's files are compared with what is stored.
+"""Part of a use case, the doctor's: one table's files are compared with what is stored, each with what the catalog says
+of it: its footer, or with all its rows.
 
 The listing comes first and notes the files that it meets; then come pages of those that the catalog names. Whatever
 looks wrong is asked for again, first in the storage and then in the catalog, which forgets a file before it is deleted.
@@ -21,14 +22,18 @@ from lakelib.model.doctor import Finding, Harm
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.ops.runtime import Runtime
-from lakelib.rows.verify import Breach, Promise
+from lakelib.rows.verify import Breach, Promise, Verifier
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.listing import FileEntry
+from lakelib.storage.parquet import open_anew
 from lakelib.storage.paths import is_own_file, leads_back
 from lakelib.storage.vectors import read_vector
-from lakelib.work.file_check import check_file
 
 DANGEROUS_LAG = timedelta(minutes=5)
+_STEP_ROWS = 131_072
+_HIDDEN_NAN = Breach(kind="hidden_nan", detail="it has NaN in columns whose statistics leave that out")
+
+
 """From here on a vacuum may take files for older than they are."""
 
 _ASKED_AT_ONCE = 1000
@@ -42,6 +47,10 @@ _REWRITE = (
     " else has changed it."
 )
 _FOUND_ANEW = "Readers find it anew, each for himself; a compaction of the partition (`lake compact --full`) ends that."
+_ANEW = (
+    "lakelib reads it right; engines that go by statistics, as DuckDB does, miss its rows with NaN until"
+    " `lake compact --full` has written it anew."
+)
 _REMEDIES = dict.fromkeys(("missing_file", "truncated_file", "replaced_file", "unreadable_file"), _RESTORE)
 
 
@@ -235,7 +244,7 @@ def _tell_broken(visit: Visit, promises: "_Promises", stored: Sequence[ExaminedF
     broken = {one.file.id: breaches for one, breaches in zip(stored, found, strict=True) if breaches}
     for one in _still_named(visit, [one for one in stored if one.file.id in broken]):
         for breach in broken[one.file.id]:
-            _tell_damage(visit, one, breach)
+            _tell_breach(visit, one, breach)
 
 
 def _still_named(visit: Visit, files: Sequence[ExaminedFile]) -> list[ExaminedFile]:
@@ -247,6 +256,13 @@ def _tell_damage(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
     if breach.kind in _REMEDIES:
         visit.account.damaged.append((visit.table, one.file.path, one.file.size_bytes))
     visit.tell(Harm.DAMAGED, breach.kind, one.file.path, breach.detail, _REMEDIES.get(breach.kind, _REWRITE))
+
+
+def _tell_breach(visit: Visit, one: ExaminedFile, breach: Breach) -> None:
+    if breach.kind == "hidden_nan":
+        visit.tell(Harm.NOTABLE, breach.kind, one.file.path, breach.detail, _ANEW)
+    else:
+        _tell_damage(visit, one, breach)
 
 
 def _whose(one: ExaminedFile) -> str:
@@ -282,3 +298,30 @@ class _Promises:
         if schema_id not in self._schemas:
             self._schemas |= tables.load_schemas(self._catalog, self._table.id, {schema_id})
         return self._schemas[schema_id]
+
+
+def check_file(storage: Storage, promise: Promise, *, deep: bool) -> tuple[Breach, ...]:
+    """What is wrong with a file of the table that the storage is of. A deep look reads every page and compares its
+    checksum. Memory does not grow with the file.
+
+    Raises RetryableError if the store is out of reach.
+    """
+    file = promise.file
+    try:
+        with open_anew(storage, file.path, file.size_bytes) as reader:
+            missing = [column.name for column in promise.columns if column.name not in reader.schema.names]
+            if missing:
+                return (Breach(kind="missing_column", detail=f"it has no column {missing[0]!r}"),)
+            if reader.row_count != file.row_count:
+                detail = f"it has {reader.row_count:,} rows, and the catalog knows {file.row_count:,}"
+                return (Breach(kind="wrong_rows", detail=detail),)
+            hidden = (_HIDDEN_NAN,) if reader.hides_nan and file.removed_snapshot is None else ()
+            if not deep:
+                return hidden
+            verifier = Verifier(promise)
+            for row_group in range(reader.row_group_count):
+                for rows in reader.read_in_steps(row_group, reader.schema.names, _STEP_ROWS):
+                    verifier.look(rows)
+            return (*hidden, *verifier.finish())
+    except CorruptionError as error:
+        return (Breach(kind=error.kind, detail=error.message),)

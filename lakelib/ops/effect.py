@@ -28,7 +28,7 @@ from lakelib.ops.read import (
     view_after,
 )
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.effect import arrange_effect
+from lakelib.plan.judging import arrange_effect
 from lakelib.work import engines
 from lakelib.work.changes import change_target
 

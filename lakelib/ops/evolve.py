@@ -12,16 +12,15 @@ from lakelib.model.roles import Right
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, Proposal, Snapshot, TableInfo, TableRef
 from lakelib.ops import delta
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import Work, commit_work, schema_again
 from lakelib.ops.cross_partition import check_each_once
 from lakelib.ops.gates import require_by_option
 from lakelib.ops.merging import require_newest
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, named_earlier, propose
-from lakelib.plan.declare_merge import Roles, check_added, with_functions
-from lakelib.plan.declare_unique import check_definition
+from lakelib.plan.declare_merge import Roles, check_added, check_definition, with_functions
 from lakelib.plan.evolve import SchemaChange, describe_change, evolve_schema, under_id
 
 

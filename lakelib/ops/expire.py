@@ -21,8 +21,6 @@ from lakelib.specs.texts import LONGEST_LENGTH
 
 DEFAULT_KEEP_LAST = 10
 DEFAULT_OLDER_THAN = timedelta(days=7)
-DEFAULT_STAGED_OLDER_THAN = timedelta(days=7)
-DEFAULT_GRACE = timedelta(hours=1)
 
 _MOST_KEPT = 2**31 - 1
 

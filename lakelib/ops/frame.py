@@ -21,6 +21,11 @@ def read_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
     """The rows of the scan as a Spark data frame, read when Spark is told to: its snapshot stays held meanwhile."""
     engines.require_spark()
     hold_for_spark(runtime, plan)
+    return held_frame(runtime, plan, session)
+
+
+def held_frame(runtime: Runtime, plan: ScanPlan, session: Any) -> Any:
+    """As `read_frame`, of a snapshot that is held."""
     if plan.unmerged is not None:
         return engines.read_change_frame(session, runtime.storage, plan.unmerged, file_by_file(plan.splits))
     vectors = _vectors(runtime, plan, session)

@@ -15,8 +15,8 @@ from lakelib.model.gate import GateRequirement, RegisteredSuite, RequiredSuite
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.model.text import is_said
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.judge import Judging, check_suite, open_gate, open_registered
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.specs.suite import Suite, suite_error, suite_text

@@ -98,10 +98,13 @@ def take(
     return leases.take_range(runtime.catalog, table, first_id, last_id, duration)
 
 
-def hold_for_spark(runtime: Runtime, plan: Pinned) -> list[leases.Lease]:
-    """Holds the plan's snapshot for a day: nobody tells when a data frame, and all that was made of it, is not used any
-    more."""
-    if plan.snapshot_id and plan.splits:
-        return [leases.take_lease(runtime.catalog, plan.table, plan.snapshot_id, duration=FRAME_HOLD)]
-    snapshots.check_kept(runtime.catalog, plan.table, plan.snapshot_id)
-    return []
+def hold_for_spark(runtime: Runtime, *plans: Pinned) -> list[leases.Lease]:
+    """Holds the plans' snapshots for a day: nobody tells when a data frame, and all that was made of it, is not used
+    any more."""
+    wanted = {(each.table.id, each.snapshot_id): each for each in plans if each.snapshot_id and each.splits}
+    pairs = [(each.table, each.snapshot_id) for each in wanted.values()]
+    held = leases.take_leases(runtime.catalog, pairs, FRAME_HOLD) if pairs else []
+    for each in plans:
+        if (each.table.id, each.snapshot_id) not in wanted:
+            snapshots.check_kept(runtime.catalog, each.table, each.snapshot_id)
+    return held

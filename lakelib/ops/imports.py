@@ -18,9 +18,17 @@ from lakelib.model.options import MIB, parse_options
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import CommitKind, IdempotencyKey, Snapshot, TableInfo
 from lakelib.ops import create
-from lakelib.ops.import_plan import cut_batches, find_plan, forget_plan, keep_plan
+from lakelib.ops.import_plan import (
+    Source,
+    cut_batches,
+    find_plan,
+    forget_plan,
+    keep_plan,
+    open_delta_source,
+    open_parquet_source,
+    pinned_source,
+)
 from lakelib.ops.import_request import ImportRequest
-from lakelib.ops.import_source import Source, open_delta_source, open_parquet_source, pinned_source
 from lakelib.ops.request import WriteRequest, target_columns
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import write

@@ -29,7 +29,7 @@ from lakelib.ops.patience import Patience
 from lakelib.ops.read import ScanPlan, ScanRequest, plan_scan, schema_of_staged, staged_view, stream_batches
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.turn import while_busy
-from lakelib.plan.outcome import decide_outcome, describe_failures
+from lakelib.plan.judging import decide_outcome, describe_failures
 from lakelib.specs.suite import Check, Suite, load_suite, parse_suite
 from lakelib.work import engines
 

@@ -237,11 +237,16 @@ def _may_keep(runtime: Runtime) -> bool:
 
 
 def _written(root: Storage, mask: Mask) -> Mask:
-    if mask.inline is None or mask.size_bytes <= _MOST_INLINE_BYTES:
+    if mask.inline is None or not is_long(mask):
         return mask
     path = vector_path(uuid4())
     write_vector(root, path, mask.inline)
     return replace(mask, path=path, inline=None)
+
+
+def is_long(mask: Mask) -> bool:
+    """Whether its vector is a file, where it is kept."""
+    return mask.size_bytes > _MOST_INLINE_BYTES
 
 
 def load_vectors(runtime: Runtime, table: TableInfo, found: Mapping[int, Mask]) -> dict[int, bytes]:

@@ -1,6 +1,8 @@
 """Use cases: updates and merges as Python builds them, of pieces of SQL."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +15,7 @@ from lakelib.model.table import Snapshot, TableRef
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.revise import explain_revision, revise, stage_revision
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_plan import Known, QueryExplanation
+from lakelib.ops.sql_plan import Given, Known, KnownFrame, QueryExplanation
 from lakelib.plan.revise import Action, Beside, Clause, Match, Revision, identity_ids
 from lakelib.plan.sql_revise import (
     Condition,
@@ -24,7 +26,8 @@ from lakelib.plan.sql_revise import (
     rows_beside,
     table_beside,
 )
-from lakelib.work.engines import open_source
+from lakelib.work.engines import kept, open_source, task_count
+from lakelib.work.sources import RowSource
 
 _TARGET, _SOURCE = "target", "source"
 
@@ -37,7 +40,7 @@ class Merging:
     ref: TableRef
     alias: str
     beside: Beside
-    given: Known | None
+    given: Given | None
     parameters: Mapping[str, Any]
     clauses: tuple[Clause, ...] = ()
 
@@ -51,14 +54,21 @@ class Merging:
         )
 
     def execute(self, options: Mapping[str, Any]) -> Snapshot:
-        return revise(self.runtime, self.ref, self._revision, self.given, parse_request(**options))
+        request = parse_request(**options)
+        with self._kept():
+            return revise(self.runtime, self.ref, self._revision, self.given, request)
 
     def stage(self, options: Mapping[str, Any]) -> tuple[UUID, WriteRequest]:
         request = parse_request(**options)
-        return stage_revision(self.runtime, self.ref, self._revision, self.given, request), request
+        with self._kept():
+            return stage_revision(self.runtime, self.ref, self._revision, self.given, request), request
 
     def explain(self) -> QueryExplanation:
         return explain_revision(self.runtime, self.ref, self._revision, self.given)
+
+    def _kept(self) -> AbstractContextManager[None]:
+        """Rows that are handed in are looked at more than once, and have to be the same each time."""
+        return kept(self.given.frame) if isinstance(self.given, KnownFrame) else nullcontext()
 
     @property
     def _revision(self) -> Revision:
@@ -79,8 +89,10 @@ def open_merge(
     target_alias: str,
     source_alias: str,
     parameters: Mapping[str, Any] | None,
+    session: Any,
 ) -> Merging:
-    """`source` is a table's name, or rows. Raises InvalidInputError for what is no source, and no condition."""
+    """`source` is a table's name, or rows; those of a Spark data frame are merged by its session. Raises
+    InvalidInputError for what is no source, and no condition."""
     for alias in (target_alias, source_alias):
         if not isinstance(alias, str) or not alias.isidentifier():
             raise InvalidInputError(f"{alias!r} is no name.", kind="invalid_name", remedy="Give a word.")
@@ -90,8 +102,10 @@ def open_merge(
         beside, given = table_beside(source.full_name, source_alias, condition), None
     else:
         beside, given = rows_beside(source_alias, condition), _rows(source)
+    if isinstance(given, KnownFrame):
+        session = given.frame.sparkSession
     return Merging(
-        runtime=runtime,
+        runtime=on_session(runtime, session),
         ref=ref,
         alias=target_alias,
         beside=beside,
@@ -139,13 +153,22 @@ def _condition(runtime: Runtime, ref: TableRef, on: str | Sequence[str] | None, 
     return equal_columns([names] if isinstance(names, str) else names, never_null, target, source)
 
 
-def _rows(source: Any) -> Known:
-    """All of them: they are looked at more than once."""
+def on_session(runtime: Runtime, session: Any) -> Runtime:
+    """By whose tasks queries are carried out; None is this process. Raises InvalidInputError for what is no session."""
+    if session is not None:
+        task_count(session)
+    return replace(runtime, session=session)
+
+
+def _rows(source: Any) -> Given:
+    """All of them: they are looked at more than once. Spark's stay where they are."""
     opened = open_source(source)
-    if opened.session is not None:
-        raise InvalidInputError(
-            "A merge in this process takes no rows of Spark's.",
-            kind="unknown_data",
-            remedy="Write them to a table of the lake, and merge that; or carry out MERGE INTO on Spark.",
-        )
-    return Known(rows=pa.Table.from_batches(opened.batches(), opened.schema))
+    if opened.session is None:
+        return Known(rows=pa.Table.from_batches(opened.batches(), opened.schema))
+    if not isinstance(source, RowSource):
+        return KnownFrame(frame=source, schema=opened.schema)
+    raise InvalidInputError(
+        "A merge takes no files.",
+        kind="unknown_data",
+        remedy="Read them as a data frame, or write them to a table of the lake, and merge that.",
+    )

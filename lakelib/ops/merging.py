@@ -1,4 +1,5 @@
-"""Part of reads and writes: which merge engine a table has, in the columns of one version of its schema."""
+"""Part of reads and writes: which merge engine a table has, in the columns of one version of its schema, and what a
+writer of its runs needs to know."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,6 +9,9 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.rows.aggregate import INVERSE
 from lakelib.rows.merge_engine import Engine, engine_of
+from lakelib.work.run_writer import RunTarget
+
+MOVES = "moved"
 
 
 def merge_engine(table: TableInfo, schema: TableSchema) -> Engine | None:
@@ -91,3 +95,44 @@ def _is_told(sequence: Sequence[Column], names: Collection[str]) -> bool:
 
 def _is_given(column: Column, names: Collection[str]) -> bool:
     return column.name.casefold() in {name.casefold() for name in names}
+
+
+"""Goes into the names of files of marks for rows that leave their partition."""
+
+
+def run_target(
+    table: TableInfo,
+    schema: TableSchema,
+    *,
+    file_kind: str,
+    order_names: tuple[str, ...],
+    holds_deletes: bool = False,
+    holds_commits: bool = False,
+    one_partition: bool = False,
+) -> RunTarget:
+    return RunTarget(
+        location=table.location,
+        schema=schema,
+        primary_key=schema.select(table.primary_key_ids),
+        partition_by=schema.select(table.partition_ids),
+        order_names=order_names,
+        buckets=table.buckets,
+        options=table.options,
+        file_kind=file_kind,
+        holds_deletes=holds_deletes,
+        holds_commits=holds_commits,
+        engine=merge_engine(table, schema),
+        one_partition=one_partition,
+    )
+
+
+def order_names(table: TableInfo, schema: TableSchema) -> tuple[str, ...]:
+    """By which the newest version is known. Other merge engines know by themselves, and take rows as they come."""
+    if not table.merge.is_newest:
+        return ()
+    return tuple(column.name for column in schema.select(table.sequence_ids))
+
+
+def moves_target(table: TableInfo, schema: TableSchema) -> RunTarget:
+    """How the marks of rows that leave are written."""
+    return run_target(table, schema, file_kind=MOVES, order_names=order_names(table, schema), holds_deletes=True)

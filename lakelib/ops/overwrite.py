@@ -30,7 +30,7 @@ from lakelib.ops.request import WriteRequest, parse_write
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.write import WrittenRows, draft_replaced, propose, under_own_ids, write_rows
 from lakelib.plan.declare import Declared, declare_field
-from lakelib.plan.partitions import all_equal, in_any_partition, one_of
+from lakelib.plan.literals import all_equal, in_any_partition, one_of
 from lakelib.plan.scan import count_known_rows
 from lakelib.rows.inside import InsideCheck
 from lakelib.rows.raw_arrays import arrow_values

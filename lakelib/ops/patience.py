@@ -1,16 +1,24 @@
-"""How long a use case goes on trying: every wait has an end, and keeps nobody from other work."""
+"""How long a use case goes on trying: every wait has an end, and keeps nobody from other work. What others were faster
+than is done again, in the one loop that does so: each operation says how, and an attempt that was overtaken has put its
+work in order, and waited if that is of use."""
 
 import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
-from lakelib.errors import RetryableError
+from lakelib.dataclass import dataclass
+from lakelib.errors import LakeError, RetryableError
 
 PATIENCE_SECONDS = 30.0
+Result = TypeVar("Result")
+
+MOST_CHANGES = 10
+
+
 """How long a publish is tried before its caller hears that the table is busy."""
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
@@ -136,3 +144,24 @@ def _held(lock: "threading.RLock | threading.Semaphore", patience: Patience) -> 
         yield
     finally:
         lock.release()
+
+
+"""So often what is looked at, decided and changed in a moment is tried; then others are changing it all the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Others were first, and another attempt may succeed."""
+
+    error: LakeError | None = None
+    """What to raise if this was the last one; None where the attempts' own waiting has an end."""
+
+
+def do_again(attempt: Callable[[], Result | Overtaken], most_tries: int | None = None) -> Result:
+    """What comes of the first attempt that nobody overtakes."""
+    tries = 1
+    while isinstance(outcome := attempt(), Overtaken):
+        if tries == most_tries and outcome.error is not None:
+            raise outcome.error
+        tries += 1
+    return outcome

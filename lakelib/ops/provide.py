@@ -14,11 +14,11 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, RetryableError
 from lakelib.model.gate import RegisteredSuite
 from lakelib.model.table import TableInfo
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.create import create_namespace, create_table, find_table, parse_buckets
 from lakelib.ops.engine import check_engine
 from lakelib.ops.evolve import evolve, set_options
 from lakelib.ops.gates import check_requirable, gate_changed, register
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.compare import Differences, Wanted, compare_table

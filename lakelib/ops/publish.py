@@ -30,11 +30,10 @@ from lakelib.model.positions import Advance, ReadRange
 from lakelib.model.roles import Right
 from lakelib.model.table import Approval, CommitState, Snapshot
 from lakelib.model.text import is_said
-from lakelib.ops.again import Overtaken, do_again
-from lakelib.ops.catch_up import catch_up
 from lakelib.ops.done_files import after_reset
 from lakelib.ops.judge import Judging, as_required, judge, may_be_stale, require_passed
-from lakelib.ops.patience import Patience
+from lakelib.ops.moves import catch_up
+from lakelib.ops.patience import Overtaken, Patience, do_again
 from lakelib.ops.refusals import error_of
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.tell import after_publish

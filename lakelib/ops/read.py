@@ -28,8 +28,8 @@ from lakelib.model.text import choose_from, is_storable
 from lakelib.ops.hold import Held
 from lakelib.ops.merging import merge_engine
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.literals import all_of
+from lakelib.plan.meant import TAG_PREFIX, parse_at, wrong_at
 from lakelib.plan.prune import file_may_match, key_tuples
 from lakelib.plan.scan import arrange_splits, base_splits, gather_splits, needs_merge
 from lakelib.plan.where import COMMIT, asked_columns, bind_where

@@ -15,9 +15,9 @@ from lakelib.model.predicate import Predicate
 from lakelib.model.roles import Right
 from lakelib.model.table import TableInfo, TableRef
 from lakelib.model.upkeep import CompactionResult
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.compact import Tell, compact, partition_predicate
 from lakelib.ops.create import parse_buckets
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.runtime import Runtime
 
 

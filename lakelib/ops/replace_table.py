@@ -13,12 +13,12 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.options import parse_options
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.commit import commit_work
 from lakelib.ops.create import create_table as create_new
 from lakelib.ops.create import define_table, find_table, split_name
 from lakelib.ops.evolve import set_options
 from lakelib.ops.overwrite import emptying_work
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.rebucket import rebucket
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime

@@ -1,4 +1,5 @@
-"""What a caller asks of a write, checked before anything is done."""
+"""What a caller asks of a write, checked before anything is done; and the names that people give to tags and
+consumers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -20,6 +21,7 @@ from lakelib.work.sources import RowSource
 DISTRIBUTIONS = ("auto", "none", "hash")
 _MAX_VERSION = 2**63 - 1
 _MOST_SHOWN = 200
+LONGEST_NAME = 200
 
 
 class WriteOptions(TypedDict, total=False):
@@ -150,3 +152,25 @@ def _parse_properties(given: Mapping[str, Any]) -> dict[str, str]:
                 remedy="Give names and values as text, without NUL characters and lone surrogates.",
             )
     return dict(given)
+
+
+def check_label(name: object, what: str, prefix: str) -> None:
+    """Raises InvalidInputError for what cannot name a tag or a consumer; `prefix` stands before such a name where it
+    stands for a snapshot."""
+    if (
+        isinstance(name, str)
+        and 0 < len(name) <= LONGEST_NAME
+        and name == name.strip()
+        and name.isprintable()
+        and is_storable(name)
+        and not name.startswith(prefix)
+    ):
+        return
+    raise InvalidInputError(
+        f"A {what} cannot be named {name!r}."
+        if not isinstance(name, str) or len(name) <= LONGEST_NAME
+        else f"A {what} cannot be named by {len(name):,} characters.",
+        kind=f"invalid_{what}",
+        remedy=f"Give 1 to {LONGEST_NAME} printable characters without a space at either end, and without {prefix!r} at"
+        " the beginning.",
+    )

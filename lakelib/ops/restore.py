@@ -19,7 +19,7 @@ from lakelib.catalog.connect import Catalog
 from lakelib.catalog.dump import RestoredTable
 from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.backup import BackedTable, BackupNote
-from lakelib.model.doctor import DoctorReport, Finding, Harm
+from lakelib.model.doctor import DEFAULT_DOCTOR_GRACE, DoctorReport, Finding, Harm
 from lakelib.ops import doctor
 from lakelib.ops.backup import DUMP_FILE, data_path, listed_files, load_note
 from lakelib.ops.runtime import Runtime
@@ -69,7 +69,7 @@ def examine(runtime: Runtime, note: BackupNote) -> DoctorReport:
         repair=(),
         backup=None,
         dry_run=True,
-        grace=doctor.DEFAULT_GRACE,
+        grace=DEFAULT_DOCTOR_GRACE,
         more=[finding for finding in differing if finding is not None],
         is_borrowed=not note.with_files,
     )

@@ -15,12 +15,12 @@ from lakelib.model.table import MAX_DEPTH, TableInfo
 from lakelib.ops import read, sql
 from lakelib.ops.delete import rows_with_keys
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_plan import Known, QueryPlan, Within
+from lakelib.ops.sql_plan import Given, QueryPlan, Within
 from lakelib.plan.asked import AskedQuery, TableName
 from lakelib.plan.literals import never
 from lakelib.plan.local_types import INTEGERS
 from lakelib.plan.revise import Action, Match, Revision, check_revision, check_update, has
-from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_names, all_of_source, bound_where
+from lakelib.plan.revise_query import CHANGE, ReviseQuery, Tree, all_of_source, bound_where, references_of
 from lakelib.plan.sql_references import GIVEN, key_of
 from lakelib.plan.sql_statement import Parsed, Statement, query_of
 from lakelib.rows.convert import shown_key
@@ -55,31 +55,46 @@ class Planned:
     """Whether each of them is for another row."""
 
 
-def plan_revision(runtime: Runtime, ref_name: str, table_id: int, revision: Revision, given: Known | None) -> Planned:
+def plan_revision(runtime: Runtime, ref_name: str, table_id: int, revision: Revision, given: Given | None) -> Planned:
     """Raises InvalidInputError for what cannot be meant, or cannot be done to a table of this kind, and where two rows
     would change one; NotFoundError for tables that are not there."""
     return _Planner(runtime, ref_name, table_id, revision, given).planned()
 
 
+def check_planned(runtime: Runtime, ref_name: str, table_id: int, revision: Revision) -> None:
+    """Raises what `plan_revision` does, as far as no rows have to be looked at."""
+    _Planner(runtime, ref_name, table_id, revision, None).check()
+
+
 class _Planner:
     def __init__(
-        self, runtime: Runtime, full_name: str, table_id: int, revision: Revision, given: Known | None
+        self, runtime: Runtime, full_name: str, table_id: int, revision: Revision, given: Given | None
     ) -> None:
         self._runtime, self._revision = runtime, revision
         self._given = {} if given is None else {GIVEN: given}
-        self._found = sql.look_up(
-            runtime, [*self._statement(all_names(revision)).references, TableName(name=full_name, place="")]
-        )
+        self._found = sql.look_up(runtime, [*references_of(revision), TableName(name=full_name, place="")])
         self._table = self._found[full_name]
         if self._table.id != table_id:
             raise NotFoundError(f"{full_name} is another table by now.", kind="table_not_found", remedy="Open it anew.")
         self._query = ReviseQuery(revision, self._table, self._source_names())
+        self._is_known_apart = False
+        """Whether the source is known to have no key twice, without being asked for it."""
+
+    def check(self) -> None:
+        self._check_said()
+        if self._table.primary_key_ids:
+            sql.columns_of(self._runtime, self._statement(self._query.tree()), self._found, self._given)
+        else:
+            self._of_rows_without_key()
+
+    def _check_said(self) -> None:
+        check_revision(self._revision, self._table, self._source_names())
+        if self._revision.beside is None:
+            check_update(self._revision, self._table)
 
     def planned(self) -> Planned:
         table, query = self._table, self._query
-        check_revision(self._revision, table, self._source_names())
-        if self._revision.beside is None:
-            check_update(self._revision, table)
+        self._check_said()
         if not table.primary_key_ids:
             return self._of_rows_without_key()
         if query.is_upsert and not self._reads_itself and self._keys_fit and not self._is_repeated():
@@ -190,15 +205,17 @@ class _Planner:
         if not self._are_whole_keys(columns) or self._runtime.session is not None:
             return None
         most = min(_MOST_HELD, _row_count_of(self._whole) // _MOST_HELD_SHARE)
-        found = self._sought(columns, most) if most > _MOST_KEYS else None
+        found = self._sought(columns, most, each_once=False) if most > _MOST_KEYS else None
         if found is None:
             return None
         by_id = {column.id: values for column, values in zip(columns, found, strict=True)}
-        return KeySet([[by_id[each] for each in self._table.primary_key_ids]])
+        held = KeySet([[by_id[each] for each in self._table.primary_key_ids]])
+        self._is_known_apart = held.is_of_unlike
+        return held
 
-    def _sought(self, columns: Sequence[Column], most: int) -> list[pa.Array] | None:
+    def _sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> list[pa.Array] | None:
         """What the source has of the columns, if that is not too much, and can be a value of the table's."""
-        rows = self._ask(self._query.sought(columns, most + 1)).drop_null()
+        rows = self._ask(self._query.sought(columns, most + 1, each_once=each_once)).drop_null()
         if rows.num_rows > most:
             return None
         try:
@@ -287,7 +304,7 @@ class _Planner:
         return {column.id: kind for column, (_, kind) in zip(columns, told, strict=True)}
 
     def _is_repeated(self) -> bool:
-        return bool(self._ask(self._query.repeated()).num_rows)
+        return not self._is_known_apart and bool(self._ask(self._query.repeated()).num_rows)
 
     def _check_new(self, inserted: pa.Table) -> None:
         table = self._table

@@ -24,19 +24,19 @@ from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_files import OwnFiles, choose_files, engine_folder
 from lakelib.ops.sql_frame import explain_frame, frame_of, known_query
 from lakelib.ops.sql_metadata import read_metadata
-from lakelib.ops.sql_plan import Known, Plan, QueryExplanation, QueryPlan, Within
+from lakelib.ops.sql_plan import Given, Known, KnownFrame, Plan, QueryExplanation, QueryPlan, Within
 from lakelib.ops.sql_understood import say_anew
 from lakelib.plan.asked import AskedQuery, Reference, TableColumns, TableName
-from lakelib.plan.failing import may_fail
 from lakelib.plan.literals import all_of
 from lakelib.plan.own_files import FLOATS
+from lakelib.plan.prune import may_fail
 from lakelib.plan.sql_on_spark import translate_for_spark
 from lakelib.plan.sql_statement import Statement
 from lakelib.plan.where import bind_condition
 from lakelib.rows.types import type_text
 from lakelib.work import engines
 
-_NOTHING_GIVEN: Mapping[str, Known] = {}
+_NOTHING_GIVEN: Mapping[str, Given] = {}
 _NO_LIMITS: Mapping[str, Within] = {}
 _HIDDEN = ((COMMIT_COLUMN, "bigint"),)
 
@@ -47,7 +47,7 @@ def plan_statement(
     found: Mapping[str, TableInfo],
     shape: Callable[[AskedQuery], AskedQuery] | None = None,
     *,
-    given: Mapping[str, Known] = _NOTHING_GIVEN,
+    given: Mapping[str, Given] = _NOTHING_GIVEN,
     within: Mapping[str, Within] = _NO_LIMITS,
 ) -> QueryPlan:
     """Decides what a query reads of tables that were looked up; `shape` makes of its rows what is wanted of them.
@@ -69,7 +69,7 @@ def plan_statement(
 
 
 def columns_of(
-    runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo], given: Mapping[str, Known] = _NOTHING_GIVEN
+    runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo], given: Mapping[str, Given] = _NOTHING_GIVEN
 ) -> tuple[tuple[str, str], ...]:
     """Names and types of what a query gives."""
     if runtime.session is not None:
@@ -127,7 +127,7 @@ class _Scanned:
     request: read.ScanRequest
 
 
-_Base = _Scanned | changes.ChangesPlan | Known
+_Base = _Scanned | changes.ChangesPlan | Given
 
 
 def _bases(runtime: Runtime, statement: Statement, found: Mapping[str, TableInfo]) -> dict[str, _Base]:
@@ -165,6 +165,8 @@ def _columns(base: _Base) -> TableColumns:
             return TableColumns(columns=_typed(base.target.output_schema))
         case Known(rows=rows):
             return TableColumns(columns=_typed(rows.schema))
+        case KnownFrame(schema=given):
+            return TableColumns(columns=_typed(given))
 
 
 def _typed(schema: pa.Schema) -> list[tuple[str, str]]:
@@ -181,10 +183,11 @@ def _said(reference: Reference) -> str:
 
 
 def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str, within: Within | None) -> Plan:
-    """One column at least: rows have to be counted."""
+    """One column at least: rows have to be counted. In the table's order, which a star on Spark has."""
     if not isinstance(base, _Scanned):
         return base
-    columns = query.uses.get(key, ()) or base.schema.names[:1]
+    uses = query.uses.get(key, ()) or base.schema.names[:1]
+    columns = [name for name, _ in (*_columns(base).columns, *_HIDDEN) if name in uses]
     where = _where(query, key, base.schema)
     looks_at_floats = any(column.name in columns and column.type in FLOATS for column in base.schema.columns)
     request = replace(base.request, columns=tuple(columns), where=where, with_bounds=looks_at_floats)
@@ -192,7 +195,9 @@ def _narrowed(runtime: Runtime, base: _Base, query: AskedQuery, key: str, within
         known = [each for each in (within.predicate, where) if each is not None]
         both = all_of(known) if known else None
         request = replace(request, where=both, hash_prefixes=within.hash_prefixes, among=within.among)
-    return read.plan_scan(runtime, base.table, request)
+        return read.plan_scan(runtime, base.table, request)
+    plan = read.plan_scan(runtime, base.table, request)
+    return replace(plan, target=replace(plan.target, is_asked_again=True))
 
 
 def _where(query: AskedQuery, key: str, schema: TableSchema) -> Predicate | None:
@@ -230,6 +235,8 @@ def _relation(runtime: Runtime, plan: Plan, may_find: bool, is_exact: bool) -> R
             return Relation(
                 columns=tuple(_typed(rows.schema)), read=lambda names: iter(rows.select(list(names)).to_batches())
             )
+        case KnownFrame():
+            raise AssertionError("rows of Spark's are read by Spark")
 
 
 def _scanned(runtime: Runtime, plan: read.ScanPlan, own: OwnFiles) -> Relation:

@@ -11,7 +11,8 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.flags import checked_flag
 from lakelib.model.table import Snapshot, TableInfo
-from lakelib.ops import compact, cross_partition, delta, expire, rebucket, rollback, sql, tags
+from lakelib.model.upkeep import DEFAULT_EXPIRE_GRACE, DEFAULT_STAGED_OLDER_THAN
+from lakelib.ops import compact, cross_partition, delta, expire, rebucket, snapshots, sql
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, refuse_options, tell
@@ -27,6 +28,10 @@ _COMMITS = ("rollback",)
 """Those that take what a write does."""
 
 
+def takes_away(call: Call) -> bool:
+    return call.procedure in _TAKES_AWAY and not call.arguments.get("dry_run")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChange:
     runtime: Runtime
@@ -35,13 +40,13 @@ class CallChange:
 
     @property
     def takes_away(self) -> bool:
-        return self.call.procedure in _TAKES_AWAY and not self.call.arguments.get("dry_run")
+        return takes_away(self.call)
 
     def explain(self) -> QueryExplanation:
         said = f"{self._word} {self.table.full_name}"
         match self.call.procedure:
             case "rollback":
-                means = repr(rollback.preview_rollback(self.runtime, self.table.ref, self.call.arguments["to"]))
+                means = repr(snapshots.preview_rollback(self.runtime, self.table.ref, self.call.arguments["to"]))
             case "expire":
                 found = _expire(self.runtime, self.table, {**self.call.arguments, "dry_run": True}, WriteRequest())
                 means = ", ".join(f"{name} {value}" for name, value in found.items())
@@ -79,25 +84,25 @@ def _rebucket(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: W
 
 
 def _tag(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Done:
-    end = tags.parse_end(_length(given, "keep"), given.get("keep_last"), given.get("family", ""))
-    tag = tags.set_tag(runtime, table, given["name"], given.get("at"), end)
+    end = snapshots.parse_end(_length(given, "keep"), given.get("keep_last"), given.get("family", ""))
+    tag = snapshots.set_tag(runtime, table, given["name"], given.get("at"), end)
     return {"tag": tag.name, "snapshot_id": tag.snapshot_id}
 
 
 def _delete_tag(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Done:
-    tags.delete_tag(runtime, table, given["name"])
+    snapshots.delete_tag(runtime, table, given["name"])
     return {"tag": given["name"]}
 
 
 def _rollback(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], request: WriteRequest) -> Done:
-    return rollback.rollback(runtime, table.ref, given["to"], request)
+    return snapshots.rollback(runtime, table.ref, given["to"], request)
 
 
 def _expire(runtime: Runtime, table: TableInfo, given: Mapping[str, Any], _: WriteRequest) -> Mapping[str, Any]:
-    staged = _length(given, "staged_older_than") if "staged_older_than" in given else expire.DEFAULT_STAGED_OLDER_THAN
+    staged = _length(given, "staged_older_than") if "staged_older_than" in given else DEFAULT_STAGED_OLDER_THAN
     rules = expire.parse_rules(given.get("keep_last"), _length(given, "older_than"), staged)
     work = expire.preview if checked_flag("dry_run", given.get("dry_run", False)) else expire.expire
-    return _facts(work(runtime, table, rules, expire.DEFAULT_GRACE))
+    return _facts(work(runtime, table, rules, DEFAULT_EXPIRE_GRACE))
 
 
 def _export_delta(runtime: Runtime, table: TableInfo, _: Mapping[str, Any], __: WriteRequest) -> Done:

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from lakelib.ops import changes, frame, read
+from lakelib.ops.hold import hold_for_spark
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_plan import Known, Plan, QueryPlan
+from lakelib.ops.sql_plan import Known, KnownFrame, Plan, QueryPlan
 from lakelib.plan.asked import AskedQuery
 from lakelib.plan.local_types import VOID
 from lakelib.rows.types import type_text
@@ -42,14 +43,17 @@ def known_query(runtime: Runtime, plan: QueryPlan) -> AskedQuery:
 
 
 def _frames(runtime: Runtime, plan: QueryPlan) -> dict[str, Any]:
+    hold_for_spark(runtime, *(each for each in plan.plans.values() if isinstance(each, read.ScanPlan)))
     return {key: _frame(runtime, each) for key, each in plan.plans.items()}
 
 
 def _frame(runtime: Runtime, plan: Plan) -> Any:
     match plan:
         case read.ScanPlan():
-            return frame.read_frame(runtime, plan, runtime.session)
+            return frame.held_frame(runtime, plan, runtime.session)
         case changes.ChangesPlan():
             return changes.read_frame(runtime, plan, runtime.session)
         case Known(rows=rows):
             return engines.known_frame(runtime.session, rows)
+        case KnownFrame(frame=given):
+            return given

@@ -11,7 +11,7 @@ from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import CommitKind, Snapshot, TableInfo
 from lakelib.model.text import choose_from
 from lakelib.ops import overwrite, sql, write
-from lakelib.ops.again import MOST_CHANGES, Overtaken, do_again
+from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell_changed

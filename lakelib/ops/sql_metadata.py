@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakelib.catalog import gates
 from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitState, TableInfo
-from lakelib.ops import consumers, inspect, tags
+from lakelib.ops import consumers, inspect, snapshots
 from lakelib.ops.read import At
 from lakelib.ops.runtime import Runtime
 from lakelib.rows.types import arrow_type
@@ -135,7 +135,7 @@ _KINDS: Mapping[str, Metadata] = {
             ("keep_last", "int"),
             ("family", "string"),
         ),
-        rows=lambda runtime, table, _: tags.list_tags(runtime, table),
+        rows=lambda runtime, table, _: snapshots.list_tags(runtime, table),
     ),
     "verdicts": Metadata(
         columns=(

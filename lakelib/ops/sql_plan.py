@@ -1,6 +1,7 @@
 """Frozen values: how a query of people's is carried out. Light, for most do without it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +22,18 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFrame:
+    """Rows of a Spark data frame that was handed in: Spark reads them."""
+
+    frame: Any
+    schema: pa.Schema
+
+
+Given = Known | KnownFrame
+"""Rows that were handed in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
     """What is known of all rows of a table that can make a difference, besides what the query says of them."""
 
@@ -33,7 +46,7 @@ class Within:
     """Whether none but these are to be seen, or so few that the engine is not to look at others: lakelib reads them."""
 
 
-Plan = read.ScanPlan | changes.ChangesPlan | Known
+Plan = read.ScanPlan | changes.ChangesPlan | Given
 """What is read of one reference."""
 
 

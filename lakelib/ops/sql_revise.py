@@ -13,7 +13,7 @@ from lakelib.ops.explain import explain_scan
 from lakelib.ops.read import ScanRequest, count_rows, plan_scan
 from lakelib.ops.request import WriteRequest
 from lakelib.ops.revise import count_revised, revise, stage_revision
-from lakelib.ops.revise_plan import Planned, plan_revision
+from lakelib.ops.revise_plan import Planned, check_planned, plan_revision
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation
@@ -93,6 +93,12 @@ class ReviseChange:
     @property
     def word(self) -> str:
         return self.statement.word
+
+
+def check_revise(runtime: Runtime, statement: Revise) -> None:
+    """Raises what `plan_revise` does, as far as no rows have to be looked at."""
+    table = sql.look_up(runtime, [statement.table])[statement.table.name]
+    check_planned(runtime, table.full_name, table.id, statement.revision)
 
 
 def plan_revise(runtime: Runtime, statement: Revise) -> DeleteChange | ReviseChange:

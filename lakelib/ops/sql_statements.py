@@ -10,10 +10,10 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
 from lakelib.model.table import TableRef
 from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
-from lakelib.ops.catch_up import look_beneath
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
+from lakelib.ops.moves import look_beneath
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
@@ -72,11 +72,7 @@ def stage(
     if isinstance(prepared, QueryPlan | Told):
         return carry_out(prepared, options)
     if not isinstance(prepared, RowsChange):
-        raise InvalidInputError(
-            "In a transaction are statements that change rows, and queries.",
-            kind="not_in_transaction",
-            remedy="Carry it out before the transaction, or after it: lake.sql(…).",
-        )
+        raise not_in_transaction()
     request, table = parse_options(options), prepared.table
     was_done = isinstance(prepared, DoneChange)
     judging = None if was_done else gate_of(runtime, table, request)
@@ -92,6 +88,14 @@ def stage(
     done = prepared.snapshot if isinstance(prepared, DoneChange) else None
     told = tell(text, prepared.word, table.full_name, done, staged=load_commit(runtime.catalog, commit_id))
     return StagedStatement(ref=table.ref, commit_id=commit_id, judging=judging, told=told, was_done=was_done)
+
+
+def not_in_transaction() -> InvalidInputError:
+    return InvalidInputError(
+        "In a transaction are statements that change rows, and queries.",
+        kind="not_in_transaction",
+        remedy="Carry it out before the transaction, or after it: lake.sql(…).",
+    )
 
 
 def _check_beneath(runtime: Runtime, change: RowsChange, commit_id: UUID) -> None:

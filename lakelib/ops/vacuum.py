@@ -32,7 +32,6 @@ from lakelib.ops.expire import check_length
 from lakelib.ops.runtime import Runtime
 from lakelib.storage.paths import is_own_file, leads_back
 
-DEFAULT_GRACE = timedelta(days=1)
 _LARGEST_LAG = timedelta(minutes=5)
 """The storage's clock may be so far behind the catalog's (with a short grace, a tenth of it): its files look older than
 they are."""

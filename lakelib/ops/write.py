@@ -21,10 +21,9 @@ from lakelib.model.schema import Column, Op, TableSchema
 from lakelib.model.table import NO_READ, CommitKind, KeysLooked, Proposal, ReadScope, Snapshot, TableInfo, TableRef
 from lakelib.model.text import choose_from
 from lakelib.ops.commit import Work, commit_work, give_up, schema_again, stage_work
-from lakelib.ops.merging import refused_deletes, told_by_deletes
+from lakelib.ops.merging import moves_target, order_names, refused_deletes, run_target, told_by_deletes
 from lakelib.ops.moves import NOTHING_REPLACED, NewRows, Replaced, as_own_files, delete_written, write_moves
 from lakelib.ops.request import WriteRequest
-from lakelib.ops.run_target import moves_target, order_names, run_target
 from lakelib.ops.runtime import Runtime
 from lakelib.plan.declare import Declared
 from lakelib.plan.evolve import under_id

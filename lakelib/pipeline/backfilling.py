@@ -19,7 +19,7 @@ from lakelib import ConflictError, InvalidInputError, Lake
 from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitState
 from lakelib.ops.create import find_table
-from lakelib.ops.touched import list_touched_by
+from lakelib.ops.inspect import list_touched_by
 from lakelib.pipeline.arguments import BackfillArguments, IngestArguments, Surroundings
 from lakelib.pipeline.ingesting import Ingested, NothingToCommit, ingest_partition, warn
 from lakelib.pipeline.outcome import note

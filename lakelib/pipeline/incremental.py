@@ -16,9 +16,9 @@ from lakelib.model.positions import ReadRange, ranges_of
 from lakelib.model.schema import Column
 from lakelib.model.table import Attempt, TableInfo
 from lakelib.ops import changes
+from lakelib.ops.consumers import Standing, look_at_position
 from lakelib.ops.create import find_table
 from lakelib.ops.overwrite import AnyOf
-from lakelib.ops.positions import Standing, look_at_position
 from lakelib.ops.read import ScanRequest, plan_scan, schema_at
 from lakelib.pipeline.partitions import Limit, PinnedRead
 from lakelib.pipeline.view_rows import plan_changes

@@ -23,6 +23,7 @@ from lakelib.model import gate as judged
 from lakelib.model.positions import CHANGES, ranges_as_text
 from lakelib.model.table import Attempt, CommitState, IdempotencyKey, TableInfo
 from lakelib.ops.arrival import Arrival, check_arrival, find_arrival
+from lakelib.ops.consumers import Standing, move_over
 from lakelib.ops.decide import end_staged
 from lakelib.ops.engine import Engine, choose_engine, engine_instead
 from lakelib.ops.ingest import (
@@ -35,7 +36,6 @@ from lakelib.ops.ingest import (
     stage_partition,
 )
 from lakelib.ops.judge import Judging, check_suite, judge, require_passed
-from lakelib.ops.positions import Standing, move_over
 from lakelib.ops.provide import Provided, provide_table
 from lakelib.ops.report import find_out, write_report
 from lakelib.ops.request import WriteRequest, parse_request

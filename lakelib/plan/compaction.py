@@ -71,6 +71,12 @@ class CompactionRules:
     """About what a row takes in memory, at least."""
     outdated: frozenset[int] = frozenset()
     """Versions of the schema whose files are to be rewritten, for they call columns by other names."""
+    misleading: frozenset[int] = frozenset()
+    """Files that are to be rewritten, for other readers miss rows by what these say of themselves."""
+
+    def wants_anew(self, file: DataFile) -> bool:
+        """Whether the file is to be rewritten, whatever it lies beside."""
+        return file.schema_id in self.outdated or file.id in self.misleading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +177,7 @@ def _merging_units(
 
 def _chosen(group: "_Group", rules: CompactionRules, goal: Goal) -> list[Sequence[DataFile]]:
     """Which of the files that share keys are rewritten: runs that follow each other."""
-    is_outdated = any(file.schema_id in rules.outdated for file in group.files)
-    if goal is Goal.FULL or is_outdated:
+    if goal is Goal.FULL or any(map(rules.wants_anew, group.files)):
         return [group.files]
     if goal is Goal.DUE:
         return _due_files(group.files, rules.options)
@@ -210,7 +215,7 @@ def _units(
 
 def _gains(unit: Unit, rules: CompactionRules, goal: Goal) -> bool:
     """Whether readers have less to do once the unit is done, or it has come to the layout."""
-    if stack_height(unit.files) > 1 or any(file.schema_id in rules.outdated for file in unit.files):
+    if stack_height(unit.files) > 1 or any(map(rules.wants_anew, unit.files)):
         return True
     if goal is Goal.LAYOUT:
         return any(file.depth != unit.output_depth for file in unit.files)
@@ -394,16 +399,13 @@ def _packing_units(
     """Small files that follow each other become one, so that rows keep their order."""
     target_bytes = rules.options.target_file_bytes
 
-    def is_outdated(file: DataFile) -> bool:
-        return file.schema_id in rules.outdated
-
     def is_chosen(file: DataFile) -> bool:
-        return (2 * _estimate((file,), rules) <= target_bytes or is_outdated(file)) and file.id not in claimed
+        return (2 * _estimate((file,), rules) <= target_bytes or rules.wants_anew(file)) and file.id not in claimed
 
     for stretch in _stretches(files, is_chosen):
-        takes_all = full or any(map(is_outdated, stretch))
+        takes_all = full or any(map(rules.wants_anew, stretch))
         for pack in _packs(stretch if takes_all else _due_stretch(stretch, rules), rules):
-            if len(pack) > 1 or any(map(is_outdated, pack)):
+            if len(pack) > 1 or any(map(rules.wants_anew, pack)):
                 yield Unit(
                     partition=partition, depth=0, prefix=0, files=tuple(pack), output_depth=0, drops_deletes=False
                 )

@@ -24,6 +24,8 @@ _MOMENTS = ("timestamp", "timestamp_ntz")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """Of the decimals that Spark takes whole numbers for."""
 _MOST_DIGITS = 38
+_LEAST_PLACES = 6
+"""Behind the point, of a quotient."""
 
 
 class NotComputableError(Exception):
@@ -99,6 +101,12 @@ def _of_decimals(function: Function, left: Operand, right: Operand) -> Operand:
             digits = max(p - s, q - t) + 1 + scale
         case Function.MULTIPLY:
             scale, digits = s + t, p + q + 1
+        case Function.DIVIDE:  # of more digits than there are Spark gives up places behind the point
+            scale = max(_LEAST_PLACES, s + q + 1)
+            whole = p - s + t
+            if whole + scale > _MOST_DIGITS:
+                scale = max(_MOST_DIGITS - whole, _LEAST_PLACES)
+            digits = min(whole + scale, _MOST_DIGITS)
         case _:
             raise NotComputableError(f"{function.value} of decimals")
     if digits > _MOST_DIGITS:

@@ -1,4 +1,5 @@
-"""Pure. Turns what a person says of a merge engine, in the names of columns, into values; refuses what cannot be."""
+"""Pure. Turns what a person says of a merge engine, in the names of columns, into values; refuses what cannot be. Says,
+too, of which tables it can be said that a key is in one partition at most."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -239,3 +240,38 @@ def _function(given: Any, column: Column, merge: Merge) -> str:
             "Declare it as nullable.",
         )
     return str(given)
+
+
+def check_definition(
+    schema: TableSchema, key_ids: Sequence[int], partition_ids: Sequence[int], sequence_ids: Sequence[int], merge: Merge
+) -> None:
+    """Raises InvalidInputError for a table of which this cannot be said."""
+    names = {column.id: column.name for column in schema.columns}
+    if not key_ids:
+        raise _not_unique(
+            "there is no primary key that a row could be known by.", "Name a primary_key, or leave it out."
+        )
+    if not partition_ids:
+        raise _not_unique("there are no partitions: a key is unique in the table anyway.", "Leave it out.")
+    if set(partition_ids) <= set(key_ids):
+        raise _not_unique(
+            "the partition is part of the key: rows of two partitions have two keys.",
+            "Leave it out, or take the partition columns out of the primary_key.",
+        )
+    if shared := set(partition_ids) & set(sequence_ids):
+        shown = ", ".join(repr(names[each]) for each in partition_ids if each in shared)
+        raise _not_unique(
+            f"{shown} says both in which partition a row is and how new: what a row leaves behind would be in the"
+            " partition that it goes to.",
+            "Name another column in sequence_by.",
+        )
+    if not merge.is_newest:
+        raise _not_unique(
+            f"the merge engine is {merge.engine.value}: a row that is made of versions of several partitions is in none"
+            " of them.",
+            'Leave it out, or merge by "deduplicate".',
+        )
+
+
+def _not_unique(why: str, remedy: str) -> InvalidInputError:
+    return InvalidInputError(f"cross_partition is true, and {why}", kind="invalid_cross_partition", remedy=remedy)

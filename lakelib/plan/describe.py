@@ -35,6 +35,9 @@ _SQL_WORDS = frozenset(
 ) | frozenset(("or", "select", "true"))
 """Names that stand for something else when they are not quoted."""
 
+_SPANS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000))
+"""In microseconds."""
+
 
 def one_line(text: str) -> str:
     """The text on one line, cut where that is long."""
@@ -82,10 +85,25 @@ def describe_tested(tested: Tested | Fixed) -> str:
             return f"{function.value.upper()}({describe_tested(given)} AS {kind.upper()})"
         case Computed(function=Function.NEGATE, arguments=(given,)):
             return f"(- {describe_tested(given)})"
+        case Computed(function=Function.LATER | Function.MONTHS_LATER, arguments=(given, count)):
+            return f"({describe_tested(given)} + {_span(tested, count)})"
         case Computed(function=function, arguments=(left, right)) if not function.value.isalpha():
             return f"({describe_tested(left)} {function.value} {describe_tested(right)})"
         case Computed(function=function, arguments=arguments):
             return f"{function.value}({', '.join(map(describe_tested, arguments))})"
+
+
+def _span(later: Computed, count: Tested | Fixed) -> str:
+    """How much later, in the largest unit that it is a whole number of."""
+    if not isinstance(count, Fixed) or count.type != "bigint" or count.value is None:
+        return describe_tested(count)
+    number = int(count.value)
+    if later.function is Function.MONTHS_LATER:
+        return f"INTERVAL '{number}' MONTH"
+    if later.type == "date":
+        return f"INTERVAL '{number}' DAY"
+    unit, length = next((unit, length) for unit, length in _SPANS if number % length == 0)
+    return f"INTERVAL '{number // length}' {unit}"
 
 
 def _fixed(fixed: Fixed) -> str:

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from lakelib.model.predicate import Fixed
-from lakelib.plan.computing import VOID, NotComputableError, Operand, fixed, value_of
+from lakelib.model.predicate import Fixed, Function
+from lakelib.plan.computing import VOID, NotComputableError, Operand, cast_to, compute, fixed, value_of
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _LENGTHS = {
@@ -18,16 +18,19 @@ _LENGTHS = {
     "second": timedelta(seconds=1),
 }
 _MOST_DIGITS = 9
+_COUNTS = ("tinyint", "smallint", "int")
 
 
-def shifted(operand: Operand, interval: exp.Interval, sign: int) -> Fixed:
+def shifted(operand: Operand, interval: exp.Interval, sign: int) -> Operand:
     """A day stays one but where hours, minutes or seconds are added. Raises NotComputableError for an interval of
-    several units, and for columns: an interval belongs on the other side."""
+    several units."""
     if operand.type == VOID:
         return Fixed(type=VOID, value=None)
-    if not isinstance(operand, Fixed) or operand.type not in ("date", "timestamp", "timestamp_ntz"):
-        raise NotComputableError("an interval is added to a DATE or TIMESTAMP as it is written, not to a column")
+    if operand.type not in ("date", "timestamp", "timestamp_ntz"):
+        raise NotComputableError("an interval is added to a day or a moment")
     count, unit = _read(interval)
+    if not isinstance(operand, Fixed):
+        return _shifted_column(operand, sign * count, unit)
     moment = value_of(operand)
     if not isinstance(moment, date):
         raise NotComputableError(f"{operand.type} and an interval")
@@ -42,12 +45,27 @@ def shifted(operand: Operand, interval: exp.Interval, sign: int) -> Fixed:
         raise NotComputableError("it is beyond the years from 1 to 9999") from None
 
 
-def days_later(operand: Operand, days: Operand) -> Fixed:
-    """Raises NotComputableError, for columns, too."""
+def _shifted_column(operand: Operand, count: int, unit: str) -> Operand:
+    if operand.type == "date" and unit in ("hour", "minute", "second"):
+        operand = cast_to(operand, "timestamp")
+    if unit in _MONTHS:
+        return compute(Function.MONTHS_LATER, (operand, _whole(count * _MONTHS[unit])), operand.type)
+    smallest = timedelta(days=1) if operand.type == "date" else timedelta(microseconds=1)
+    return compute(Function.LATER, (operand, _whole(count * (_LENGTHS[unit] // smallest))), operand.type)
+
+
+def _whole(number: int) -> Fixed:
+    return Fixed(type="bigint", value=number)
+
+
+def days_later(operand: Operand, days: Operand) -> Operand:
+    """Raises NotComputableError."""
     if VOID in (operand.type, days.type):
         return Fixed(type=VOID, value=None)
-    if not isinstance(operand, Fixed) or not isinstance(days, Fixed) or operand.type != "date":
-        raise NotComputableError("days are added to a DATE as it is written, not to a column")
+    if operand.type != "date" or days.type not in _COUNTS:
+        raise NotComputableError("days are added to a day, as a whole number")
+    if not isinstance(operand, Fixed) or not isinstance(days, Fixed):
+        return compute(Function.LATER, (operand, days), "date")
     moment, count = value_of(operand), value_of(days)
     if not isinstance(moment, date) or not isinstance(count, Decimal) or count != int(count):
         raise NotComputableError("days are added as a whole number")

@@ -1,30 +1,23 @@
-"""Pure. Compares a column with a value as SQL means it, in values that the column can hold."""
+"""Pure. Compares a column with a value as SQL means it, in values that the column can hold; and names partitions so."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
 from lakelib.errors import InvalidInputError
-from lakelib.model.predicate import (
-    And,
-    Compare,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-    Raw,
-    Tested,
-)
+from lakelib.model import sortable
+from lakelib.model.files import PartitionKey
+from lakelib.model.predicate import And, Compare, Comparison, Constant, In, IsNull, Not, Or, Predicate, Raw, Tested
 from lakelib.model.schema import Column
 from lakelib.model.sortable import is_sortable
 from lakelib.plan.describe import describe_tested
 from lakelib.rows.values import INTEGER_BITS, decimal_parts, parse_number, parse_timestamp, raw_value
 
 Value = bool | Decimal | float | str | bytes | date | datetime
+_MOST_NAMED = 200
+
+
 """A literal before it meets a column. A float is one that no Decimal holds (NaN, infinity) or a cast to double."""
 
 _EXACT = Context(prec=400)
@@ -267,3 +260,30 @@ def wrong_literal(column: Tested, value: Value, expected: str) -> InvalidInputEr
         kind="invalid_predicate",
         remedy=f"Compare it with {expected}.",
     )
+
+
+def all_equal(values: Mapping[Column, Raw | None]) -> Predicate:
+    """Rows whose columns have just these values; None is NULL."""
+    return And(parts=tuple(_equal(column, raw) for column, raw in values.items()))
+
+
+def one_of(column: Column, values: Collection[Raw | None]) -> Predicate:
+    """Rows whose column has one of these values; None is NULL."""
+    return any_of([_equal(column, raw) for raw in values])
+
+
+def _equal(column: Column, raw: Raw | None) -> Predicate:
+    return IsNull(column=column) if raw is None else Compare(column=column, op=Comparison.EQ, value=raw)
+
+
+def in_partition(partition_by: Sequence[Column], key: PartitionKey) -> Predicate:
+    """Rows of one partition."""
+    pairs = zip(partition_by, key, strict=True)
+    return all_equal({column: None if part is None else sortable.decode(column.type, part) for column, part in pairs})
+
+
+def in_any_partition(partition_by: Sequence[Column], keys: Collection[PartitionKey]) -> Predicate | None:
+    """Rows of any of the partitions; None, for all rows, where naming each would take longer than looking at all."""
+    if len(keys) > _MOST_NAMED:
+        return None
+    return Or(parts=tuple(in_partition(partition_by, key) for key in keys))

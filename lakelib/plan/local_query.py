@@ -21,8 +21,9 @@ from lakelib.plan.local_functions import FUNCTIONS
 from lakelib.plan.local_scalars import SCALARS
 from lakelib.plan.local_select import Made, Relation, Select, in_quotes, kept_type, limit_of, nulls_of
 from lakelib.plan.local_translator import Known, Translator, check_arguments, placed
-from lakelib.plan.local_types import VOID, Value, all_typed
+from lakelib.plan.local_types import VOID, WRONG, Value, all_typed, failing
 from lakelib.plan.sql_conditions import Shared, places_in
+from lakelib.plan.sql_generators import GENERATORS
 from lakelib.plan.sqltext import MAX_TEXT, quoted
 
 Columns = Sequence[tuple[str, str]]
@@ -38,6 +39,12 @@ STRUCTURE = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.DataType, exp.DataTypeParam, exp.Var, exp.Hint,
 )  # fmt: skip
 """What the parts of a query are made of, besides values."""
+
+
+_STEP = "lake_step"
+"""The column that tells in which step a query that names itself has made a row."""
+_MOST_STEPS = 100
+"""As Spark has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,33 @@ def _place_of(error: Exception) -> str:
     """Where the parser gave up, if it says."""
     first: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
     return f" (line {first['line']}, near {first['highlight']!r})" if first.get("line") else ""
+
+
+def _names_itself(node: exp.Expr) -> bool:
+    return any(not each.args.get("db") and each.name.casefold() == node.alias.casefold() for each in _tables(node.this))
+
+
+def _tables(node: exp.Expr) -> list[exp.Table]:
+    return [each for each in node.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
+
+
+def _with_step(node: exp.Expr, name: str) -> exp.Expr:
+    """The query of a step, which tells of each row how many there were. It names the rows of the one before once,
+    behind its FROM, and makes each of its rows of one of them."""
+    sources = [node.args.get("from_"), *(node.args.get("joins") or ())] if isinstance(node, exp.Select) else []
+    named = [
+        each.this
+        for each in sources
+        if each is not None and isinstance(each.this, exp.Table) and each.this.name.casefold() == name.casefold()
+    ]
+    inner = [each for each in _tables(node) if not each.args.get("db") and each.name.casefold() == name.casefold()]
+    gathers = any(node.args.get(each) for each in ("group", "having", "distinct", "limit", "offset", "with_"))
+    if len(named) != 1 or len(inner) != 1 or gathers or node.find(exp.AggFunc, exp.Window) is not None:
+        raise placed(OnlySparkError(f"a step of the query {name} that makes its rows of more than one before"), node)
+    step = exp.Add(this=exp.column(_STEP, table=named[0].alias_or_name), expression=exp.Literal.number(1))
+    own = node.copy()
+    own.append("expressions", exp.Alias(this=step, alias=exp.to_identifier(_STEP)))
+    return own
 
 
 def check_texts(tokens: Sequence[Token]) -> None:
@@ -206,12 +240,15 @@ class Query:
         clause = node.args.get("with_")
         if clause is None:
             return make()
-        check_arguments(clause, "expressions")
+        check_arguments(clause, "expressions", *(("recursive",) if self.reach.is_asked else ()))
         before = dict(self._known)
         named: list[str] = []
         shared: list[Shared] = []
         for each in clause.expressions:
             check_arguments(each, "this", "alias")
+            if clause.args.get("recursive") and _names_itself(each):
+                named.append(self._recursive(each))
+                continue
             inner = self.made(each.this)
             columns = self.renamed(each.args["alias"], inner)
             if self.reach.is_asked:
@@ -227,7 +264,36 @@ class Query:
         for each in reversed(shared):  # a later one may name those before it
             each.end()
         self._known = before
-        return replace(made, sql=f"WITH {', '.join(named)} {made.sql}") if named else made
+        word = "WITH RECURSIVE" if clause.args.get("recursive") else "WITH"
+        return replace(made, sql=f"{word} {', '.join(named)} {made.sql}") if named else made
+
+    def _recursive(self, node: exp.Expr) -> str:
+        """A query that names itself: rows to begin with, and what is made of those of the step before, as long as there
+        are any. How many steps there were goes with each row: Spark ends at so many, too."""
+        query, name = node.this, node.alias
+        if not isinstance(query, exp.Union) or query.args.get("distinct"):
+            raise placed(OnlySparkError(f"the query {name}, which names itself and is no UNION ALL"), node)
+        check_arguments(query, "this", "expression", "distinct")
+        first = self.made(query.this)
+        columns = self.renamed(node.args["alias"], first)
+        alias = self.alias()
+        self._known[name.casefold()] = Source(sql=alias, columns=columns, hidden=((_STEP, "int"),))
+        step = self.made(_with_step(query.expression, name))
+        kinds = [kind for _, kind in step.columns]
+        if kinds[:-1] != [kind for _, kind in columns]:
+            wrong = f"the query {name}, of which a step gives {', '.join(kinds[:-1])}, and the first rows have"
+            known = ", ".join(kind for _, kind in columns)
+            raise placed(OnlySparkError(f"{wrong} {known}", kind="invalid_sql", remedy="Cast them."), node)
+        names = [in_quotes(each) for each, _ in columns]
+        places = [f"c{place}" for place in range(len(columns))]
+        made, more = self.alias(), self.alias()
+        too_many = failing(WRONG, f"a query that names itself and does not end within {_MOST_STEPS} steps")
+        begin = f"SELECT *, CAST(0 AS INTEGER) FROM ({first.sql}) AS {made}({', '.join(places)})"
+        go_on = (
+            f"SELECT {', '.join(places)}, step FROM ({step.sql}) AS {more}({', '.join(places)}, step)"
+            f" WHERE CASE WHEN step > {_MOST_STEPS} THEN {too_many} ELSE true END"
+        )
+        return f"{alias}({', '.join(names)}, {in_quotes(_STEP)}) AS ({begin} UNION ALL {go_on})"
 
     def renamed(self, alias: exp.Expr | None, made: Made) -> tuple[tuple[str, str], ...]:
         """The columns of an inner query, by their names outside it."""
@@ -311,8 +377,12 @@ class Query:
         self._count += 1
         return f"r{self._count}"
 
-    def relation(self, node: exp.Expr) -> tuple[str, Relation]:
-        """The text of a FROM clause, and what it brings."""
+    def relation(self, node: exp.Expr, beside: Select) -> tuple[str, Relation]:
+        """The text of a FROM clause, and what it brings. What stands there as LATERAL knows those beside it."""
+        if self.reach.is_asked and isinstance(node, exp.Lateral):
+            return self._lateral(node, beside)
+        if self.reach.is_asked and isinstance(node, exp.Table) and isinstance(node.this, GENERATORS):
+            return self._generated(node, beside)
         alias = self.alias()
         named = node.args.get("alias")
         if named is not None:
@@ -345,6 +415,27 @@ class Query:
                 return f"({made.sql}) AS {alias}({', '.join(in_quotes(each) for each, _ in columns)})", relation
             case _:
                 raise OnlySparkError(quoted(node))
+
+    def _lateral(self, node: exp.Expr, beside: Select) -> tuple[str, Relation]:
+        check_arguments(node, "this", "alias")
+        if isinstance(node.this, GENERATORS):
+            return self._generated(node, beside)
+        if not isinstance(node.this, exp.Subquery):
+            raise OnlySparkError(quoted(node))
+        alias, named = self.alias(), node.args.get("alias")
+        made = self.made(node.this.this, outer=beside)
+        columns = self.renamed(named, made)
+        name = named.name.casefold() if named is not None and named.name else None
+        listed = ", ".join(in_quotes(each) for each, _ in columns)
+        relation = Relation(alias=alias, name=name, columns=columns, push=made.push)
+        return f"LATERAL ({made.sql}) AS {alias}({listed})", relation
+
+    def _generated(self, node: exp.Expr, beside: Select) -> tuple[str, Relation]:
+        check_arguments(node, "this", "alias")
+        sql, relation, keeps_all = beside.generated(node.this, node.args.get("alias"))
+        if keeps_all:
+            raise OnlySparkError(f"{quoted(node)}: LATERAL VIEW OUTER says so")
+        return f"LATERAL {sql}", relation
 
     def _table(self, node: exp.Table) -> Source:
         find = self.reach.find_table

@@ -15,6 +15,7 @@ from lakelib.plan.local_scalars import COMPARISONS
 from lakelib.plan.local_translator import check_arguments, field_of, placed
 from lakelib.plan.local_types import INTEGERS, VOID, Value, duck_type, literal
 from lakelib.plan.sql_conditions import Push, at_places, keeps_rows_apart, places_in, speaks_of_null, with_names
+from lakelib.plan.sql_generators import GENERATORS, generated
 from lakelib.plan.sqltext import quoted
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class Select:
         self._node = node
         self._relations: list[Relation] = []
         self._conjuncts: list[exp.Expr] = []
+        self._generated: dict[int, list[tuple[str | None, Value]]] = {}
+        """What is chosen that makes rows: its columns, by node."""
         self._translate = query.translator(self)
 
     def column(self, node: exp.Column) -> Value:
@@ -161,10 +164,11 @@ class Select:
         node = self._node
         check_arguments(
             node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "with_", "hint",
-            *(("limit", "offset", "qualify") if self._is_asked else ()),
+            *(("limit", "offset", "qualify", "laterals") if self._is_asked else ()),
         )  # fmt: skip
         source = self._source()
         where = self._filtered()
+        made_of_each = self._generated_columns() if self._is_asked else ""
         chosen = self._chosen()
         group = self._grouped(chosen)
         having = f" HAVING {self._having(chosen)}" if node.args.get("having") else ""
@@ -180,7 +184,7 @@ class Select:
             for name, (_, value) in zip(names, chosen, strict=True)
         )
         cut = f"{order}{limit_of(node)}"
-        sql = f"SELECT {distinct}{listed}{source}{where}{group}{having}{qualify}{cut}"
+        sql = f"SELECT {distinct}{listed}{source}{made_of_each}{where}{group}{having}{qualify}{cut}"
         return Made(sql=sql, columns=made.columns, push=self._push_to(chosen) if self._is_asked else None)
 
     def _having(self, chosen: Sequence[tuple[str | None, Value]]) -> str:
@@ -205,14 +209,44 @@ class Select:
         clause = self._node.args.get("from_")
         if clause is None:
             return ""
-        sql, relation = self._query.relation(clause.this)
+        sql, relation = self._query.relation(clause.this, self)
         self._relations.append(relation)
-        return f" FROM {sql}" + "".join(self._joined(each) for each in self._node.args.get("joins") or ())
+        joined = "".join(self._joined(each) for each in self._node.args.get("joins") or ())
+        return f" FROM {sql}{joined}" + "".join(map(self._viewed, self._node.args.get("laterals") or ()))
+
+    def _viewed(self, node: exp.Expr) -> str:
+        """LATERAL VIEW: the rows that are made of each."""
+        check_arguments(node, "this", "view", "outer", "alias")
+        sql, relation, keeps_all = self.generated(node.this, node.args.get("alias"))
+        self._relations.append(relation)
+        return _made_of_each(sql, keeps_all or bool(node.args.get("outer")))
+
+    def generated(self, node: exp.Expr, alias: exp.Expr | None) -> tuple[str, Relation, bool]:
+        """What explode and its kin make of a row, and whether that stays if it is nothing."""
+        try:
+            return self._generated_rows(node, alias)
+        except OnlySparkError as error:
+            raise placed(error, node) from None
+
+    def _generated_rows(self, node: exp.Expr, alias: exp.Expr | None) -> tuple[str, Relation, bool]:
+        if not isinstance(node, GENERATORS):
+            raise OnlySparkError(quoted(node))
+        found = generated(self._translate, node)
+        named = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
+        if named and len(named) != len(found.columns):
+            wrong = f"{quoted(node)} gives {len(found.columns)} columns, and is to have {len(named)} names"
+            raise OnlySparkError(wrong, kind="invalid_sql", remedy="Name each.")
+        names = named or [name for name, _ in found.columns]
+        columns = tuple((name, kind) for name, (_, kind) in zip(names, found.columns, strict=True))
+        own = self._query.alias()
+        relation = Relation(alias=own, name=alias.name.casefold() if alias is not None else None, columns=columns)
+        listed = ", ".join(in_quotes(name) for name, _ in columns)
+        return f"({found.sql}) AS {own}({listed})", relation, found.keeps_all
 
     def _joined(self, node: exp.Expr) -> str:
         check_arguments(node, "this", "side", "kind", "on", "using")
         side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-        sql, relation = self._query.relation(node.this)
+        sql, relation = self._query.relation(node.this, self)
         left = tuple(self._relations)
         if node.args.get("using"):
             relation, condition = self._using(node, left, relation)
@@ -342,9 +376,30 @@ class Select:
             return None
         return ("DATE " if kind == "date" else "") + literal(text)
 
+    def _generated_columns(self) -> str:
+        """explode where columns are chosen: the rows of FROM for which WHERE holds become so many."""
+        found = [each for each in self._node.expressions if isinstance(_bare(each), GENERATORS)]
+        if not found:
+            return ""
+        (first, *others), node = found, self._node
+        if others or node.args.get("group") or node.args.get("having") or node.args.get("qualify"):
+            raise placed(OnlySparkError(f"{quoted(first)} beside another, or a GROUP BY"), first)
+        if _aggregates(node) or any(each.find(exp.Window) for each in node.expressions):
+            raise placed(OnlySparkError(f"{quoted(first)} beside what is made of many rows"), first)
+        named = first.expressions if isinstance(first, exp.Aliases) else []
+        if isinstance(first, exp.Alias):
+            named = [first.args["alias"]]
+        sql, relation, keeps_all = self.generated(_bare(first), exp.TableAlias(columns=named))
+        columns: list[tuple[str | None, Value]] = [(name, relation.find(name)[0][1]) for name, _ in relation.columns]
+        self._generated[id(first)] = columns
+        return _made_of_each(sql, keeps_all) if node.args.get("from_") else f" FROM {_kept(sql, keeps_all)}"
+
     def _chosen(self) -> list[tuple[str | None, Value]]:
         chosen: list[tuple[str | None, Value]] = []
         for node in self._node.expressions:
+            if id(node) in self._generated:
+                chosen += self._generated[id(node)]
+                continue
             match node:
                 case exp.Star():
                     check_arguments(node, *(("except_",) if self._is_asked else ()))
@@ -405,9 +460,37 @@ class Select:
         group = self._node.args.get("group")
         if group is None:
             return ""
-        check_arguments(group, "expressions")
-        terms = [self._comparable(self._group_term(each, chosen), "GROUP BY").sql for each in group.expressions]
+        check_arguments(group, "expressions", *(("rollup", "cube", "grouping_sets") if self._is_asked else ()))
+        terms = [self._grouped_by(each, chosen) for each in group.expressions]
+        for word in ("rollup", "cube"):
+            if group.args.get(word):  # GROUP BY a, b WITH ROLLUP
+                return f" GROUP BY {word.upper()}({', '.join(terms)})"
+        if group.args.get("grouping_sets"):  # GROUP BY a, b GROUPING SETS (…)
+            terms = [self._grouped_by(each, chosen) for each in group.args["grouping_sets"]]
         return f" GROUP BY {', '.join(terms)}"
+
+    def _grouped_by(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> str:
+        """One term of GROUP BY, which may stand for several groupings."""
+        if self._is_asked and isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+            check_arguments(node, "expressions")
+            word = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
+            return f"{word}({', '.join(self._grouped_by(each, chosen) for each in node.expressions)})"
+        if self._is_asked and isinstance(node, exp.Tuple):
+            return f"({', '.join(self._grouped_by(each, chosen) for each in node.expressions)})"
+        return self._comparable(self._group_term(node, chosen), "GROUP BY").sql
+
+    def groupings(self) -> list[exp.Expr]:
+        """What is grouped by, each once."""
+        group = self._node.args.get("group")
+        waiting = [] if group is None else list(group.expressions)
+        found: list[exp.Expr] = []
+        while waiting:
+            each = waiting.pop(0)
+            if isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+                waiting = [*each.expressions, *waiting]
+            elif each not in found:
+                found.append(each)
+        return found
 
     def _group_term(self, node: exp.Expr, chosen: Sequence[tuple[str | None, Value]]) -> Value:
         """A number is a place among what is chosen; a name is a column, else what is chosen under it."""
@@ -459,6 +542,20 @@ class Select:
         if isinstance(node, exp.Column) and not node.table and is_chosen:
             return _of_name(node, chosen)
         return self._translate.value(node)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """What is chosen, without its name."""
+    bare: exp.Expr = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
+    return bare
+
+
+def _made_of_each(sql: str, keeps_all: bool) -> str:
+    return f" LEFT JOIN LATERAL {sql} ON true" if keeps_all else f" CROSS JOIN LATERAL {sql}"
+
+
+def _kept(sql: str, keeps_all: bool) -> str:
+    return f"(SELECT 1) LEFT JOIN LATERAL {sql} ON true" if keeps_all else sql
 
 
 def _aggregates(node: exp.Select) -> bool:

@@ -35,6 +35,9 @@ class Scope(Protocol):
     def query(self, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
         """An inner query's text, and the types of its columns."""
 
+    def groupings(self) -> list[exp.Expr]:
+        """What is grouped by."""
+
     def is_conjunct(self, node: exp.Expr) -> bool:
         """Whether rows are left out alike for which it is false and for which it is NULL."""
 
@@ -52,6 +55,8 @@ class Translator:
     """Whether sums may be of products that overflow, which is an error, and sooner than they have to."""
     parameters: "Mapping[str, str]" = field(default_factory=dict)
     """The types of what is bound, by name."""
+    named: "Mapping[str, Value]" = field(default_factory=dict)
+    """What functions of elements, around an expression, call those."""
     arguments: "Mapping[type[exp.Expr], tuple[str, ...]] | None" = None
     """What may be said about a node, where that is more than transforms may."""
 
@@ -60,8 +65,8 @@ class Translator:
         translate = self.known.get(type(node))
         if translate is None:
             raise placed(OnlySparkError(quoted(node)), node)
-        check_arguments(node, *(self.arguments or ARGUMENTS).get(type(node), ("this", "expression")))
         try:
+            check_arguments(node, *(self.arguments or ARGUMENTS).get(type(node), ("this", "expression")))
             return translate(self, node)
         except OnlySparkError as error:
             raise placed(error, node) from None

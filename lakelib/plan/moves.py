@@ -6,8 +6,7 @@ from dataclasses import replace
 from lakelib.dataclass import dataclass
 from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.table import MAX_DEPTH
-from lakelib.plan.balance import balance
-from lakelib.plan.scan import arrange_splits
+from lakelib.plan.scan import arrange_splits, balance
 
 _MOST_ROWS = 8_000_000
 """Of so many new rows the keys are in memory at a time."""

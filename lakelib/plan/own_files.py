@@ -78,6 +78,13 @@ def _may_hold_nan(file: DataFile, column: Column) -> bool:
     return upper is None or upper >= encode(column.type, math.nan)
 
 
+def holds_nan(file: DataFile, column: Column) -> bool:
+    """Whether the catalog says so."""
+    known = file.bounds.upper
+    upper = known[column.id - 1] if column.id <= len(known) else None
+    return upper is not None and upper >= encode(column.type, math.nan)
+
+
 def _has_columns(stored: TableSchema, columns: Sequence[Column]) -> bool:
     """Whether files of the schema have the columns under their names, in their types."""
     for column in columns:

@@ -9,10 +9,12 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.predicate import Constant, Predicate
 from lakelib.model.schema import HIDDEN_PREFIX, Column
 from lakelib.model.table import TableInfo
+from lakelib.plan.asked import Reference
 from lakelib.plan.revise import Action, Clause, Match, Revision
 from lakelib.plan.revise_join import join_of
 from lakelib.plan.revise_names import Names, all_of, any_of, column_of, identifier, is_null, named
 from lakelib.plan.revise_values import Values
+from lakelib.plan.sql_statement import Parsed, query_of
 from lakelib.plan.sql_values import filled
 from lakelib.plan.store_assignment import all_stored, stored_in
 from lakelib.plan.where import bind_condition
@@ -92,13 +94,15 @@ class ReviseQuery:
             query.set("where", exp.Where(this=all_of(there)))
         return query
 
-    def sought(self, columns: Sequence[Column], most: int) -> exp.Expr:
-        """What the source has of columns that ON goes by, each once; so many at most."""
-        return self.source_tree(
+    def sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> exp.Expr:
+        """What the source has of columns that ON goes by; so many at most."""
+        query = self.source_tree(
             [named(self._sought(column), f"k{place}") for place, column in enumerate(columns)],
-            distinct=exp.Distinct(),
             limit=exp.Limit(expression=exp.Literal.number(most)),
         )
+        if each_once:
+            query.set("distinct", exp.Distinct())
+        return query
 
     def range_of(self, column: Column) -> exp.Expr:
         """The lowest and the highest of them."""
@@ -248,8 +252,14 @@ def bound_where(revision: Revision, table: TableInfo) -> Predicate | None:
         return None
 
 
-def all_names(revision: Revision) -> Tree:
-    """A query that names all tables that the revision does."""
+def references_of(revision: Revision) -> tuple[Reference, ...]:
+    """The tables that it names, besides the one that it changes."""
+    parsed = Parsed(text=revision.text, tree=_all_names(revision), values=revision.parameters, is_explained=False)
+    return query_of(parsed).references
+
+
+def _all_names(revision: Revision) -> Tree:
+    """A query that names all of them."""
     parts = [each.condition for each in revision.clauses if each.condition is not None]
     parts += [each.value for clause in revision.clauses for each in clause.values or ()]
     tree = exp.Select(expressions=[each.copy() for each in parts])

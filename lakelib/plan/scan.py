@@ -1,12 +1,19 @@
-"""Pure. Decides which files are read together: the splits of a scan."""
+"""Pure. Decides which files are read together: the splits of a scan, and those that hold, each row once, the newest
+compacted state. Decides how much work a task takes, too: so many parts, all tasks about equally heavy, whatever the
+parts weigh."""
 
+import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lakelib.model.files import DataFile, Partition, Split
+from lakelib.model.options import MIB
 
 SMALL_FILE_BYTES = 256 * 1024
+_TASK_BYTES = 128 * MIB
+
+
 """A file of at most this size is fetched whole: asking for a part of it takes as long."""
 
 _SMALL_FILE_ROWS = 4096
@@ -167,3 +174,60 @@ def _split(partition: Partition, depth: int, prefix: int, files: list[DataFile])
 
 def _size(files: list[DataFile]) -> int:
     return sum(file.size_bytes for file in files)
+
+
+def compacted_files(
+    files: Sequence[DataFile], partitions: Mapping[int, Partition], *, is_newest: bool = True
+) -> list[DataFile]:
+    """What `read_optimized` reads, as far as readers can that know whole files only: where files of it share keys, the
+    compacted one counts; one with deletes is left out until a compaction has taken it in. What compactions have written
+    may hold marks all the same, for what comes later. Where it is not the newest version alone that counts, only the
+    oldest run says what rows were like."""
+    splits = arrange_splits(files, dict(partitions), merges=True)
+    own = (
+        [split.files for split in base_splits(splits)[0]] if is_newest else [oldest_run(each.files) for each in splits]
+    )
+    found = {file.id: file for kept in own for file in kept if file.level or not file.delete_count}
+    chosen: dict[int, list[DataFile]] = {}
+    for file in sorted(found.values(), key=lambda each: (-each.level, -each.depth, each.id)):
+        beside = chosen.setdefault(file.partition_id, [])
+        if not any(_share_keys(file, other) for other in beside):
+            beside.append(file)
+    return sorted((file for beside in chosen.values() for file in beside), key=lambda each: each.id)
+
+
+def _share_keys(one: DataFile, other: DataFile) -> bool:
+    """Files of one run share none."""
+    if (one.sequence, one.run) == (other.sequence, other.run):
+        return False
+    depth = min(one.depth, other.depth)
+    return one.prefix >> (one.depth - depth) == other.prefix >> (other.depth - depth)
+
+
+"""What a task reads, compressed, if there is enough to read."""
+
+_TASKS_A_SLOT = 2
+"""A few more tasks than run at once: who is done early takes another."""
+
+
+def choose_task_count(total_bytes: int, part_count: int, parallelism: int) -> int:
+    """How many tasks share so much work in so many parts."""
+    wanted = max(_TASKS_A_SLOT * parallelism, -(-total_bytes // _TASK_BYTES))
+    return max(1, min(part_count, wanted))
+
+
+def choose_part_count(size_bytes: int, total_bytes: int, parallelism: int) -> int:
+    """Into how many parts one split is cut, so that it does not keep the whole job waiting."""
+    task_bytes = max(1, min(_TASK_BYTES, total_bytes // (_TASKS_A_SLOT * parallelism)))
+    return max(1, round(size_bytes / task_bytes)) if size_bytes > 2 * task_bytes else 1
+
+
+def balance(sizes: Sequence[int], task_count: int) -> list[list[int]]:
+    """The places of the sizes, by task, of about equal weight: the heaviest first, each to the lightest task."""
+    dealt: list[list[int]] = [[] for _ in range(task_count)]
+    lightest = [(0, number) for number in range(task_count)]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        weight, number = lightest[0]
+        dealt[number].append(place)
+        heapq.heapreplace(lightest, (weight + max(1, sizes[place]), number))
+    return [places for places in dealt if places]

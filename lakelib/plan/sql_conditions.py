@@ -20,6 +20,10 @@ _NULL_OF_NULL = (
 """A condition that is made of these alone is true of a row of NULLs only where it is true of all rows."""
 
 
+_SEVERAL_GROUPINGS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+"""Of which a row of NULLs is made of all rows."""
+
+
 def speaks_of_null(node: exp.Expr) -> bool:
     """Whether it may be true of a row that a join has filled with NULL, and of another not."""
     return any(not isinstance(part, _NULL_OF_NULL) for part in node.walk())
@@ -53,7 +57,10 @@ def keeps_rows_apart(node: exp.Select) -> bool:
     if any(node.args.get(each) for each in ("limit", "offset", "qualify")) or node.find(exp.Window) is not None:
         return False
     group = node.args.get("group")
-    return group is None or not any(value for name, value in group.args.items() if name != "expressions")
+    if group is None:
+        return True
+    is_plain = not any(value for name, value in group.args.items() if name != "expressions")
+    return is_plain and not any(isinstance(each, _SEVERAL_GROUPINGS) for each in group.expressions)
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ from lakelib.plan.local_types import (
     literal,
     typed,
 )
+from lakelib.plan.sql_nested import NESTED, NESTED_ARGUMENTS, collected
 from lakelib.plan.sqltext import quoted
 
 _MOST_DIGITS = 38
@@ -443,6 +444,8 @@ def _of_many(self: Translator, node: exp.Expr, suffix: str) -> Value:
     match node:
         case exp.Avg():
             return _average(self, node, suffix)
+        case exp.ArrayAgg():
+            return collected(self, node, suffix)
         case exp.Sum() if not isinstance(node.this, exp.Distinct):
             value = self.value(node.this)
             if value.type in ("float", "double"):
@@ -555,6 +558,24 @@ def _edge(node: exp.Expr, name: str) -> str:
     return f"{'UNBOUNDED' if edge == 'UNBOUNDED' else whole_number(edge)} {side}"  # type: ignore[arg-type]
 
 
+def _is_grouped_over(self: Translator, node: exp.Expr) -> Value:
+    """1 where a row is made of all values of what is grouped by, else 0."""
+    check_arguments(node, "expressions")
+    if len(node.expressions) != 1:
+        raise OnlySparkError(quoted(node))
+    return Value(sql=f"CAST(grouping({self.value(node.expressions[0]).sql}) AS TINYINT)", type="tinyint")
+
+
+def _grouping(self: Translator, node: exp.Expr) -> Value:
+    """Those of all that is grouped by, as bits."""
+    check_arguments(node, "expressions")
+    listed = self.scope.groupings()
+    if not listed or (node.expressions and list(node.expressions) != listed):
+        raise OnlySparkError(quoted(node))
+    given = ", ".join(each.sql for each in self.values(listed))
+    return Value(sql=f"CAST(grouping({given}) AS BIGINT)", type="bigint")
+
+
 def _to_type(self: Translator, node: exp.Expr) -> Value:
     """Doubles become text, and decimals, as the engine has them."""
     value, wanted = self.value(node.this), node.args["to"]
@@ -574,6 +595,7 @@ def _to_type(self: Translator, node: exp.Expr) -> Value:
 ASKED: Known = {
     **SCALARS,
     **FUNCTIONS,
+    **NESTED,
     exp.Placeholder: _parameter,
     exp.Parameter: _parameter,
     exp.Literal: _number,
@@ -625,22 +647,28 @@ ASKED: Known = {
             exp.LogicalOr,
             exp.ArgMax,
             exp.ArgMin,
+            exp.ArrayAgg,
             *_MOMENTS_OF,
         ),
         _aggregate,
     ),
     exp.Filter: _filtered,
     exp.Window: _window,
+    exp.Grouping: _is_grouped_over,
+    exp.GroupingId: _grouping,
 }
 """All that is translated of what people ask."""
 
 ARGUMENTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **ARGUMENTS_OF_TRANSFORMS,
+    **NESTED_ARGUMENTS,
     exp.Column: ("this", "table", "db", "catalog"),
     exp.Pad: ("this", "expression", "fill_pattern", "is_left"),
     exp.ConcatWs: ("expressions", "safe", "coalesce", "flatten"),
     exp.StrPosition: ("this", "substr"),
     exp.Repeat: ("this", "times"),
+    exp.Grouping: ("expressions",),
+    exp.GroupingId: ("expressions",),
     exp.DateTrunc: ("this", "unit"),
     exp.TimestampTrunc: ("this", "unit"),
     exp.Window: ("this", "partition_by", "order", "over", "spec"),

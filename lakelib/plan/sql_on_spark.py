@@ -46,14 +46,14 @@ def translate_for_spark(statement: Statement, tables: Mapping[str, TableColumns]
         uses = _used_by_name(statement, tables)
         asked = AskedQuery(sql="", wide_sql="", columns=(), types=(), uses=uses, conditions={}, bound={})
     said = _Said(statement.values)
-    if _asks_commit(asked.uses):
+    if _asks_commit(asked.uses) or any(each.args.get("using") for each in statement.tree.find_all(exp.Join)):
         _replace_stars(statement.tree)
     sql = said.text(statement.tree)
     return replace(asked, sql=sql, wide_sql=sql, bound=said.bound, on_spark=True)
 
 
 def _asks_commit(uses: Mapping[str, tuple[str, ...]]) -> bool:
-    """A frame has the column then, which no star stands for."""
+    """A frame has the column then, which no star stands for. Of a join by USING Spark has what is shared first."""
     return any(COMMIT_COLUMN in names for names in uses.values())
 
 

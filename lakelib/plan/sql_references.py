@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import Reference
-from lakelib.plan.at import CONSUMER_PREFIX, TAG_PREFIX, parse_at
+from lakelib.plan.meant import CONSUMER_PREFIX, TAG_PREFIX, parse_at
+from lakelib.plan.sql_generators import GENERATORS
 from lakelib.plan.sql_values import constant_of
 from lakelib.plan.sql_wrong import place_of, unknown_sql
 from lakelib.plan.sqltext import quoted, shortened
@@ -49,6 +50,7 @@ def tables_of(tree: exp.Expr) -> list[exp.Table]:
         node
         for node in tree.find_all(exp.Table, bfs=False)
         if node.meta.get(KEY) != GIVEN
+        and not isinstance(node.this, GENERATORS)
         and (node.args.get("db") or not isinstance(node.this, exp.Identifier) or not _is_named(node))
         and node.find_ancestor(exp.Hint) is None
     ]

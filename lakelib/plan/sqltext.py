@@ -1,4 +1,5 @@
-"""Pure. Parses SQL text into sqlglot's tree, and quotes pieces of it in messages."""
+"""Pure. Parses SQL text into sqlglot's tree, quotes pieces of it in messages, and reads the patterns of LIKE, in which
+a backslash escapes."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,6 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lakelib.errors import InvalidInputError
 
 MAX_TEXT = 1 << 20
+_SPECIAL = ("%", "_", "\\")
+
+
 """Longest text that is parsed, in characters."""
 
 SUPPORTED = (
@@ -118,3 +122,30 @@ def quoted(node: exp.Expr) -> str:
 def shortened(text: str) -> str:
     """At most 80 characters of a text."""
     return text if len(text) <= 80 else text[:80] + "…"
+
+
+def with_backslashes(pattern: str, escape: str) -> str:
+    """The same pattern where that character escapes. It may stand before %, _ and itself, as in Spark."""
+    pieces, characters = [], iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", escape) or not escaped:
+                raise InvalidInputError(
+                    f"In the LIKE pattern {shortened(pattern)!r} {_named(escape)} escapes nothing.",
+                    kind="invalid_predicate",
+                    remedy=f"Escape only %, _ and {_named(escape)} itself.",
+                )
+            pieces.append(literally(escaped))
+        else:
+            pieces.append("\\\\" if character == "\\" else character)
+    return "".join(pieces)
+
+
+def literally(text: str) -> str:
+    """A pattern for just this text."""
+    return "".join("\\" + character if character in _SPECIAL else character for character in text)
+
+
+def _named(escape: str) -> str:
+    return "a backslash" if escape == "\\" else repr(escape)

@@ -28,10 +28,9 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.plan.computing import NotComputableError, are_alike, cast_tested, common_type, lowered, order_of
 from lakelib.plan.describe import describe_predicate
 from lakelib.plan.expressions import COMMIT, MAX_DEPTH, Expressions
-from lakelib.plan.like import literally, with_backslashes
 from lakelib.plan.literals import Value, all_of, any_of, compare_value, described, member_of
 from lakelib.plan.ranges import by_range
-from lakelib.plan.sqltext import parse_condition
+from lakelib.plan.sqltext import literally, parse_condition, with_backslashes
 from lakelib.rows.regex import re2_of
 
 __all__ = ["COMMIT", "asked_columns", "bind_where", "describe_predicate", "parse_where"]

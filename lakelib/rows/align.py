@@ -382,3 +382,18 @@ def _merged_column(
 def _new_column(field: pa.Field, column_id: int) -> Column:
     check_column_name(field.name)
     return Column(id=column_id, name=field.name, type=column_type_text(field.name, field.type), nullable=True)
+
+
+def retyped(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch under this schema. A moment has a zone, or none, without being another number; what is NULL alone may
+    come in any type."""
+    columns = [_retyped(column, each.type) for column, each in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _retyped(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
+        return column.view(kind)
+    return pa.nulls(len(column), kind) if column.null_count == len(column) else column.cast(kind)

@@ -10,10 +10,14 @@ import pyarrow.compute as pc
 from lakelib.dataclass import dataclass
 from lakelib.model.predicate import Computed, Fixed, Function, Tested
 from lakelib.model.schema import Column
-from lakelib.rows.calendar_parts import PARTS, part_of
+from lakelib.rows.calendar_parts import PARTS, later, months_later, part_of
 from lakelib.rows.cast import cast_values
 from lakelib.rows.raw_arrays import arrow_values
 from lakelib.rows.types import arrow_type
+from lakelib.rows.values import decimal_parts, raw_values
+
+_MOST_PLACES = 38
+"""Behind the point of a decimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +67,11 @@ def _computed(computed: Computed, table: pa.Table | pa.RecordBatch) -> Values:
         return _first_known(arguments, arrays)
     if computed.function in PARTS:
         return _failing(Values(array=part_of(computed.function, arrays[0])), arguments)
-    found = _KERNELS[computed.function](arrays)
+    places = decimal_parts(computed.type) if computed.function is Function.DIVIDE else None
+    made = _KERNELS[computed.function](arrays) if places is None else _exact_quotients(arrays, computed.type, *places)
     if computed.function in (Function.DIVIDE, Function.REMAINDER):
         arguments.reverse()  # Spark looks at the divisor first
-    return _failing(found if isinstance(found, Values) else Values(array=found), arguments)
+    return _failing(made if isinstance(made, Values) else Values(array=made), arguments)
 
 
 def _first_known(arguments: Sequence[Values], arrays: Sequence[pa.Array]) -> Values:
@@ -187,6 +192,39 @@ def _divided(arrays: Sequence[pa.Array]) -> Values | pa.Array:
     return _failed_at_zero(found, left, right)
 
 
+def _exact_quotients(arrays: Sequence[pa.Array], kind: str, digits: int, places: int) -> Values | pa.Array:
+    """Rounded half up twice, as Spark does: to all the places that a decimal may have, and to those that it has."""
+    left, right = arrays
+    above, unit = 10 ** (_MOST_PLACES + right.type.scale - left.type.scale), 10 ** (_MOST_PLACES - places)
+    found: list[int | None] = []
+    zeros: list[bool] = []
+    for one, other in zip(raw_values(left), raw_values(right), strict=True):
+        is_zero = one is not None and other == 0
+        quotient = None if one is None or not other else _rounded(_rounded(int(one) * above, int(other)), unit)
+        zeros.append(is_zero)
+        found.append(quotient)
+    outside = [each is not None and abs(each) >= 10**digits for each in found]
+    array = arrow_values(kind, [None if wrong else each for each, wrong in zip(found, outside, strict=True)])
+    if any(outside) and not any(zeros):
+        return Values(array=array, failed=pa.array(outside), reason=f"a number beyond {kind}")
+    failed = pa.array([zero or wrong for zero, wrong in zip(zeros, outside, strict=True)], pa.bool_())
+    return _failed_where(array, failed, "a division by zero")
+
+
+def _rounded(number: int, divisor: int) -> int:
+    """The quotient, half up: away from zero."""
+    found = (2 * abs(number) + abs(divisor)) // (2 * abs(divisor))
+    return found if (number < 0) == (divisor < 0) else -found
+
+
+def _later(kernel: Callable[[pa.Array, pa.Array], tuple[pa.Array, pa.Array]]) -> Callable[..., "Values | pa.Array"]:
+    def compute(arrays: Sequence[pa.Array]) -> "Values | pa.Array":
+        found, failed = kernel(*arrays)
+        return _failed_where(found, failed, "a day or a moment beyond those that there are")
+
+    return compute
+
+
 def _remaining(arrays: Sequence[pa.Array]) -> Values | pa.Array:
     """With the sign of what is divided."""
     left, right = arrays
@@ -269,4 +307,6 @@ _KERNELS: dict[Function, Callable[[Sequence[pa.Array]], Values | pa.Array]] = {
     Function.UPPER: _uppered,
     Function.LENGTH: _length,
     Function.TRIM: _trimmed,
+    Function.LATER: _later(later),
+    Function.MONTHS_LATER: _later(months_later),
 }

@@ -51,6 +51,11 @@ class KeySet:
         for part in parts:
             self._slots[part >> self._shift] = True
 
+    @property
+    def is_of_unlike(self) -> bool:
+        """Whether no key was given twice, as far as that is known at once."""
+        return self._numbers is not None and not (self._numbers[1:] == self._numbers[:-1]).any()
+
     def may_have(self, key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Mask:
         """Which rows may have a key of the set: all that do, and a few more."""
         numbers = None if self._numbers is None else _numbers_of(key_columns)

@@ -12,7 +12,7 @@ from lakelib.model.changes import ChangeView, ScanView, view_of
 from lakelib.model.text import choose_from
 from lakelib.ops.changes import ChangesRequest
 from lakelib.ops.stream import StreamRequest
-from lakelib.plan.at import parse_at
+from lakelib.plan.meant import parse_at
 from lakelib.specs.texts import parse_duration
 
 FORMAT = "lake"

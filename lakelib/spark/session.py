@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lakelib.lake import Lake, connect
+from lakelib.lake import Lake, Transaction, connect
 from lakelib.ops.sql_change import Told
 from lakelib.ops.sql_frame import explain_frame, frame_of
 from lakelib.ops.sql_statements import run
@@ -54,7 +54,9 @@ def views(session: Any, lake: Lake, namespace: str) -> list[str]:
     return names
 
 
-def sql(session: Any, lake: Lake, text: str, options: Mapping[str, Any] | None = None, /, **parameters: Any) -> Any:
+def sql(
+    session: Any, lake: Lake | Transaction, text: str, options: Mapping[str, Any] | None = None, /, **parameters: Any
+) -> Any:
     """A statement over tables of the lake, carried out by Spark; gives a DataFrame of the session, classic or Spark
     Connect's.
 
@@ -64,10 +66,16 @@ def sql(session: Any, lake: Lake, text: str, options: Mapping[str, Any] | None =
 
     A statement that changes something is carried out at once, and the frame's one row tells what was done; rows are
     computed and written by Spark's tasks. `options` are those of `Lake.sql`.
+
+    In place of the lake, a transaction of it (`with lake.transaction() as tx: …`) has the statement as `tx.sql` has it:
+    staged, and published with the others, whoever carries those out.
     """
     runtime = replace(lake.runtime, session=session)
     with told_of_values():
-        done = run(runtime, text, options, parameters)
+        if isinstance(lake, Transaction):
+            done = lake.carry_out(text, options, parameters, session)
+        else:
+            done = run(runtime, text, options, parameters)
     if isinstance(done, Told):
         return known_frame(session, done.rows)
     if done.is_explained:

@@ -176,6 +176,13 @@ class ParquetReader:
         count: int = self._footer.metadata.num_row_groups
         return count
 
+    @property
+    def hides_nan(self) -> bool:
+        """Whether columns that hold NaN have statistics, which leave it out."""
+        places = [self._leaves_of(name).start for name in self._footer.nan_columns or ()]
+        groups = map(self._footer.metadata.row_group, range(self.row_group_count))
+        return any(group.column(place).is_stats_set for group in groups for place in places)
+
     def row_group_bounds(self, row_group: int, column_name: str, type_text: str) -> Bounds:
         """The bounds of one column in one row group; `type_text` is the column's type in this file, or a wider one."""
         return row_group_bounds(self._footer, row_group, column_name, type_text)

@@ -7,7 +7,7 @@ it with a Spark session; None is this process. Spark is loaded here, only if it 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from lakelib.work.moves import MoveWork
 from lakelib.work.moves import write_leaving as write_leaving_here
 from lakelib.work.parallel import stream_as_ready
 from lakelib.work.read import ReadTarget
+from lakelib.work.revised import Revised
 from lakelib.work.rewrite import RewriteWork, rewrite_split
 from lakelib.work.source_files import SourceFile
 from lakelib.work.source_rows import FileRows, look_into_files
@@ -122,18 +123,18 @@ def run_query(
     return query.run_query(session, text, frames, bound, columns)
 
 
-def look_over(frame: Any, change: str, wrong: str | None) -> tuple[dict[int, int], pa.Table]:
-    """Of a frame of changes how many there are of each kind, and one row that is wrong, if any is."""
-    from lakelib.work.spark import changed
+def count_revised(frame: Any, revised: Revised) -> Counter[int]:
+    """Of a frame of changes how many there are of each kind. Raises InvalidInputError for one that cannot be so."""
+    from lakelib.work.spark import query
 
-    return changed.look_over(frame, change, wrong)
+    return query.count_revised(frame, revised)
 
 
-def with_words(frame: Any, names: Sequence[str], change: str, word: str, words: Mapping[int, str]) -> Any:
-    """The columns of these names of a frame of changes, of which one is a word for the change."""
-    from lakelib.work.spark import changed
+def kept(frame: Any) -> AbstractContextManager[None]:
+    """Meanwhile a Spark data frame's rows, once they are computed, stay what they are."""
+    from lakelib.work.spark import query
 
-    return changed.with_words(frame, names, change, word, words)
+    return query.kept(frame)
 
 
 def known_frame(session: Any, rows: pa.Table) -> Any:

@@ -57,6 +57,8 @@ class ReadTarget:
     predicate: Predicate | None
     asked_columns: tuple[Column, ...]
     """The columns that the predicate looks at."""
+    is_asked_again: bool = False
+    """Whether who gets the rows asks the predicate of each: it may be left out where that costs less."""
     primary_key: tuple[Column, ...]
     partition_by: tuple[Column, ...]
     sequence_by: tuple[Column, ...]

@@ -1,6 +1,8 @@
 """Work. One writer's whole work on one commit: a caller's batches in, finished files out."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 from functools import reduce
 from itertools import chain
 
@@ -17,6 +19,7 @@ from lakelib.rows.buffers import near_batches
 from lakelib.rows.inside import Inside
 from lakelib.rows.types import arrow_type
 from lakelib.storage.filesystem import Storage
+from lakelib.work.revised import Revised
 from lakelib.work.run_writer import RunTarget, write_runs
 
 
@@ -43,13 +46,15 @@ class WriteWork:
     """Columns of which a delete among the rows has to have one, else it would do nothing."""
     deletes_in: str | None = None
     """A column that says "delete" of rows that become delete marks, and "upsert" of others; None: there is none."""
+    revised: Revised | None = None
+    """The rows are those of a change, told so."""
     buffer_bytes: int
     single_run: bool = False
 
     def align(self, source: pa.Schema) -> Alignment:
         """Raises InvalidInputError if rows of this schema cannot be written."""
         return plan_alignment(
-            source,
+            source if self.revised is None else self.revised.schema_of(source),
             self.wanted,
             required_ids=self.required_ids,
             explicit_cast=self.explicit_cast,
@@ -61,6 +66,8 @@ class WriteWork:
 class WrittenFiles:
     files: tuple[NewFile, ...]
     rows_in: int
+    changes: Counter[int] = field(default_factory=Counter)
+    """Of rows of a change how many there are of each."""
 
 
 def write_batches(
@@ -68,10 +75,14 @@ def write_batches(
 ) -> WrittenFiles:
     """Writes rows that are aligned so as runs. An error leaves no file behind."""
     rows_in = 0
+    changes: Counter[int] = Counter()
 
     def rows() -> Iterator[pa.RecordBatch]:
         nonlocal rows_in
         for batch in chain.from_iterable(map(near_batches, batches)):
+            if work.revised is not None:
+                changes.update(work.revised.counts(batch))
+                batch = work.revised.taken(batch)
             aligned = alignment.apply(batch, rows_in)
             if work.inside is not None:
                 work.inside.check(aligned)
@@ -86,7 +97,7 @@ def write_batches(
         threads=threads,
         single_run=work.single_run,
     )
-    return WrittenFiles(files=files, rows_in=rows_in)
+    return WrittenFiles(files=files, rows_in=rows_in, changes=changes)
 
 
 def _marked(work: WriteWork, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -317,6 +317,21 @@ def test_products_that_overflow_small_decimals_are_computed(lake: Lake, new_tabl
     assert rows(lake, f"SELECT sum(-a * 900.00 - a * 900.0) FROM {table.name}") == [(Decimal("-17999999999998002.00"),)]
 
 
+def test_a_limit_takes_some_of_the_rows_of_a_condition(lake: Lake, new_table: NewTable) -> None:
+    table = new_table("id BIGINT, amount DECIMAL(10, 2), name STRING", primary_key=["id"])
+    for shift in range(2):
+        table.upsert([{"id": n, "amount": Decimal(n + shift), "name": f"n{n % 3}"} for n in range(40)])
+    for chosen, where in (
+        ("id", "amount <> 7"), ("id * 2", "amount > 3.5"), ("name", "amount = 9 OR id = 3"), ("id", "length(name) = 2"),
+    ):  # fmt: skip
+        text = f"SELECT {chosen} AS x FROM {table.name} WHERE {where}"
+        every = lake.sql(text).to_arrow()["x"].to_pylist()
+        for most in (1, 5, 49):
+            found = lake.sql(f"{text} LIMIT {most}").to_arrow()["x"].to_pylist()
+            assert len(found) == min(most, len(every))
+            assert {*found} <= {*every}
+
+
 def test_explain_in_the_text_is_answered_in_rows(lake: Lake, orders: Table) -> None:
     asked = f"SELECT id FROM {orders.name} WHERE id = 3"
     result = lake.sql(f"EXPLAIN {asked}")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lakelib import Table
-from lakelib.ops import touched
+from lakelib.ops import inspect
 from tests.acceptance.support import NewTable, data
 
 SCHEMA = "id BIGINT, dt DATE, v BIGINT"
@@ -76,9 +76,9 @@ def test_what_is_too_large_to_be_compared_counts_as_changed(table: Table, monkey
     table.append(rows((1, FIRST, 1), (2, SECOND, 1)))
     table.overwrite(rows((1, FIRST, 1), (2, SECOND, 1)))
     assert touches(table) == {FIRST: True, SECOND: True}
-    monkeypatch.setattr(touched, "COMPARED_BYTES", 4000)
+    monkeypatch.setattr(inspect, "COMPARED_BYTES", 4000)
     assert set(touches(table).values()) < {True, False}
-    monkeypatch.setattr(touched, "COMPARED_PARTITION_BYTES", 1)
+    monkeypatch.setattr(inspect, "COMPARED_PARTITION_BYTES", 1)
     assert touches(table) == {FIRST: False, SECOND: False}
 
 

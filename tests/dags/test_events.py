@@ -1,7 +1,7 @@
 """What the asset events of a table say, and the note of a run."""
 
 from dags.lake_dags import events
-from dags.lake_dags.notes import with_line
+from dags.lake_dags.events import with_line
 
 _STAGED = {"table": "a.b", "partition": "2026-11-18", "commit": "0b1c", "outcome": "accept"}
 _PUBLISHED = {"snapshot": 7}

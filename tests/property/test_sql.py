@@ -115,11 +115,16 @@ class Writer:
         return self._chance.choice(choices)
 
     def statement(self) -> str:
-        return str(self.one(self.rows, self.rows, self.groups, self.joined, self.joined, self.combined, self.windows)())
+        shape = self.one(
+            self.rows, self.rows, self.groups, self.groupings, self.joined, self.joined, self.combined, self.windows,
+            self.beside, self.steps,
+        )  # fmt: skip
+        return str(shape())
 
     def rows(self) -> str:
         listed = ", ".join(f"{self.value('t')} AS c{place}" for place in range(self.one(1, 2, 3)))
         distinct = "" if "t.nested AS" in listed else self.one("", "DISTINCT ")
+        listed = self.one(listed, listed, listed, "*" if not distinct else listed)
         return f"SELECT {distinct}{listed} FROM {self.table()} t{self.where('t')}"
 
     def groups(self) -> str:
@@ -127,6 +132,33 @@ class Writer:
         made = ", ".join(f"{self.aggregate('t')} AS c{place}" for place in range(self.one(1, 2, 3)))
         having = self.one("", "", " HAVING count(*) > 2", f" HAVING max(t.small) >= {self.one(1, 3, 5)}")
         return f"SELECT {key} AS k, {made} FROM {self.table()} t{self.where('t')} GROUP BY {key}{having}"
+
+    def groupings(self) -> str:
+        keys = self.one("t.part, t.flag", "t.day, t.part", "t.small, t.flag", "t.part, t.nested.a")
+        one, other = keys.split(", ")
+        group = self.one(
+            f"ROLLUP ({keys})", f"CUBE ({keys})", f"GROUPING SETS (({keys}), {other}, ())", f"{one}, ROLLUP ({other})"
+        )
+        made = f"{one} AS k, {other} AS j, {self.aggregate('t')} AS c0, grouping({one}) AS c1"
+        query = f"SELECT {made} FROM {self.table()} t{self.where('t')} GROUP BY {group}"
+        return str(
+            self.one(query, f"SELECT * FROM ({query}) q WHERE q.{self.one('k', 'j')} IS {self.one('', 'NOT ')}NULL")
+        )
+
+    def beside(self) -> str:
+        value = self.one("max(u.small)", "count(*)", "min(u.wide)")
+        inner = f"SELECT {value} AS k FROM {{x}}{self.one(*TABLES)} u WHERE u.id = t.{self.one('id', 'small')}"
+        join = self.one(", LATERAL ({}) q", " LEFT JOIN LATERAL ({}) q ON true").format(inner)
+        where = self.one(
+            "", f" WHERE {self.condition('t')}", " WHERE q.k > 1", f" WHERE q.k IS NULL OR {self.bare('t')}"
+        )
+        return f"SELECT t.id AS c0, {self.value('t')} AS c1, q.k AS c2 FROM {self.table()} t{join}{where}"
+
+    def steps(self) -> str:
+        first = f"SELECT t.id AS n, 0 AS d FROM {{x}}{self.one(*TABLES)} t{self.where('t')}"
+        step = f"SELECT u.id, r.d + 1 FROM r JOIN {{x}}{self.one(*TABLES)} u ON u.id = r.n + {self.one(3, 7)}"
+        end = self.one("r.d < 4", "u.small > 0", f"r.d < 3 AND {self.bare('u')}")
+        return f"WITH RECURSIVE r AS ({first} UNION ALL {step} WHERE {end}) SELECT r.n AS c0, r.d AS c1 FROM r"
 
     def joined(self) -> str:
         kind = self.one("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")

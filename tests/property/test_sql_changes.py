@@ -19,6 +19,8 @@ from tests.property.test_sql import SCHEMA, SEED, STATEMENTS, Writer, plainly, r
 KEYED = ("keyed", "split")
 OTHERS = (*KEYED, "plain", "merged", "mixed")
 OWN_TABLES = ("keyed", "split", "loose")
+_WORTH_COUNTING = 40
+"""Of fewer statements chance says how many change something."""
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +202,7 @@ def compare(lake: Lake, plain: duckdb.DuckDBPyConnection, chance: random.Random,
         expected = plainly(plain.execute(f"FROM {name}").to_arrow_table())
         assert plainly(lake.table(f"x.{name}").scan().to_arrow()) == expected, (statement, told)
         changed += expected != before
-    assert changed > count / 4, "most statements have to change something"
     print(f"{changed} changed, {refused} refused, of {count}")
-    assert refused < count / 4
+    if count >= _WORTH_COUNTING:
+        assert changed > count / 4, "most statements have to change something"
+        assert refused < count / 4

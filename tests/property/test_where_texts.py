@@ -10,8 +10,7 @@ from lakelib.errors import InvalidInputError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.sortable import encode, is_sortable
 from lakelib.plan.describe import describe_predicate
-from lakelib.plan.failing import may_fail
-from lakelib.plan.prune import file_may_match, key_part, partition_may_match
+from lakelib.plan.prune import file_may_match, key_part, may_fail, partition_may_match
 from lakelib.plan.where import parse_where
 from lakelib.rows.filter import matching_rows
 from lakelib.rows.types import arrow_schema

@@ -1,12 +1,14 @@
 """Random conditions as people and programs write them, each with what plain Python makes of it, row by row."""
 
+import calendar
 import math
 import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
@@ -155,6 +157,8 @@ def arithmetic(op: str, left: Piece, right: Piece) -> Piece | None:
             digits = max(p - s, q - t) + 1 + scale
         elif op == "*":
             scale, digits = s + t, p + q + 1
+        elif op == "/":
+            return _quotient(text, left, right)
         else:
             return None
         exact = Context(prec=90)
@@ -170,6 +174,28 @@ def arithmetic(op: str, left: Piece, right: Piece) -> Piece | None:
     if op != "/" and {*kinds} == {"float"}:
         return None  # rounded after each step
     return Piece(text, "double", _divisor_first(op, lambda a, b: _float(op, float(a), float(b)), left, right))
+
+
+def _quotient(text: str, left: Piece, right: Piece) -> Piece:
+    (p, s), (q, t) = _digits(left), _digits(right)
+    places, whole = max(6, s + q + 1), p - s + t
+    if whole + places > 38:
+        places = max(38 - whole, 6)
+    digits = min(whole + places, 38)
+    exact = Context(prec=200, rounding=ROUND_HALF_UP)
+
+    def divide(divisor: Any, divided: Any) -> Any:
+        if not divisor:
+            raise FailedError("zero")
+        above, below = Fraction(divided), Fraction(divisor)
+        scaled = abs(above / below) * 10**38
+        units = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
+        found = Decimal(units).scaleb(-38, exact).quantize(Decimal(1).scaleb(-places), context=exact)
+        if found >= Decimal(10) ** (digits - places):
+            raise FailedError("room")
+        return -found if (above < 0) != (below < 0) else found
+
+    return Piece(text, f"decimal({digits},{places})", _strict(divide, right, left))
 
 
 def _divisor_first(op: str, compute: Callable[[Any, Any], Any], left: Piece, right: Piece) -> Eval:
@@ -408,7 +434,7 @@ def texts(draw: st.DrawFn) -> Piece:
 
 @st.composite
 def days(draw: st.DrawFn) -> Piece:
-    kind = draw(st.sampled_from(("date", "moment", "cast", "read")))
+    kind = draw(st.sampled_from(("date", "moment", "cast", "read", "later")))
     match kind:
         case "date":
             return _leaf("dt")
@@ -418,7 +444,30 @@ def days(draw: st.DrawFn) -> Piece:
             return draw(
                 st.sampled_from([_cast(_leaf("ts"), "date", tried=False), _cast(_leaf("dt"), "timestamp", tried=False)])
             )
+        case "later":
+            return _later(
+                draw(st.sampled_from(("dt", "ts"))),
+                draw(st.sampled_from("+-")),
+                draw(st.integers(0, 40)),
+                draw(st.sampled_from(("DAY", "WEEK", "MONTH", "YEAR", "HOUR"))),
+            )
     return _cast(_leaf(draw(st.sampled_from("su"))), "date", tried=draw(st.booleans()))
+
+
+def _later(name: str, sign: str, count: int, unit: str) -> Piece:
+    number = count if sign == "+" else -count
+    months = {"MONTH": 1, "YEAR": 12}.get(unit)
+
+    def moved(value: Any) -> Any:
+        if unit == "HOUR" and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if months is None:
+            return value + timedelta(**{f"{unit.lower()}s": number})
+        year, month = divmod(value.year * 12 + value.month - 1 + number * months, 12)
+        return value.replace(year=year, month=month + 1, day=min(value.day, calendar.monthrange(year, month + 1)[1]))
+
+    kind = "timestamp" if unit == "HOUR" else TYPES[name]
+    return Piece(f"({name} {sign} INTERVAL {count} {unit})", kind, _strict(moved, _leaf(name)))
 
 
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakelib import Lake, Table
 from lakelib.ops.read import ScanPlan
-from lakelib.plan.balance import balance, choose_part_count, choose_task_count
+from lakelib.plan.scan import balance, choose_part_count, choose_task_count
 from lakelib.work.read import cut_split, read_split
 from tests.conftest import EXAMPLES
 

@@ -3,12 +3,14 @@ wrong with it is known at once."""
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.errors import (
     ArithmeticException,
     DateTimeException,
@@ -17,9 +19,11 @@ from pyspark.errors import (
     SparkRuntimeException,
 )
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import NullType
 
 from lakelib.errors import InvalidInputError
+from lakelib.work.revised import Revised
 from lakelib.work.spark.conditions import named
 from lakelib.work.spark.sessions import changed_settings, is_connect
 from lakelib.work.spark.types import arrow_schema_of, spark_schema_of
@@ -66,6 +70,35 @@ def told_of_values() -> Iterator[None]:
             kind="sql_failed",
             remedy="Leave the row out, or say in the query what becomes of such values.",
         ) from None
+
+
+def count_revised(frame: DataFrame, revised: Revised) -> Counter[int]:
+    """How many rows there are of each kind of change. Raises InvalidInputError for one that is wrong."""
+    is_checked = revised.wrong in frame.columns
+    told = [revised.change, revised.wrong] if is_checked else [revised.change]
+    counts: Counter[int] = Counter()
+    is_wrong = False
+    for row in frame.groupBy(*map(named, told)).agg(sf.count("*").alias("n")).collect():
+        counts[row[0]] += row["n"]
+        is_wrong = is_wrong or (is_checked and row[1] is not None)
+    if is_wrong:
+        first = frame.where(named(revised.wrong).isNotNull()).limit(1).toArrow().cast(arrow_schema_of(frame.schema))
+        for batch in first.to_batches():
+            revised.check(batch)
+    return counts
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[None]:
+    """Meanwhile Spark keeps the rows that it computes of the frame, unless it does anyway."""
+    is_kept = frame.storageLevel != StorageLevel.NONE
+    if not is_kept:
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield
+    finally:
+        if not is_kept:
+            frame.unpersist()
 
 
 def known_frame(session: SparkSession, rows: pa.Table) -> DataFrame:

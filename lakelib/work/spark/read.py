@@ -7,6 +7,7 @@ are known; all else goes through the kernels, so many parts a task. Splits that 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
 
@@ -19,8 +20,7 @@ from pyspark.sql.types import LongType, StructType
 from lakelib.model.files import DataFile, Split
 from lakelib.model.predicate import Predicate
 from lakelib.model.schema import COMMIT_COLUMN, Column
-from lakelib.plan.balance import balance, choose_part_count, choose_task_count
-from lakelib.plan.scan import is_small, needs_merge
+from lakelib.plan.scan import balance, choose_part_count, choose_task_count, is_small, needs_merge
 from lakelib.plan.where import COMMIT
 from lakelib.rows.types import arrow_field, arrow_schema, arrow_type
 from lakelib.storage.filesystem import Storage
@@ -49,6 +49,8 @@ _MOST_MASKED_ROWS = 2_000_000_000
 _MOST_SMALL_FILES = 500
 """Of more the kernels read many at a time, where Spark opens each by itself."""
 
+_FLOATS = ("float", "double")
+
 _MOST_FRAMES = 20
 """Files of one schema version (and of one commit, where that is asked for) are one frame. Of many, the plan is slow."""
 
@@ -62,13 +64,14 @@ def read_frame(
 ) -> DataFrame:
     """The rows of the splits; the vectors of the files' masks are given only if `takes_masks` says so. Nothing is read
     yet."""
+    plain = _plain_target(target)
     if vectors is not None:
-        return _masked_frame(session, storage, target, splits, vectors)
-    own = [split for split in splits if _is_plain(storage, target, split)]
-    frames = _plain_groups(target, own)
-    if len(frames) > _MOST_FRAMES or not (target.predicate is None or fits_the_jvm(target.predicate)):
+        return _masked_frame(session, storage, plain, splits, vectors)
+    own = [split for split in splits if _is_plain(storage, plain, split)]
+    frames = _plain_groups(plain, own)
+    if len(frames) > _MOST_FRAMES or not (plain.predicate is None or fits_the_jvm(plain.predicate)):
         own, frames = [], {}
-    found = [_plain_frame(session, storage, target, files) for files in frames.values()]
+    found = [_plain_frame(session, storage, plain, files) for files in frames.values()]
     direct = {id(split) for split in own}
     merged = [split for split in splits if id(split) not in direct]
     if merged or not found:
@@ -78,6 +81,7 @@ def read_frame(
 
 def takes_masks(session: SparkSession, storage: Storage, target: ReadTarget, splits: Sequence[Split]) -> bool:
     """Whether Spark's own reader can read all files, and would not read them anyway."""
+    target = _plain_target(target)
     if target.engine is not None or all(_is_plain(storage, target, split) for split in splits):
         return False
     files = _files_of(splits)
@@ -93,6 +97,11 @@ def takes_masks(session: SparkSession, storage: Storage, target: ReadTarget, spl
 
 
 # Read by the JVM
+
+
+def _plain_target(target: ReadTarget) -> ReadTarget:
+    """What Spark's own reader is asked for: it hears of a predicate from the query that asks it again."""
+    return replace(target, predicate=None, asked_columns=()) if target.is_asked_again else target
 
 
 def _masked_frame(
@@ -184,10 +193,12 @@ def _plain_frame(
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
     root = storage.at(target.location)
     frame = _opened(session, root, files, _file_schema(kept), vectors)
-    shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
-    if _asks_commit(target):
-        shown.append(sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint")).alias(COMMIT_COLUMN))
-    frame = frame.select(*shown)
+    if _asks_commit(target) or not all(_is_shown_so(column, stored.by_id(column.id)) for column in columns):
+        shown = [_shown(column, stored.by_id(column.id)).alias(column.name) for column in columns]
+        if _asks_commit(target):
+            commit = sf.coalesce(sf.col(COMMIT_COLUMN), sf.lit(files[0].sequence).cast("bigint"))
+            shown.append(commit.alias(COMMIT_COLUMN))
+        frame = frame.select(*shown)
     if target.predicate is not None:
         frame = frame.where(condition(target.predicate))
     return frame.select(*(named(column.name) for column in target.columns))
@@ -214,6 +225,11 @@ def _opened(
     return opened(session, uris, schema, [vectors[file.id] for file in files] if is_masked else [], open_files)
 
 
+def _is_shown_so(column: Column, stored: Column | None) -> bool:
+    """Whether the file's column is the column: each that is made takes some calls into the JVM."""
+    return stored is not None and stored.name == column.name and stored.type not in _FLOATS
+
+
 def _shown(column: Column, stored: Column | None) -> SparkColumn:
     """The column as the file has it; NULL where the file is older than the column."""
     if stored is None:
@@ -225,7 +241,7 @@ def _shielded(column: Column) -> SparkColumn:
     """The same values. Behind the function no comparison of floats is pushed down to Spark's Parquet reader, which
     would drop row groups for bounds that leave out NaN, and for dictionaries in which -0.0 is not 0.0."""
     value = named(column.name)
-    return sf.nanvl(value, value) if column.type in ("float", "double") else value
+    return sf.nanvl(value, value) if column.type in _FLOATS else value
 
 
 def _file_schema(columns: Sequence[Column]) -> StructType:

@@ -6,6 +6,7 @@ the bucket. Tasks return a message; Spark takes one message a task, whatever it 
 files that are named in it enter the commit.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -97,7 +98,11 @@ def join_runs(written: Sequence[WrittenFiles]) -> WrittenFiles:
     for each in written:
         files += [replace(file, run=first_run + file.run) for file in each.files]
         first_run += 1 + max((file.run for file in each.files), default=-1)
-    return WrittenFiles(files=tuple(files), rows_in=sum(each.rows_in for each in written))
+    return WrittenFiles(
+        files=tuple(files),
+        rows_in=sum(each.rows_in for each in written),
+        changes=sum((each.changes for each in written), Counter()),
+    )
 
 
 # Distribution

@@ -18,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import lakelib
 from lakelib import ConflictError, CorruptionError, InvalidInputError, Lake, Table
+from lakelib.ops import delta_content, masks
 from lakelib.ops.delta_content import find_vectors
 from tests.delta_readers import READERS, folder_of, read_delta_rs, read_duckdb, rows_in, rows_of
 from tests.random_history import SCHEMA, TABLES, change_once
@@ -614,3 +615,37 @@ def test_a_table_without_snapshots_has_nothing_to_tell(new_table: NewTable) -> N
     told = new_table("id bigint", options={"delta": "head"}).export_delta()
 
     assert (told.version, told.head_version, told.is_complete) == (None, None, True)
+
+
+def test_long_vectors_wait_for_who_may_keep_them(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Short ones are told in the log itself, and so are long ones up to a size."""
+    chance = random.Random(1)
+    table = new_table("id BIGINT, n BIGINT", primary_key=["id"], options={"delta": "head"})
+    table.upsert(pa.table({"id": range(200_000), "n": [0] * 200_000}))
+
+    def change(count: int) -> None:
+        ids = chance.sample(range(200_000), count)
+        table.upsert(pa.table({"id": ids, "n": [1] * count}))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(delta_content, "has_right", lambda *_: False)
+        patched.setattr(masks, "has_right", lambda *_: False)
+        change(10_000)
+        assert [each["add"]["deletionVector"]["storageType"] for each in vectors_in(table, 1)] == ["i"]
+        patched.setattr(delta_content, "_MOST_UNKEPT_BYTES", 10_000)
+        change(10_000)
+        change(100)
+        assert versions_of(table) == [0, 1]
+        assert "somebody with the right to maintain tells of it" in caplog.text
+    told = table.export_delta()
+    assert (told.written, told.skipped, told.waits_for) == (2, 0, None)
+    assert [each["add"]["deletionVector"]["storageType"] for each in vectors_in(table, 3)] == ["u", "i", "i"]
+    for version in range(4):
+        assert_told(table, version)
+
+
+def vectors_in(table: Table, version: int) -> list[dict[str, Any]]:
+    found = [each for each in actions_of(table, version) if (each.get("add") or {}).get("deletionVector")]
+    return sorted(found, key=lambda each: -each["add"]["deletionVector"]["sizeInBytes"])

@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from lakelib import Lake, Table
+from lakelib.storage.parquet_writer import FileWriter
 from tests.delta_readers import duckdb_with_delta, folder_of
 from tests.ducklake_readers import attached
 
@@ -121,3 +122,31 @@ def test_only_what_may_hold_nan_has_no_statistics(table: Table) -> None:
                     assert not pc.any(pc.is_nan(values[chunk.path_in_schema])).as_py()
     assert without <= {"x", "f", "s.y"}
     assert "s.y" in without
+
+
+@pytest.mark.parametrize("key", [["id"], []])
+def test_files_of_earlier_states_are_named_and_a_full_compaction_writes_them_anew(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, key: list[str]
+) -> None:
+    made = lake.create_table(f"shop.nan{next(_NUMBERS)}", SCHEMA, primary_key=key)
+    with monkeypatch.context() as patched:
+        patched.setattr(FileWriter, "_choose_statistics", lambda _: True)
+        made.append(rows(range(12), random.Random(1), [0.0, NAN]))
+
+    def named() -> list[tuple[str, str]]:
+        return [
+            (each.place.rpartition("/")[2], each.severity.value)
+            for each in lake.doctor(deep=True).findings
+            if each.table == made.name and each.kind == "hidden_nan"
+        ]
+
+    assert named() == [(next(iter(made.files())).path, "notable")]
+    made.compact()
+    assert len(named()) == 1
+    made.compact(full=True)
+    assert named() == []
+    path = Path(folder_of(made)) / next(iter(made.files())).path
+    found = duckdb.execute(f"SELECT count(*) FROM read_parquet('{path}') WHERE x > 5").fetchall()
+    assert found == [(made.scan(where="x > 5").count(),)]
+    assert found != [(0,)]
+    assert "nothing to compact" in repr(made.compact(full=True))

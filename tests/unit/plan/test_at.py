@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lakelib.cli.arguments import read_at
 from lakelib.errors import InvalidInputError
 from lakelib.pipeline.arguments import Query
-from lakelib.plan.at import parse_at
+from lakelib.plan.meant import parse_at
 from lakelib.spark.options import parse_read
 from tests.understood import understood
 

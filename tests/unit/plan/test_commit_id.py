@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from lakelib.plan.commit_id import ids_beginning, parse_commit_id
+from lakelib.plan.meant import ids_beginning, parse_commit_id
 
 WHOLE = UUID("0199f3c2-1b7a-4d1e-8c55-3f6a9e0d2b14")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lakelib.plan.compacted import compacted_files
+from lakelib.plan.scan import compacted_files
 from tests.unit.plan.test_compaction import PARTITIONS, file_of
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelib.model.gate import CheckResult, Outcome, Scope, Severity, Status, Verdict
-from lakelib.plan.outcome import decide_outcome, describe_failures
+from lakelib.plan.judging import decide_outcome, describe_failures
 
 CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 PASSED, FAILED, ERRORED = Status.PASSED, Status.FAILED, Status.ERRORED

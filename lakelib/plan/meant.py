@@ -1,6 +1,8 @@
-"""Pure. Which snapshot a reader means, as text: read alike by the library, the CLI, jobs and Spark's options."""
+"""Pure. Which snapshot or commit is meant, as text: read alike by the library, the CLI, jobs and Spark's options."""
 
+import re
 from datetime import UTC, datetime
+from uuid import UUID
 
 from lakelib.errors import InvalidInputError
 
@@ -9,6 +11,11 @@ CONSUMER_PREFIX = "consumer:"
 _MOST_DIGITS = 30
 _MOST_SHOWN = 100
 _ALSO = dict.fromkeys(("after", "until"), '"consumer:name", ')
+_WHOLE = 32
+_FEWEST = 4
+_DIGITS = re.compile(rf"[0-9a-f]{{{_FEWEST},{_WHOLE}}}")
+
+
 """What the bounds of changes may be beside."""
 
 
@@ -35,3 +42,18 @@ def wrong_at(at: object, what: str = "at") -> InvalidInputError:
         remedy=f'Give a snapshot id, "tag:name", {_ALSO.get(what, "")}a datetime with a time zone, or text of a moment'
         ' such as "2026-11-18T10:30" (in UTC if it names no zone).',
     )
+
+
+def parse_commit_id(said: object) -> UUID | str | None:
+    """A whole id; or the digits that one begins with, four at least, without dashes. None for what is neither."""
+    if isinstance(said, UUID):
+        return said
+    digits = said.replace("-", "").lower() if isinstance(said, str) else ""
+    if not _DIGITS.fullmatch(digits):
+        return None
+    return UUID(digits) if len(digits) == _WHOLE else digits
+
+
+def ids_beginning(digits: str) -> tuple[UUID, UUID]:
+    """The lowest id that begins with these digits, and the highest."""
+    return UUID(digits.ljust(_WHOLE, "0")), UUID(digits.ljust(_WHOLE, "f"))

@@ -1,12 +1,13 @@
-"""Use case: a table has the content of an older snapshot again, as a new one. Nothing is destroyed.
+"""Use cases: a table has the content of an older snapshot again, as a new one; a name pins a snapshot, and lets go of
+it. Nothing is destroyed.
 
-Step by step: which snapshot is meant; is each file that has to come back still stored; the commit, in which the catalog
-names those files again and takes out what came since. No row is read or written. Others who commit meanwhile are undone
-as well: it is made again from their snapshot.
+A rollback step by step: which snapshot is meant; is each file that has to come back still stored; the commit, in which
+the catalog names those files again and takes out what came since. No row is read or written. Others who commit
+meanwhile are undone as well: it is made again from their snapshot.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from lakelib.catalog import files, snapshots, tables
@@ -15,12 +16,15 @@ from lakelib.model.commit import Conflict, Reason
 from lakelib.model.effect import UNKNOWN
 from lakelib.model.rollback import MovedFile, RollbackPlan
 from lakelib.model.table import WHOLE_TABLE, CommitKind, Proposal, Snapshot, TableInfo, TableRef
+from lakelib.model.text import is_storable
+from lakelib.model.upkeep import Tag, TagEnd
 from lakelib.ops.commit import Redo, Work, commit_work, stage_work
 from lakelib.ops.cross_partition import check_each_once
-from lakelib.ops.read import resolve_snapshot
-from lakelib.ops.request import WriteRequest
+from lakelib.ops.expire import check_count, check_length
+from lakelib.ops.read import At, resolve_snapshot
+from lakelib.ops.request import LONGEST_NAME, WriteRequest, check_label
 from lakelib.ops.runtime import Runtime
-from lakelib.plan.at import wrong_at
+from lakelib.plan.meant import TAG_PREFIX, wrong_at
 from lakelib.rows.values import partition_values
 
 To = int | str | datetime
@@ -147,3 +151,45 @@ def _propose(table: TableInfo, target: int, request: WriteRequest) -> Proposal:
 
 def _count_rows(moved: list[MovedFile]) -> int:
     return sum(file.row_count - file.delete_count for file in moved)
+
+
+def parse_end(keep: timedelta | None, keep_last: int | None, family: str) -> TagEnd:
+    """Raises InvalidInputError for an end that cannot be."""
+    check_length("keep", keep)
+    check_count("keep_last", keep_last)
+    if not isinstance(family, str) or len(family) > LONGEST_NAME or not is_storable(family):
+        raise InvalidInputError(
+            f"family is {family!r}.",
+            kind="invalid_tag",
+            remedy=f"Give up to {LONGEST_NAME} characters, without NUL characters and lone surrogates.",
+        )
+    return TagEnd(keep=keep, keep_last=keep_last, family=family)
+
+
+def set_tag(runtime: Runtime, table: TableInfo, name: str, at: At, end: TagEnd) -> Tag:
+    """The name pins the snapshot that `at` means; None is the head. Safe to repeat: then the tag stays for as long as
+    any of those who have set it have said, without an end if one of them has said none. Raises InvalidInputError for a
+    wrong name, NotFoundError if there is no such snapshot, ConflictError if the name pins another one."""
+    check_label(name, "tag", TAG_PREFIX)
+    snapshot = resolve_snapshot(runtime, table, at)
+    if snapshot is None:
+        raise NotFoundError(
+            f"Table {table.full_name} has no snapshot to tag yet.",
+            kind="snapshot_not_found",
+            remedy="Write to it first; a commit of nothing makes a snapshot too.",
+        )
+    return snapshots.set_tag(runtime.catalog, table, name, snapshot.id, end)
+
+
+def list_tags(runtime: Runtime, table: TableInfo) -> list[Tag]:
+    """Those of the newest snapshots first."""
+    return snapshots.list_tags(runtime.catalog, table.id)
+
+
+def delete_tag(runtime: Runtime, table: TableInfo, name: str) -> None:
+    """The name is free, and its snapshot may expire. Raises NotFoundError if there is no such tag."""
+    check_label(name, "tag", TAG_PREFIX)
+    if not snapshots.delete_tag(runtime.catalog, table.id, name):
+        raise NotFoundError(
+            f"Table {table.full_name} has no tag {name!r}.", kind="tag_not_found", remedy="tags() lists them."
+        )
