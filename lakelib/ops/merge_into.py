@@ -27,7 +27,6 @@ from lakelib.plan.sql_revise import (
     table_beside,
 )
 from lakelib.work.engines import kept, open_source, task_count
-from lakelib.work.sources import RowSource
 
 _TARGET, _SOURCE = "target", "source"
 
@@ -165,7 +164,7 @@ def _rows(source: Any) -> Given:
     opened = open_source(source)
     if opened.session is None:
         return Known(rows=pa.Table.from_batches(opened.batches(), opened.schema))
-    if not isinstance(source, RowSource):
+    if opened is not source:
         return KnownFrame(frame=source, schema=opened.schema)
     raise InvalidInputError(
         "A merge takes no files.",
