@@ -360,6 +360,20 @@ def test_a_merge_by_many_keys_takes_their_rows_alone(
     assert dict(found(table, "id", "v")) == expected | {0: 1, 5: -9, 7: 1, 11: 23, 400: 1, 401: 1}
 
 
+@pytest.mark.parametrize("limit", ["_MOST_KEYS", "_MOST_HELD", "_MOST_PARTITIONS"])
+def test_a_source_with_null_keys_has_no_fewer_others(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    for each, most in {"_MOST_KEYS": 2, "_MOST_HELD": 10, "_MOST_PARTITIONS": 2}.items():
+        monkeypatch.setattr(revise_plan, each, most if each == limit else 1_000_000 if each != "_MOST_KEYS" else 2)
+    places = limit == "_MOST_PARTITIONS"
+    table = new_table("id BIGINT, p STRING, n BIGINT", primary_key=["id"], partition_by=["p"] if places else [])
+    table.upsert([{"id": number, "p": f"p{number % 8}", "n": 0} for number in range(400)])
+    source = [{"i": None, "q": None}] * 9 + [{"i": number, "q": f"p{number % 8}"} for number in range(8)]
+    on = "target.id = source.i" + (" AND target.p = source.q" if places else "")
+    assert effect(table.merge(source, on=on).when_matched_update({"n": "1"}).execute()) == (0, 8, 0)
+
+
 def test_a_column_of_the_key_may_be_asked_twice(new_table: NewTable) -> None:
     table = new_table("a BIGINT, b BIGINT, n BIGINT", primary_key=["a", "b"])
     table.upsert([{"a": number, "b": 0, "n": 0} for number in range(4)])
