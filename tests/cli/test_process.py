@@ -60,3 +60,25 @@ def test_what_cannot_be_written_at_the_end_is_told() -> None:
 
     assert ended.returncode == 120
     assert "No space left on device" in ended.stderr
+
+
+@pytest.mark.parametrize("stderr", ["/dev/full", "&-"])
+def test_words_that_nobody_can_read_do_not_change_how_the_command_ends(stderr: str) -> None:
+    said = 'sys.stderr.write("a note\\n" * 9999); return 4'
+    program = [sys.executable, "-c", _PROGRAM.format(ends=said)]
+    ended = subprocess.run(["/bin/sh", "-c", f'exec "$@" 2>{stderr}', "sh", *program], capture_output=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (4, b"told a thread's work\ntidied up\n")
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_closed_stream_leads_nowhere_and_never_to_a_file(closed: int, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    opened = f"import os; file = os.open({str(file)!r}, os.O_CREAT | os.O_WRONLY); sys.stdin.read()"
+    child = "os.system('echo word; echo word >&2'); return file < 3"
+    program = [sys.executable, "-c", _PROGRAM.format(ends=f"{opened}; {child}")]
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}>&-', "sh", *program], stdin=subprocess.DEVNULL, check=False
+    )
+
+    assert (ended.returncode, file.read_bytes()) == (0, b"")
