@@ -3,6 +3,7 @@ elements. Moments within them are refused: in files they have a zone, and in the
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
@@ -234,7 +235,8 @@ def _each(self: Translator, array: exp.Expr, function: exp.Expr, named: exp.Expr
     value, element = _array(self, array, named)
     if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
         raise OnlySparkError(quoted(named))
-    own = f"e{len(self.named)}"
+    taken = {value.sql for value in self.named.values()}
+    own = next(each for number in count() if (each := f"e{number}") not in taken)
     name = function.expressions[0].name.casefold()
     inner = replace(self, named={**self.named, name: Value(sql=own, type=element)})
     return value, element, own, inner.value(function.this)

@@ -86,7 +86,7 @@ def parse_text(text: str, values: Mapping[str, Any]) -> Parsed:
         raise not_one(len(trees))
     return Parsed(
         text=text,
-        tree=trees[0],
+        tree=_with_elements(trees[0]),
         values=dict(values),
         is_explained=explain is not None,
         moves_column=read.moves_column,
@@ -117,7 +117,7 @@ def parse_expression(text: Any, what: str) -> exp.Expr:
             kind="invalid_sql",
             remedy="Give one.",
         )
-    return found[0]
+    return _with_elements(found[0])
 
 
 def query_of(parsed: Parsed, tree: exp.Expr | None = None) -> Statement:
@@ -199,6 +199,17 @@ def star_columns(node: exp.Expr) -> Sequence[tuple[str | None, str]] | None:
     """By relation and name, what a star stands for in a statement that was translated; None for what is no star."""
     columns: Sequence[tuple[str | None, str]] | None = node.meta.get(_STAR)
     return columns
+
+
+def _with_elements(tree: exp.Expr) -> exp.Expr:
+    """The tree, in which functions of elements know those in capitals as in small letters. The parser takes a name that
+    is written in another way for a column's."""
+    for function in list(tree.find_all(exp.Lambda)):
+        names = {each.name.casefold() for each in function.expressions}
+        for column in list(function.this.find_all(exp.Column)):
+            if column.parts[0].name.casefold() in names:
+                column.replace(exp.Dot.build(column.parts) if len(column.parts) > 1 else column.this)
+    return tree
 
 
 def _sums_products(tree: exp.Expr) -> bool:

@@ -488,3 +488,30 @@ def test_a_result_is_what_lake_sql_gives(lake: Lake) -> None:
 
 def test_a_comment_is_no_part_of_a_columns_name(lake: Lake, orders: Table) -> None:
     assert lake.sql(f"SELECT 1 + 1 -- two\n/* more */ FROM {orders.name} -- all; of it").schema.names == ["1 + 1"]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("transform(array(array(1, 2)), x -> transform(x, x -> transform(array(10), y -> x + y)))", [[[11], [12]]]),
+        ("transform(array(array(1)), x -> transform(x, x -> transform(array(5), y -> transform(x, z -> 1))))", None),
+        ("transform(array(1, 2), ID -> id * 10)", [10, 20]),
+        ("transform(array(1, 2), id -> ID * 10)", [10, 20]),
+        ("transform(array(1, 2), Id -> filter(array(1, 2), iD -> iD > ID))", [[], []]),
+        ("transform(array(s), O -> o.a + O.a)", [14]),
+        ("exists(array(5, 6), ID -> id = 6)", True),
+    ],
+)
+def test_a_name_for_elements_hides_others(lake: Lake, orders: Table, made: str, expected: Any) -> None:
+    if expected is None:
+        with pytest.raises(InvalidInputError, match="as an array"):
+            lake.sql(f"SELECT {made} AS m")
+        return
+    assert rows(lake, f"SELECT {made} AS m FROM {orders.name} o WHERE id = 7") == [(expected,)]
+
+
+def test_a_change_computes_with_elements_under_their_names(new_table: NewTable) -> None:
+    table = new_table("id BIGINT, a ARRAY<BIGINT>", primary_key=["id"])
+    table.upsert([{"id": 7, "a": [1, 2]}])
+    table.update({"a": "transform(a, ID -> id * 10)"}, "exists(a, ID -> id = 2)")
+    assert table.scan().to_arrow().to_pylist() == [{"id": 7, "a": [10, 20]}]
