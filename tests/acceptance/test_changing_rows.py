@@ -307,6 +307,27 @@ def test_many_keys_beyond_the_years_that_python_knows_are_found(new_table: NewTa
     assert set(table.scan(["n"]).to_arrow()["n"].to_pylist()) == {2}
 
 
+@pytest.mark.parametrize(("most_keys", "most_places"), [(0, 1000), (20, 1000), (0, 5), (1000, 5)])
+def test_source_rows_without_a_key_or_partition_hide_none_of_the_others(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, most_keys: int, most_places: int
+) -> None:
+    """However few values are asked for before it is given up."""
+    monkeypatch.setattr(revise_plan, "_MOST_KEYS", most_keys)
+    monkeypatch.setattr(revise_plan, "_MOST_PARTITIONS", most_places)
+    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"])
+    table.upsert(rows(*((key, chr(ord("a") + key % 6), 0, None) for key in range(200))))
+    source = pa.table(
+        {
+            "id": pa.array([None] * 30 + list(range(100)), pa.int64()),
+            "p": pa.array([None] * 30 + [chr(ord("a") + key % 6) for key in range(100)]),
+        }
+    )
+    for number, on in enumerate(("target.id = source.id", "target.id = source.id AND target.p = source.p"), start=1):
+        change = table.merge(source, on).when_matched_update({"v": "target.v + 1"})
+        change.when_not_matched_insert({"id": "source.id", "p": "'z'", "v": "-1"}, "source.id IS NOT NULL").execute()
+        assert found(table, "id", "v") == sorted(((key, number * (key < 100)) for key in range(200)), key=repr)
+
+
 def test_an_error_names_a_key_beyond_the_years_that_python_knows(new_table: NewTable) -> None:
     table = new_table("id TIMESTAMP, n BIGINT", primary_key=["id"])
     ids = pa.array([2**62] * 2, pa.timestamp("us", "UTC"))
