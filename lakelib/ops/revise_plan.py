@@ -216,8 +216,9 @@ class _Planner:
     def _sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> list[pa.Array] | None:
         """What the source has of the columns, if that is not too much, and can be a value of the table's."""
         rows = self._ask(self._query.sought(columns, most + 1, each_once=each_once))
-        if rows.num_rows > most:
+        if rows.num_rows > most:  # those with NULL count: they may stand where others were cut off
             return None
+        rows = rows.drop_null()
         try:
             return [
                 values.cast(arrow_type(column.type)).combine_chunks()

@@ -45,6 +45,8 @@ _STEP = "lake_step"
 """The column that tells in which step a query that names itself has made a row."""
 _MOST_STEPS = 100
 """As Spark has it."""
+_FILLS_BEFORE, _FILLS_JOINED = ("RIGHT", "FULL"), ("LEFT", "FULL", "SEMI", "ANTI")
+"""Joins after which a row may have none of those that stand before them, and none of what they join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +130,23 @@ def _with_step(node: exp.Expr, name: str) -> exp.Expr:
     gathers = any(node.args.get(each) for each in ("group", "having", "distinct", "limit", "offset", "with_"))
     if len(named) != 1 or len(inner) != 1 or gathers or node.find(exp.AggFunc, exp.Window) is not None:
         raise placed(OnlySparkError(f"a step of the query {name} that makes its rows of more than one before"), node)
+    if not _keeps_to(named[0], node):
+        raise placed(OnlySparkError(f"a step of the query {name} that makes rows of none before"), node)
     step = exp.Add(this=exp.column(_STEP, table=named[0].alias_or_name), expression=exp.Literal.number(1))
     own = node.copy()
     own.append("expressions", exp.Alias(this=step, alias=exp.to_identifier(_STEP)))
     return own
+
+
+def _keeps_to(table: exp.Table, node: exp.Expr) -> bool:
+    """Whether each joined row has one of the table's: no join fills those with NULL, or only looks among them."""
+    is_before = node.args["from_"].this is table
+    for each in node.args.get("joins") or ():
+        filled = _FILLS_BEFORE if is_before else _FILLS_JOINED if each.this is table else ()
+        if not {str(each.args.get(word) or "").upper() for word in ("side", "kind")}.isdisjoint(filled):
+            return False
+        is_before = is_before or each.this is table
+    return True
 
 
 def check_texts(tokens: Sequence[Token]) -> None:

@@ -95,12 +95,11 @@ class ReviseQuery:
         return query
 
     def sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> exp.Expr:
-        """What the source has of columns that ON goes by, where it has all of them; so many at most."""
+        """What the source has of columns that ON goes by; so many at most."""
         query = self.source_tree(
             [named(self._sought(column), f"k{place}") for place, column in enumerate(columns)],
             limit=exp.Limit(expression=exp.Literal.number(most)),
         )
-        query.set("where", exp.Where(this=all_of([exp.Not(this=is_null(self._sought(each))) for each in columns])))
         if each_once:
             query.set("distinct", exp.Distinct())
         return query

@@ -307,27 +307,6 @@ def test_many_keys_beyond_the_years_that_python_knows_are_found(new_table: NewTa
     assert set(table.scan(["n"]).to_arrow()["n"].to_pylist()) == {2}
 
 
-@pytest.mark.parametrize(("most_keys", "most_places"), [(0, 1000), (20, 1000), (0, 5), (1000, 5)])
-def test_source_rows_without_a_key_or_partition_hide_none_of_the_others(
-    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, most_keys: int, most_places: int
-) -> None:
-    """However few values are asked for before it is given up."""
-    monkeypatch.setattr(revise_plan, "_MOST_KEYS", most_keys)
-    monkeypatch.setattr(revise_plan, "_MOST_PARTITIONS", most_places)
-    table = new_table(SCHEMA, primary_key=["id"], partition_by=["p"])
-    table.upsert(rows(*((key, chr(ord("a") + key % 6), 0, None) for key in range(200))))
-    source = pa.table(
-        {
-            "id": pa.array([None] * 30 + list(range(100)), pa.int64()),
-            "p": pa.array([None] * 30 + [chr(ord("a") + key % 6) for key in range(100)]),
-        }
-    )
-    for number, on in enumerate(("target.id = source.id", "target.id = source.id AND target.p = source.p"), start=1):
-        change = table.merge(source, on).when_matched_update({"v": "target.v + 1"})
-        change.when_not_matched_insert({"id": "source.id", "p": "'z'", "v": "-1"}, "source.id IS NOT NULL").execute()
-        assert found(table, "id", "v") == sorted(((key, number * (key < 100)) for key in range(200)), key=repr)
-
-
 def test_an_error_names_a_key_beyond_the_years_that_python_knows(new_table: NewTable) -> None:
     table = new_table("id TIMESTAMP, n BIGINT", primary_key=["id"])
     ids = pa.array([2**62] * 2, pa.timestamp("us", "UTC"))
@@ -379,6 +358,20 @@ def test_a_merge_by_many_keys_takes_their_rows_alone(
     assert effect(merging.when_not_matched_insert().execute()) == (4, 2, 0)
     expected = {number: number if number % 5 else -number for number in range(400) if number % 7}
     assert dict(found(table, "id", "v")) == expected | {0: 1, 5: -9, 7: 1, 11: 23, 400: 1, 401: 1}
+
+
+@pytest.mark.parametrize("limit", ["_MOST_KEYS", "_MOST_HELD", "_MOST_PARTITIONS"])
+def test_a_source_with_null_keys_has_no_fewer_others(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    for each, most in {"_MOST_KEYS": 2, "_MOST_HELD": 10, "_MOST_PARTITIONS": 2}.items():
+        monkeypatch.setattr(revise_plan, each, most if each == limit else 1_000_000 if each != "_MOST_KEYS" else 2)
+    places = limit == "_MOST_PARTITIONS"
+    table = new_table("id BIGINT, p STRING, n BIGINT", primary_key=["id"], partition_by=["p"] if places else [])
+    table.upsert([{"id": number, "p": f"p{number % 8}", "n": 0} for number in range(400)])
+    source = [{"i": None, "q": None}] * 9 + [{"i": number, "q": f"p{number % 8}"} for number in range(8)]
+    on = "target.id = source.i" + (" AND target.p = source.q" if places else "")
+    assert effect(table.merge(source, on=on).when_matched_update({"n": "1"}).execute()) == (0, 8, 0)
 
 
 def test_a_column_of_the_key_may_be_asked_twice(new_table: NewTable) -> None:

@@ -387,6 +387,20 @@ WRONG = [
     ("SELECT * FROM {o} TABLESAMPLE (10 PERCENT)", "unknown_sql", ""),
     ("SELECT id FROM {o} WHERE dt", "unknown_sql", ""),
     ("SELECT 'a\\'", "sql", ""),
+    *(
+        (
+            f"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT {step}) SELECT n FROM r",
+            "unknown_sql",
+            "of none before",
+        )
+        for step in (
+            "o.customer FROM {o} o LEFT JOIN r ON o.customer = r.n",
+            "o.customer FROM r FULL JOIN {o} o ON o.customer = r.n",
+            "o.customer FROM r RIGHT JOIN {o} o ON o.customer = r.n",
+            "o.customer FROM r JOIN {o} p ON p.customer = r.n RIGHT JOIN {o} o ON o.id = p.id",
+            "o.customer FROM {o} o LEFT SEMI JOIN r ON o.customer = r.n",
+        )
+    ),
 ]
 
 
