@@ -71,10 +71,12 @@ def _stream(
         except BaseException as error:
             _offer(ready, _End(error), stopped)
 
-    workers = [threading.Thread(target=work, name="lakelib-read", daemon=True) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
+    workers: list[threading.Thread] = []
     try:
+        for _ in range(threads):
+            worker = threading.Thread(target=work, name="lakelib-read", daemon=True)
+            worker.start()
+            workers.append(worker)
         yield from _until_all_ended(ready, threads)
     finally:
         stopped.set()

@@ -52,3 +52,20 @@ def test_none_and_errors_are_parts_like_others(stream: Any, threads: int) -> Non
     error = ValueError("a part")
     found = list(stream([None, 1, 2], lambda item: iter([item, None, error]), threads))
     assert sorted(map(repr, found)) == sorted(map(repr, [None, None, error, 1, None, error, 2, None, error]))
+
+
+@pytest.mark.parametrize("stream", [stream_ahead, stream_as_ready])
+def test_where_a_thread_cannot_be_started_those_before_it_end(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, left = set(threading.enumerate()), [1 if stream is stream_as_ready else 0]
+    start = threading.Thread.start
+
+    def start_one(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        list(stream(range(1000), lambda item: iter([item]), 3))
+    wait_until(lambda: set(threading.enumerate()) <= before)
