@@ -307,7 +307,8 @@ def _got(self: Translator, node: exp.Expr) -> Value:
     at = self.value(index)
     if at.type not in INTEGERS:
         raise OnlySparkError(quoted(node))
-    return Value(sql=f"CASE WHEN {at.sql} >= 0 THEN list_extract({array.sql}, {at.sql} + 1) END", type=element)
+    found = f"list_extract({array.sql}, CAST({at.sql} AS BIGINT) + 1)"
+    return Value(sql=f"CASE WHEN {at.sql} >= 0 AND {at.sql} < len({array.sql}) THEN {found} END", type=element)
 
 
 def _all(self: Translator, node: exp.Expr) -> Value:

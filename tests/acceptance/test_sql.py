@@ -515,3 +515,10 @@ def test_a_change_computes_with_elements_under_their_names(new_table: NewTable) 
     table.upsert([{"id": 7, "a": [1, 2]}])
     table.update({"a": "transform(a, ID -> id * 10)"}, "exists(a, ID -> id = 2)")
     assert table.scan().to_arrow().to_pylist() == [{"id": 7, "a": [10, 20]}]
+
+
+@pytest.mark.parametrize("at", [2, -1, 2**31 - 1, 2**63 - 1, -(2**63)])
+def test_nothing_is_far_outside_of_an_array(lake: Lake, at: int) -> None:
+    assert rows(lake, "SELECT get(array(1, 2), $at) AS v", at=at) == [(None,)]
+    with pytest.raises(InvalidInputError, match="outside of its array"):
+        rows(lake, "SELECT array(1, 2)[$at] AS v", at=at)
