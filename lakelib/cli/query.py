@@ -102,7 +102,7 @@ def _chosen_runtime(session: Session, around: "Surroundings") -> "Iterator[Runti
 
 def _carry_out(session: Session, text: str, asked: Asked) -> Answer | None:
     texts = split_statements(text)
-    if len(texts) > 1 or asked.together:
+    if len(texts) > 1 or (texts and asked.together):
         return _carry_out_all(session, texts, asked)
     start = time.monotonic()
     prepared = _prepared(text, asked)

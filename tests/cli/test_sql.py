@@ -217,6 +217,8 @@ def test_timing_is_told(run: Run, orders: Table) -> None:
         (["SELECT idd FROM {o}"], 3, "line 1, column 8"),
         (["SELECT 1 FROM {o}x"], 4, "Do you mean"),
         (["COPY {o} TO '/tmp/x'"], 3, "COPY is no statement"),
+        ([";;"], 3, "no statement"),
+        ([";;", "--transaction"], 3, "no statement"),
         (["SELECT 1", "--mode", "upsert"], 2, "--mode is for --into TABLE"),
         (["SELECT 1", "--gate", "x"], 3, "A query changes nothing"),
         (["SELECT 1", "--merge-schema"], 2, "--merge-schema is for --into TABLE"),
