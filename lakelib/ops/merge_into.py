@@ -164,10 +164,4 @@ def _rows(source: Any) -> Given:
     opened = open_source(source)
     if opened.session is None:
         return Known(rows=pa.Table.from_batches(opened.batches(), opened.schema))
-    if opened is not source:
-        return KnownFrame(frame=source, schema=opened.schema)
-    raise InvalidInputError(
-        "A merge takes no files.",
-        kind="unknown_data",
-        remedy="Read them as a data frame, or write them to a table of the lake, and merge that.",
-    )
+    return KnownFrame(frame=source, schema=opened.schema)

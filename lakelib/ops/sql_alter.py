@@ -30,7 +30,7 @@ class AlterChange:
 
     @property
     def takes_away(self) -> bool:
-        return bool(self.alter.change.drop)
+        return self.alter.may_take_away
 
     def explain(self) -> QueryExplanation:
         if self.alter.options:

@@ -23,13 +23,8 @@ from lakelib.specs.texts import parse_duration
 Done = Snapshot | Mapping[str, Any] | None
 Procedure = Callable[[Runtime, TableInfo, Mapping[str, Any], WriteRequest], Done]
 
-_TAKES_AWAY = ("delete_tag", "rollback", "expire", "settle_keys")
 _COMMITS = ("rollback",)
 """Those that take what a write does."""
-
-
-def takes_away(call: Call) -> bool:
-    return call.procedure in _TAKES_AWAY and not call.arguments.get("dry_run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +35,7 @@ class CallChange:
 
     @property
     def takes_away(self) -> bool:
-        return takes_away(self.call)
+        return self.call.may_take_away
 
     def explain(self) -> QueryExplanation:
         said = f"{self._word} {self.table.full_name}"

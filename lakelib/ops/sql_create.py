@@ -77,7 +77,7 @@ class TableChange:
 
     @property
     def takes_away(self) -> bool:
-        return self.create.or_replace and self.there is not None
+        return self.create.may_take_away and self.there is not None
 
     def explain(self) -> QueryExplanation:
         if self.there is not None and self.create.if_not_exists:

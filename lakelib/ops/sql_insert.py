@@ -36,7 +36,7 @@ class InsertChange:
 
     @property
     def takes_away(self) -> bool:
-        return self.insert.overwrites
+        return self.insert.may_take_away
 
     def explain(self) -> QueryExplanation:
         return sql.explain_plan(self.runtime, self.plan, f"{self.word} {self.table.full_name}: {self._means}")

@@ -17,7 +17,6 @@ from lakelib.ops.revise_plan import Planned, check_planned, plan_revision
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql_change import Told, tell_changed
 from lakelib.ops.sql_plan import QueryExplanation
-from lakelib.plan.revise import Action, has
 from lakelib.plan.revise_query import bound_where
 from lakelib.plan.sql_revise import Revise
 
@@ -71,7 +70,7 @@ class ReviseChange:
 
     @property
     def takes_away(self) -> bool:
-        return has(self.statement.revision, Action.DELETE)
+        return self.statement.may_take_away
 
     def explain(self) -> QueryExplanation:
         means = "rows are upserted" if self.planned.is_upsert else "the query's rows are the change"

@@ -10,14 +10,12 @@ from typing import Any
 
 from lakelib.dataclass import dataclass
 from lakelib.ops.runtime import Runtime
-from lakelib.ops.sql_call import takes_away
 from lakelib.ops.sql_change import Change, Told
 from lakelib.ops.sql_plan import QueryPlan
 from lakelib.ops.sql_revise import check_revise
 from lakelib.ops.sql_statements import not_in_transaction, prepare
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
-from lakelib.plan.revise import Action, has
 from lakelib.plan.revise_query import references_of
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
 from lakelib.plan.sql_call import Call
@@ -50,7 +48,7 @@ class Step:
         """Whether rows, columns, tables or snapshots may be gone afterwards."""
         if self.change is not None:
             return self.change.takes_away
-        return not _is_explained(self.said) and _may_take_away(self.said)
+        return not _is_explained(self.said) and isinstance(self.said, sql_kinds.Change) and self.said.may_take_away
 
     @property
     def means(self) -> str:
@@ -128,18 +126,3 @@ def _names(said: _Said) -> set[str]:
 
 def _is_explained(said: _Said) -> bool:
     return said.is_explained if isinstance(said, Statement) else said.parsed.is_explained
-
-
-def _may_take_away(said: _Said) -> bool:
-    match said:
-        case Insert():
-            return said.overwrites
-        case Revise():
-            return has(said.revision, Action.DELETE)
-        case CreateTable():
-            return said.or_replace
-        case AlterTable():
-            return bool(said.change.drop)
-        case Call():
-            return takes_away(said)
-    return isinstance(said, DropTable | Truncate)

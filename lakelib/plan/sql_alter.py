@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
@@ -43,12 +43,18 @@ class AlterTable:
     unless_there: tuple[ColumnName, ...] = ()
     """Columns to add if they are not."""
 
+    @property
+    def may_take_away(self) -> bool:
+        """Whether rows, columns, tables or snapshots may be gone afterwards."""
+        return bool(self.change.drop)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropTable:
     parsed: Parsed
     table: TableName
     if_exists: bool
+    may_take_away: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,7 @@ class Truncate:
     parsed: Parsed
     table: TableName
     partition: NamedPartition | None
+    may_take_away: ClassVar[bool] = True
 
 
 def read_drop(parsed: Parsed) -> DropTable:

@@ -26,6 +26,7 @@ PROCEDURES: Mapping[str, tuple[str, ...]] = {
 }
 """Names, and those of their arguments in their order; the first ones may be given by their places."""
 _REQUIRED = {"rebucket": ("buckets",), "tag": ("name",), "delete_tag": ("name",), "rollback": ("to",)}
+_TAKES_AWAY = ("delete_tag", "rollback", "expire", "settle_keys")
 _UNITS = {"WEEK": "weeks", "DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
 
 
@@ -35,6 +36,11 @@ class Call:
     procedure: str
     table: TableName
     arguments: Mapping[str, Any]
+
+    @property
+    def may_take_away(self) -> bool:
+        """Whether rows, columns, tables or snapshots may be gone afterwards."""
+        return self.procedure in _TAKES_AWAY and not self.arguments.get("dry_run")
 
 
 def read_call(parsed: Parsed) -> Call:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
@@ -27,6 +27,7 @@ class CreateNamespace:
     parsed: Parsed
     name: str
     if_not_exists: bool
+    may_take_away: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,11 @@ class CreateTable:
     or_replace: bool
     definition: Mapping[str, Any] = field(default_factory=dict)
     """`primary_key`, `partition_by` and the like, as `Lake.create_table` takes them."""
+
+    @property
+    def may_take_away(self) -> bool:
+        """Whether rows, columns, tables or snapshots may be gone afterwards."""
+        return self.or_replace
 
 
 def read_create(parsed: Parsed) -> CreateTable | CreateNamespace:

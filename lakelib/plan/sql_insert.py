@@ -41,6 +41,11 @@ class Insert:
         return "INSERT OVERWRITE" if self.overwrites else "INSERT"
 
     @property
+    def may_take_away(self) -> bool:
+        """Whether rows, columns, tables or snapshots may be gone afterwards."""
+        return self.overwrites
+
+    @property
     def has_places(self) -> bool:
         """Whether the query's last column is the place of the row in the text, by which rows are told in order."""
         return isinstance(self.source.tree, exp.Values)

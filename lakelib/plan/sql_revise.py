@@ -9,7 +9,7 @@ from sqlglot import exp
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.plan.asked import TableName
-from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision
+from lakelib.plan.revise import Action, Assigned, Beside, Clause, Match, Revision, has
 from lakelib.plan.sql_parts import ColumnName, check_parts, column_names, table_name
 from lakelib.plan.sql_references import given_rows
 from lakelib.plan.sql_statement import Parsed, parse_expression
@@ -28,6 +28,11 @@ class Revise:
     word: str
     table: TableName
     revision: Revision
+
+    @property
+    def may_take_away(self) -> bool:
+        """Whether rows, columns, tables or snapshots may be gone afterwards."""
+        return has(self.revision, Action.DELETE)
 
 
 def read_update(parsed: Parsed) -> Revise:

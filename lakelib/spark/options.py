@@ -197,14 +197,14 @@ def parse_stream(options: Mapping[str, str], schema_id: int) -> StreamRequest:
 
 
 @dataclass(slots=True)
-class StreamNotes:
-    """What a stream's writer was told before it was told to start."""
+class Notes:
+    """What a writer was told before it was told to begin."""
 
+    mode: str
     format: str = ""
-    mode: str = "append"
-    query_name: str = ""
     partition_by: tuple[str, ...] = ()
     layout: str = ""
+    """The method that asked for a layout of files which is Spark's own."""
     options: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -213,6 +213,20 @@ class StreamNotes:
 
     def add(self, options: Mapping[str, Any]) -> None:
         self.options |= told(options)
+
+    def flag(self, option: str) -> bool:
+        text = self.options.get(option.casefold(), "false").casefold()
+        if text not in ("true", "false"):
+            raise wrong_option(option, text, "Give true or false.")
+        return text == "true"
+
+
+@dataclass(slots=True)
+class StreamNotes(Notes):
+    """Those of a stream's writer."""
+
+    mode: str = "append"
+    query_name: str = ""
 
     def check(self) -> None:
         """Raises InvalidInputError for an unknown option or mode."""
@@ -229,12 +243,6 @@ class StreamNotes:
                 remedy="Leave it out: tables are sorted by their primary key.",
             )
         check_known(self.options, _WRITE_OPTIONS, "to write a stream to a lake")
-
-    def flag(self, option: str) -> bool:
-        text = self.options.get(option, "false").casefold()
-        if text not in ("true", "false"):
-            raise wrong_option(option, text, "Give true or false.")
-        return text == "true"
 
 
 def wrong_option(name: str, value: object, remedy: str) -> InvalidInputError:

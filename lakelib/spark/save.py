@@ -1,9 +1,8 @@
 """Saves a data frame to a table of a lake, as the modes and options of Spark's writer say."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from lakelib.model.table import Snapshot
 from lakelib.ops.create import find_table, parse_buckets
 from lakelib.ops.request import WriteOptions, parse_request
 from lakelib.rows.types import arrow_type, column_type_text
-from lakelib.spark.options import check_known, is_lake, split_names, table_missing, told
+from lakelib.spark.options import Notes, check_known, split_names, table_missing
 from lakelib.table import Table
 from lakelib.work.spark.frames import open_frame
 
@@ -48,22 +47,10 @@ _OPTIONS = (
 
 
 @dataclass(slots=True)
-class Notes:
-    """What a writer was told before it was told to save."""
+class SaveNotes(Notes):
+    """Those of a writer of all rows at once."""
 
-    format: str = ""
     mode: str = "errorifexists"
-    partition_by: tuple[str, ...] = ()
-    layout: str = ""
-    """The method that asked for a layout of files which is Spark's own."""
-    options: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_ours(self) -> bool:
-        return is_lake(self.format)
-
-    def add(self, options: Mapping[str, Any]) -> None:
-        self.options |= told(options)
 
     def names(self, option: str) -> tuple[str, ...]:
         text = self.options.get(option)
@@ -75,7 +62,7 @@ class Notes:
         return int(text) if text and text.isdecimal() else text
 
 
-def save_frame(lake: Lake, frame: Any, path: str | None, notes: Notes) -> None:
+def save_frame(lake: Lake, frame: Any, path: str | None, notes: SaveNotes) -> None:
     """Writes the frame; raises InvalidInputError before anything is done where the writer was told something wrong."""
     _check(notes)
     name = path or notes.options.get("path") or notes.options.get("table")
@@ -95,7 +82,7 @@ def save_frame(lake: Lake, frame: Any, path: str | None, notes: Notes) -> None:
         _check_definition(lake, name, notes)
         if notes.mode == "overwrite":
             where = notes.options.get(_REPLACE_WHERE.casefold())
-            anew = _is_true(notes, _OVERWRITE_SCHEMA)
+            anew = notes.flag(_OVERWRITE_SCHEMA)
             target = "all" if where else overwritten
             _tell(table.overwrite(frame, target, where=where, overwrite_schema=anew, **options), name)
         else:
@@ -119,7 +106,7 @@ def _find(lake: Lake, name: str) -> Table | None:
         return None
 
 
-def _create(lake: Lake, name: str, frame: Any, notes: Notes, options: WriteOptions) -> None:
+def _create(lake: Lake, name: str, frame: Any, notes: SaveNotes, options: WriteOptions) -> None:
     """A new table with the frame's rows. It is gone again if they cannot be written."""
     table = lake.create_table(
         name,
@@ -147,7 +134,7 @@ def _new_schema(frame: Any) -> pa.Schema:
     return pa.schema([(each.name, arrow_type(column_type_text(each.name, each.type))) for each in schema])
 
 
-def _check(notes: Notes) -> None:
+def _check(notes: SaveNotes) -> None:
     if notes.mode not in _MODES:
         raise InvalidInputError(
             f"Unknown mode {notes.mode!r}.", kind="invalid_mode", remedy=f"Give one of {', '.join(_MODES)}."
@@ -160,13 +147,13 @@ def _check(notes: Notes) -> None:
         )
     check_known(notes.options, _OPTIONS, "to write to a lake")
     _check_replaced(notes)
-    if _is_true(notes, _OVERWRITE_SCHEMA) and notes.mode != "overwrite":
+    if notes.flag(_OVERWRITE_SCHEMA) and notes.mode != "overwrite":
         raise InvalidInputError(
             f"Option {_OVERWRITE_SCHEMA} is for an overwrite.", kind="invalid_option", remedy='Give mode("overwrite").'
         )
 
 
-def _check_replaced(notes: Notes) -> None:
+def _check_replaced(notes: SaveNotes) -> None:
     """Two answers to what is replaced, or one where nothing is, are none."""
     where = notes.options.get(_REPLACE_WHERE.casefold())
     if where is None:
@@ -179,7 +166,7 @@ def _check_replaced(notes: Notes) -> None:
         )
 
 
-def _check_definition(lake: Lake, name: str, notes: Notes) -> None:
+def _check_definition(lake: Lake, name: str, notes: SaveNotes) -> None:
     """What a writer says of the table must be so: it was decided when the table was made."""
     table = find_table(lake.runtime, name)
     check_names(name, "primary-key", notes.names("primary-key"), table.primary_key)
@@ -203,11 +190,11 @@ def _differs(name: str, what: str, given: str) -> InvalidInputError:
     )
 
 
-def _write_options(notes: Notes) -> WriteOptions:
+def _write_options(notes: SaveNotes) -> WriteOptions:
     application, version = (notes.options.get(f"idempotency.{part}") for part in ("application", "version"))
     given: WriteOptions = {
-        "merge_schema": _is_true(notes, _MERGE_SCHEMA),
-        "explicit_cast": _is_true(notes, _EXPLICIT_CAST),
+        "merge_schema": notes.flag(_MERGE_SCHEMA),
+        "explicit_cast": notes.flag(_EXPLICIT_CAST),
         "distribution": notes.options.get("distribution", "auto"),
         "gate": notes.options.get("gate"),
     }
@@ -218,14 +205,7 @@ def _write_options(notes: Notes) -> WriteOptions:
     return given
 
 
-def _is_true(notes: Notes, option: str) -> bool:
-    text = notes.options.get(option.casefold(), "false").casefold()
-    if text not in ("true", "false"):
-        raise InvalidInputError(f"Option {option} is {text!r}.", kind="invalid_option", remedy="Give true or false.")
-    return text == "true"
-
-
-def _overwritten(frame: Any, notes: Notes) -> str:
+def _overwritten(frame: Any, notes: SaveNotes) -> str:
     """What an overwrite replaces. A word that is misspelt must not replace everything."""
     mode = notes.options.get(_OVERWRITE_MODE.casefold()) or frame.sparkSession.conf.get(_OVERWRITE_SETTING, "static")
     if mode.casefold() not in ("static", "dynamic"):

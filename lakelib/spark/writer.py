@@ -10,7 +10,7 @@ from typing import Any
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.lake import Lake
 from lakelib.spark.lakes import find_lake, lake_of
-from lakelib.spark.save import Notes, save_frame
+from lakelib.spark.save import SaveNotes, save_frame
 from lakelib.spark.watch import watch
 
 
@@ -26,7 +26,7 @@ def _watching(spark_type: type) -> Any:
         def __init__(self, plain: Any, frame: Any) -> None:
             self.__dict__.update(plain.__dict__)
             self._frame = frame
-            self._notes = Notes()
+            self._notes = SaveNotes()
 
         def format(self, source: str) -> Any:
             self._notes.format = source
@@ -112,7 +112,7 @@ def _watching(spark_type: type) -> Any:
     return LakeDataFrameWriter
 
 
-def is_of_lake(session: Any, name: str, notes: Notes) -> bool:
+def is_of_lake(session: Any, name: str, notes: SaveNotes) -> bool:
     """Whether the name is meant to be a table of the session's lake: the format says so, or it is one, and Spark has
     none of that name."""
     if notes.format:
@@ -127,7 +127,7 @@ def is_of_lake(session: Any, name: str, notes: Notes) -> bool:
     return not session.catalog.tableExists(name)
 
 
-def insert_frame(lake: Lake, frame: Any, name: str, notes: Notes) -> None:
+def insert_frame(lake: Lake, frame: Any, name: str, notes: SaveNotes) -> None:
     """Appends, or overwrites where that is the mode. Raises NotFoundError for a table that is not there, and
     InvalidInputError before anything is done for a frame of more or fewer columns than the table has."""
     names = lake.table(name).schema.names
