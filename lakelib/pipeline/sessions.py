@@ -83,6 +83,9 @@ def _started(name: str, master: str | None) -> "SparkSession":
     return builder.getOrCreate()
 
 
+# Progress
+
+
 @contextmanager
 def told_progress(session: "SparkSession", wanted: bool | None) -> Iterator[None]:
     """Meanwhile tells on stderr now and then how far Spark's stages are."""
@@ -152,6 +155,9 @@ def progress_line(tracker: Any) -> str:
         for stage in stages
         if stage is not None
     )
+
+
+# Sessions of a server
 
 
 _ONE_OUTAGE_SECONDS = 60.0

@@ -225,6 +225,9 @@ def _placed(work: MaskWork, file: DataFile, rows: pa.Table, start: int, sought: 
     return placed if kept is None or kept.all() else placed.filter(array_of_mask(kept))
 
 
+# What a commit supersedes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superseded:
     """From which snapshot on the rows of each file are masked, in the order of the file."""
