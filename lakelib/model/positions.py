@@ -12,6 +12,7 @@ from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitKind
 
 CHANGES = "changes"
+"""The property of a commit that says which changes it was made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Advance:
     """Who asks again, since the reply was lost, is known by it."""
 
 
-"""The property of a commit that says which changes it was made of."""
+# What a commit was made of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +150,9 @@ def _range(said: Mapping[str, Any]) -> ReadRange:
         to_id=int(said["to"]),
         is_whole=bool(said["whole"]),
     )
+
+
+# Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
