@@ -120,8 +120,8 @@ def _tables(node: exp.Expr) -> list[exp.Table]:
 
 
 def _with_step(node: exp.Expr, name: str) -> exp.Expr:
-    """The query of a step, which tells of each row how many there were, and how many rows before it. It names the rows of the one before once,
-    behind its FROM, and makes each of its rows of one of them."""
+    """The query of a step, which tells of each row how many there were, and how many rows before it. It names the rows
+    of the one before once, behind its FROM, and makes each of its rows of one of them."""
     sources = [node.args.get("from_"), *(node.args.get("joins") or ())] if isinstance(node, exp.Select) else []
     named = [
         each.this

@@ -434,7 +434,9 @@ def test_a_query_that_names_itself_makes_so_many_rows_and_no_more(lake: Lake) ->
 
 def test_a_step_of_no_end_ends_where_it_has_made_too_many_rows(lake: Lake) -> None:
     many = "(SELECT explode(sequence(1, 30000)) AS x)"
-    text = f"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT v.x FROM r CROSS JOIN {many} AS v CROSS JOIN {many} AS w)"
+    text = (
+        f"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT v.x FROM r CROSS JOIN {many} AS v CROSS JOIN {many} AS w)"
+    )
 
     with pytest.raises(InvalidInputError, match="makes more than 1,000,000 rows"):
         lake.sql(f"{text} SELECT count(*) FROM r").to_arrow()

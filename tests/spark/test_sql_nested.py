@@ -132,8 +132,8 @@ def test_a_query_gives_what_it_gives_in_process(lake: Lake, lists: Table, spark:
         "SELECT element_at(a, 0) AS b FROM shop.lists",
         "SELECT try_element_at(array(1), 0) AS b",
         "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) AS n FROM r",
-        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT v.x FROM r CROSS JOIN (SELECT explode(sequence(1, 2000)) AS x)"
-        " AS v) SELECT max(n) AS n FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT v.x FROM r CROSS JOIN"
+        " (SELECT explode(sequence(1, 2000)) AS x) AS v) SELECT max(n) AS n FROM r",
     ],
 )
 def test_what_is_an_error_of_a_row_is_one_in_both(lake: Lake, lists: Table, spark: SparkSession, text: str) -> None:
