@@ -14,6 +14,7 @@ from lakelib.dataclass import dataclass
 from lakelib.model.exports import CommitFacts, NewShownMask, ShownMask
 
 SCHEMA = "lake"
+"""The views are among the catalog's tables: whoever may read it may read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,6 @@ def list_moments(catalog: Catalog, table_id: int, ids: Collection[int]) -> dict[
     rows = catalog.all("list_moments", {"table_id": table_id, "ids": sorted(ids)})
     return {row["id"]: row["committed_at"].astimezone(UTC) for row in rows}
 
-
-"""The views are among the catalog's tables: whoever may read it may read them."""
 
 _NOT_SAID = ("password", "sslpassword")
 

@@ -21,6 +21,7 @@ _BATCH = 1000
 _STREAM_ROWS = 5000
 _RECLAIMED_AT_ONCE = 1000
 _LOCK_PATIENCE_SECONDS = 5.0
+"""For a table that others hold. A vacuum has other tables to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +166,6 @@ def _batch(catalog: Catalog, name: str, parameters: Mapping[str, Any]) -> Row:
 
 def _counted(row: Row) -> QueuedFiles:
     return QueuedFiles(files=row["files"], size_bytes=row["size_bytes"])
-
-
-"""For a table that others hold. A vacuum has other tables to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

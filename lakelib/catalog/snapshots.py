@@ -13,8 +13,6 @@ from lakelib.model.table import Snapshot, Step, TableInfo
 from lakelib.model.upkeep import Tag, TagEnd
 
 _LOCK_PATIENCE_MS = 5000
-
-
 """How long a reader of this very moment waits for it to come, and for those who are publishing."""
 
 

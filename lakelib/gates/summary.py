@@ -23,6 +23,7 @@ from lakelib.rows.hash import key_hashes
 
 _LOW_BITS = 32
 COUNT = "count"
+"""The last column of a heap: how often the values are there."""
 
 
 @dataclass(slots=True)
@@ -122,8 +123,6 @@ def _total(values: pa.Array, numbers: Any) -> Any:
     high = int((whole >> _LOW_BITS).sum())  # no sum of a batch passes 64 bits
     return (high << _LOW_BITS) + int((whole & (2**_LOW_BITS - 1)).sum())
 
-
-"""The last column of a heap: how often the values are there."""
 
 _GATHERED_ROWS = 262_144
 _WORTHCOUNTING = 0.5

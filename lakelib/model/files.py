@@ -6,10 +6,10 @@ from uuid import UUID
 from lakelib.dataclass import dataclass
 
 PartitionKey = tuple[bytes | None, ...]
-FOLDER = "_masks"
-
-
 """One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""
+FOLDER = "_masks"
+"""Below a table's location: the masks that are files of their own."""
+
 
 MAX_PARTITION_KEY_BYTES = 2000
 """The longest partition key: what the catalog's index over partitions holds, with room to spare."""
@@ -141,9 +141,6 @@ class Touched:
     """Of the files that were there before the snapshot, with those that came with it."""
     previous_snapshot: int | None
     """Of one that was replaced, the newest snapshot that had touched it before."""
-
-
-"""Below a table's location: the masks that are files of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from lakelib.dataclass import dataclass
 from lakelib.model.table import CommitKind
 
 CHANGES = "changes"
+"""The property of a commit that says which changes it was made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +82,6 @@ class Advance:
     """Whether it may move to an earlier position."""
     move: UUID = field(default_factory=uuid4)
     """Who asks again, since the reply was lost, is known by it."""
-
-
-"""The property of a commit that says which changes it was made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,10 +34,9 @@ from lakelib.plan.meant import CONSUMER_PREFIX
 
 DEFAULT_KEEP_FOR = timedelta(days=7)
 _BEYOND = 2**63
+"""No snapshot's id is as high."""
 _DIGITS = 12
 
-
-"""No snapshot's id is as high."""
 
 After = None | int | str | datetime
 

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 _DEFAULT_MASTER = "local[*]"
 _REMOTE = "SPARK_REMOTE"
 PREPARED = "PYSPARK_GATEWAY_PORT"
+"""What spark-submit sets: the master is its to say."""
 SCHEME = "sc://"
 _PATIENCE_SECONDS = 45.0
-
-
-"""What spark-submit sets: the master is its to say."""
+"""A server may be away for so long. PySpark's own patience is ten minutes, for each thing that is asked."""
 _TIME_ZONE = "spark.sql.session.timeZone"
 _EVERY_SECONDS = 2.0
 
@@ -153,7 +152,6 @@ def progress_line(tracker: Any) -> str:
     )
 
 
-"""A server may be away for so long. PySpark's own patience is ten minutes, for each thing that is asked."""
 _ONE_OUTAGE_SECONDS = 60.0
 """Failures that are no further apart have one cause."""
 

@@ -25,7 +25,9 @@ from lakelib.rows.sort import newest_order
 
 Mask = npt.NDArray[np.bool_]
 Keys = Sequence[pa.Array]
+"""The key columns of some rows."""
 Digests = npt.NDArray[np.void]
+"""Two words a row, to be compared and sorted as one value."""
 
 
 def unite_moves(told: pa.Table, view: ChangeView, key_names: Sequence[str], compared_names: Sequence[str]) -> pa.Table:
@@ -80,9 +82,6 @@ def _are(told: pa.Table, column: str, word: str) -> "np.ndarray[tuple[int], np.d
 def _as(rows: pa.Table, word: str) -> pa.Table:
     place = rows.column_names.index(CHANGE_COLUMN)
     return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(word), rows.num_rows))
-
-
-"""The key columns of some rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +159,6 @@ def _alike_values(left: pa.Array, right: pa.Array) -> Mask:
     found: Mask = equal.to_numpy(zero_copy_only=False)
     return found
 
-
-"""Two words a row, to be compared and sorted as one value."""
 
 _WORDS = np.dtype([("first", "<u8"), ("second", "<u8")])
 _SEEDS = (SEED, 7919)

@@ -13,9 +13,9 @@ from lakelib.errors import WrongValuesError
 from lakelib.rows.convert import shown_row
 
 MOST_COUNTED = 1000
-
-
 """Of a column so many are looked for."""
+
+
 MOST_TOLD = 10
 
 PlaceOf = Callable[[int], str]
