@@ -67,9 +67,8 @@ def _torn_texts(source: str) -> Iterator[int]:
                 isinstance(node, ast.Expr)
                 and isinstance(node.value, ast.Constant)
                 and isinstance(node.value.value, str)
-            ):
-                if not isinstance(before, ast.Assign | ast.AnnAssign) or node.lineno != (before.end_lineno or 0) + 1:
-                    yield node.lineno
+            ) and (not isinstance(before, ast.Assign | ast.AnnAssign) or node.lineno != (before.end_lineno or 0) + 1):
+                yield node.lineno
 
 
 def test_a_text_apart_from_its_name_is_found() -> None:
