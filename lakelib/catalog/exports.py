@@ -70,6 +70,9 @@ def list_moments(catalog: Catalog, table_id: int, ids: Collection[int]) -> dict[
     return {row["id"]: row["committed_at"].astimezone(UTC) for row in rows}
 
 
+# DuckLake's views
+
+
 _NOT_SAID = ("password", "sslpassword")
 
 

@@ -168,6 +168,9 @@ def _counted(row: Row) -> QueuedFiles:
     return QueuedFiles(files=row["files"], size_bytes=row["size_bytes"])
 
 
+# Files that are due
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueFile:
     """A file that nothing needs any more."""

@@ -123,6 +123,9 @@ def is_of_one_host(folder: Path) -> bool:
     return found[1] in _OF_ONE_HOST
 
 
+# Locks
+
+
 _CHANGING = threading.Lock()
 _at_fork_is_set = False
 

@@ -162,6 +162,9 @@ def find_moved(catalog: Catalog, table_id: int, target: int) -> list[MovedFile]:
     return [MovedFile(**row) for row in catalog.all("find_moved", parameters)]
 
 
+# Tags
+
+
 def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int, end: TagEnd) -> Tag:
     """The name pins the snapshot afterwards, until that end or a later one that it had. Raises ConflictError if it pins
     another one, NotFoundError if the snapshot is gone: a tag and an expiry that meet take turns."""

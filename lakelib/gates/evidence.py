@@ -110,6 +110,9 @@ def _text(value: str) -> str:
     return shown.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
 
 
+# Masks
+
+
 def mask_result(result: CheckResult, sensitive: Collection[str]) -> CheckResult:
     """NULL stays NULL. Errors may name values, and are not told."""
     named = column_arguments(result.arguments)

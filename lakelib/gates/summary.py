@@ -124,6 +124,9 @@ def _total(values: pa.Array, numbers: Any) -> Any:
     return (high << _LOW_BITS) + int((whole & (2**_LOW_BITS - 1)).sum())
 
 
+# How often values are there
+
+
 _GATHERED_ROWS = 262_144
 _WORTHCOUNTING = 0.5
 """Counting pays where values are no more than this share of the rows."""

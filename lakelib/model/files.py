@@ -143,6 +143,9 @@ class Touched:
     """Of one that was replaced, the newest snapshot that had touched it before."""
 
 
+# Masks
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mask:
     """The rows of one file that later runs supersede or delete, and its delete marks, as of a snapshot: positions in a

@@ -84,6 +84,9 @@ class Advance:
     """Who asks again, since the reply was lost, is known by it."""
 
 
+# What a commit was made of
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRange:
     """What a run has read of a table, and from which position of its consumer."""
@@ -147,6 +150,9 @@ def _range(said: Mapping[str, Any]) -> ReadRange:
         to_id=int(said["to"]),
         is_whole=bool(said["whole"]),
     )
+
+
+# Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

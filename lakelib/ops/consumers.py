@@ -149,6 +149,9 @@ def resolve_after(runtime: Runtime, table: TableInfo, after: After) -> int:
     return found.id
 
 
+# How far behind a consumer is
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """How far the runs of a table have read another one, at one moment."""

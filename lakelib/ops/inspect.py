@@ -182,6 +182,9 @@ def _parse_state(said: object) -> CommitState:
     return CommitState(said)
 
 
+# What a snapshot touched
+
+
 COMPARED_BYTES = 2**31
 """Those of all partitions together."""
 _MAY_REPEAT = (CommitKind.OVERWRITE.value, CommitKind.REPLACE.value, CommitKind.ROLLBACK.value)

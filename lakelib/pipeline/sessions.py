@@ -30,6 +30,8 @@ PREPARED = "PYSPARK_GATEWAY_PORT"
 SCHEME = "sc://"
 _PATIENCE_SECONDS = 45.0
 """A server may be away for so long. PySpark's own patience is ten minutes, for each thing that is asked."""
+
+
 _TIME_ZONE = "spark.sql.session.timeZone"
 _EVERY_SECONDS = 2.0
 
@@ -79,6 +81,9 @@ def _started(name: str, master: str | None) -> "SparkSession":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master or _DEFAULT_MASTER)
     return builder.getOrCreate()
+
+
+# Progress
 
 
 @contextmanager
@@ -150,6 +155,9 @@ def progress_line(tracker: Any) -> str:
         for stage in stages
         if stage is not None
     )
+
+
+# Sessions of a server
 
 
 _ONE_OUTAGE_SECONDS = 60.0

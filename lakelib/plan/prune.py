@@ -276,6 +276,9 @@ def _listed_values(predicate: Predicate, column: Column) -> list[Raw] | None:
             return None
 
 
+# What may fail
+
+
 _FLOATS = ("float", "double")
 _ALWAYS_FIT = {("timestamp", "date"), ("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp")} | {
     ("timestamp_ntz", "date"),

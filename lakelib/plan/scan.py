@@ -204,6 +204,9 @@ def _share_keys(one: DataFile, other: DataFile) -> bool:
     return one.prefix >> (one.depth - depth) == other.prefix >> (other.depth - depth)
 
 
+# Tasks
+
+
 _TASKS_A_SLOT = 2
 """A few more tasks than run at once: who is done early takes another."""
 

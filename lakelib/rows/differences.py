@@ -84,6 +84,9 @@ def _as(rows: pa.Table, word: str) -> pa.Table:
     return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(word), rows.num_rows))
 
 
+# Two runs, key by key
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """The rows that both runs have of a range of keys, sorted by key. The rows in pairs stand in one order."""
@@ -158,6 +161,9 @@ def _alike_values(left: pa.Array, right: pa.Array) -> Mask:
         equal = pc.or_(equal, pc.and_(left.is_null(), right.is_null()))
     found: Mask = equal.to_numpy(zero_copy_only=False)
     return found
+
+
+# Digests
 
 
 _WORDS = np.dtype([("first", "<u8"), ("second", "<u8")])

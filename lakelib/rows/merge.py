@@ -23,6 +23,7 @@ Window = list[tuple[pa.Table, Mask | None]]
 """The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all); after them
 the rows that an engine has made."""
 
+
 KeyValue = tuple[Any, ...]
 
 

@@ -175,6 +175,9 @@ def _in_order(order: Rows, ranks: Rows) -> Rows:
     return np.where(ranks == NONE, NONE, order[ranks])
 
 
+# Collections
+
+
 def collect_list(values: pa.Array, given: Mask, starts: Rows) -> pa.Array:
     """All elements, one list after the other."""
     kept = _kept(values, given)

@@ -65,6 +65,9 @@ def others_told(others: Sequence[str], count: int, *, is_least: bool) -> str:
     return f" Wrong, too: {'; '.join(others)}{more}."
 
 
+# Texts that are none
+
+
 def has_text(kind: pa.DataType) -> bool:
     """Whether values of the Arrow type of a column hold text, however deep inside."""
     if pa.types.is_nested(kind):

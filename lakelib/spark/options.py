@@ -135,6 +135,9 @@ def table_missing() -> InvalidInputError:
     )
 
 
+# Streams
+
+
 _STREAM_READ_OPTIONS = (
     "path",
     "table",

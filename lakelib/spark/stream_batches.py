@@ -143,6 +143,9 @@ def _opened(frame: Any, request: WriteRequest) -> tuple[RowSource, WriteRequest]
     return open_source(frame), replace(request, judging=judging, session=session)
 
 
+# What is noted of a batch
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchMark:
     """Which batch it is, and what it reads."""

@@ -93,6 +93,9 @@ def check_places(text: str, known: tuple[str, ...]) -> None:
         raise ValueError("each brace to be closed, and opened")
 
 
+# Lengths of time
+
+
 LENGTH_PATTERN = r"^\d+[smhdw]( ?\d+[smhdw])*$"
 
 _TOO_LONG = f"a length of time of at most {LONGEST_LENGTH.days:,} days"
@@ -129,6 +132,9 @@ def format_duration(length: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts)
+
+
+# Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

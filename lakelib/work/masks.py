@@ -39,6 +39,7 @@ _NEVER = np.iinfo(np.int64).max
 
 Snapshots = npt.NDArray[np.int64]
 
+
 _FEW = 4
 """Fresh rows are few where they are at most one in so many: then it pays to look for their keys alone."""
 
@@ -222,6 +223,9 @@ def _placed(work: MaskWork, file: DataFile, rows: pa.Table, start: int, sought: 
         own = hash_prefixes(key_hashes(keys), work.split.depth) == work.split.prefix
         kept = own if kept is None else kept & own
     return placed if kept is None or kept.all() else placed.filter(array_of_mask(kept))
+
+
+# What a commit supersedes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,9 @@ def _at(values: Sequence[_T | None], column_id: int) -> _T | None:
     return values[column_id - 1] if column_id <= len(values) else None
 
 
+# Vectors
+
+
 def vector_of(mask: Mask) -> DeletionVector:
     """What `add` and `remove` say of the mask."""
     if mask.path is None:

@@ -84,6 +84,9 @@ def _digest(masks: Sequence[bytes]) -> bytes:
     return digest.digest()
 
 
+# Masked rows
+
+
 def tells_places(session: SparkSession) -> bool:
     """Whether the session's reader of Parquet files tells where a row is from: the one that is called V2 does not."""
     return "parquet" in (session.conf.get(_FIRST_READERS, "parquet") or "").casefold().split(",")

@@ -149,6 +149,9 @@ def _kept(session: SparkSession, frame: DataFrame) -> DataFrame:
     return session.table(name)
 
 
+# Compiling
+
+
 _AT_START = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _CHECKED_WITH = {"spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}
 _REMOTE = "SPARK_REMOTE"

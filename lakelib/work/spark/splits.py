@@ -65,6 +65,9 @@ def write_moves_on_spark(session: Any, works: Sequence[MoveWork]) -> list[Writte
     return gather(works[0].storage.at(works[0].writes.location), rows)
 
 
+# Gathering
+
+
 Combine = Callable[[Iterable[bytes]], bytes]
 """Of pieces, among them all of the same number, one."""
 
