@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.dataclass import dataclass
-from lakelib.model.table import CommitKind
+from lakelib.model.table import SILENT_KINDS
 
 CHANGES = "changes"
 """The property of a commit that says which changes it was made of."""
@@ -201,4 +201,4 @@ class Ahead:
     @property
     def is_silent(self) -> bool:
         """Whether every row is as it was before."""
-        return self.kind in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+        return self.kind in SILENT_KINDS
