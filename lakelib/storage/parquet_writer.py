@@ -14,7 +14,7 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
-from lakelib.model.schema import Column
+from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import is_sortable
 from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
@@ -68,7 +68,7 @@ def write_file(
     path: str,
     tables: Sequence[pa.Table],
     schema: pa.Schema,
-    columns: Sequence[Column],
+    columns: TableSchema,
     options: TableOptions,
     lookup_columns: Sequence[Column] = (),
 ) -> WrittenParquet:
@@ -79,7 +79,7 @@ def write_file(
     rows are sorted by, in that order, and looked up by. If anything fails, the file is deleted again and the error
     raised.
     """
-    nan_columns = frozenset().union(*(columns_with_nan(table, columns) for table in tables))
+    nan_columns = frozenset().union(*(columns_with_nan(table, columns.columns) for table in tables))
     writer = FileWriter(storage, path, schema, columns, options, lookup_columns, nan_columns)
     try:
         for table in _regrouped(tables, schema, options.row_group_rows):
@@ -123,7 +123,7 @@ class FileWriter:
         storage: Storage,
         path: str,
         schema: pa.Schema,
-        columns: Sequence[Column],
+        columns: TableSchema,
         options: TableOptions,
         lookup_columns: Sequence[Column],
         nan_columns: Collection[str] = (),
@@ -132,10 +132,10 @@ class FileWriter:
         self._storage = storage
         self._path = path
         self._uri = storage.uri_of(path)
-        self._plan = _plan_file(schema, tuple(columns))
+        self._plan = _plan_file(schema, columns)
         self._options = options
-        self._lookup_columns = tuple(column.in_file for column in lookup_columns)
-        self._expected_nan = frozenset(column.in_file.name for column in columns if column.name in nan_columns)
+        self._lookup_columns = tuple(self._plan.own[column.name] for column in lookup_columns)
+        self._expected_nan = frozenset(self._plan.own[name].name for name in nan_columns)
         self._nan_columns: set[str] = set()
         self._untold: dict[str, FloatBounds] = {}
         """What is known of columns without statistics."""
@@ -255,6 +255,8 @@ class _FilePlan:
     """With the ids of the table's columns, and the names that files have for them."""
     has_own_names: bool
     """Whether those are the names that rows come with."""
+    own: Mapping[str, Column]
+    """The table's columns, as files name them, by the names that it has for them."""
     leaves: Mapping[str, range]
     """Where each top-level column's values are among the file's Parquet columns."""
     by_name: frozenset[str]
@@ -271,34 +273,36 @@ class _FilePlan:
 
 
 @lru_cache(maxsize=_MOST_PLANS)
-def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
+def _plan_file(schema: pa.Schema, columns: TableSchema) -> _FilePlan:
     """A writer of one file mostly writes more of the same."""
-    known = {column.name: column for column in columns}
-    inside = pa.schema([_field_inside(field, known.get(field.name)) for field in schema])
-    own = tuple(column.in_file for column in columns)
+    own = {column.name: column.in_file for column in columns.columns}
+    inside = pa.schema([_field_inside(field, own.get(field.name)) for field in schema])
     leaves, nested = arrange_leaves(inside), nested_columns(inside)
-    floats = frozenset(column.name for column in own if column.type in FLOATS)
+    floats = frozenset(column.name for column in own.values() if column.type in FLOATS)
     by_name = frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested))
     paths = [each for field in inside for each in paths_of(field)]
     return _FilePlan(
         schema=inside,
         has_own_names=inside.names == schema.names,
+        own=own,
         leaves=leaves,
         by_name=by_name,
-        integers=frozenset(column.name for column in own if column.type in _INTEGERS and column.name in by_name),
+        integers=frozenset(
+            column.name for column in own.values() if column.type in _INTEGERS and column.name in by_name
+        ),
         floats=floats,
         unseen_floats=frozenset(
             path for path, kind in paths if pa.types.is_floating(kind) and not (path in floats and path in leaves)
         ),
         paths=tuple(path for path, _ in paths),
-        bounded=tuple(column for column in own if column.name in leaves and is_sortable(column.type)),
+        bounded=tuple(column for column in own.values() if column.name in leaves and is_sortable(column.type)),
     )
 
 
-def _field_inside(field: pa.Field, column: Column | None) -> pa.Field:
-    if column is None:
+def _field_inside(field: pa.Field, own: Column | None) -> pa.Field:
+    if own is None:
         return field.remove_metadata()
-    return field.with_name(column.in_file.name).with_metadata({FIELD_ID: str(column.id)})
+    return field.with_name(own.name).with_metadata({FIELD_ID: str(own.id)})
 
 
 def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:

@@ -83,9 +83,45 @@ def test_an_update_without_a_condition_is_of_all_rows(table: Table) -> None:
     assert found(table, "p") == [("x",)] * 4
 
 
-def test_an_update_of_no_row_is_a_snapshot(table: Table) -> None:
-    assert effect(table.update({"v": "0"}, "id > 100")) == (0, 0, 0)
-    assert found(table) == START
+def update_none(table: Table, **options: Any) -> Any:
+    return table.update({"v": "0"}, "id > 9", **options)
+
+
+def merge_none(table: Table, **options: Any) -> Any:
+    merge = table.merge(rows((1, "a", 1, None), (9, "a", 9, None)))
+    return merge.when_matched_update({"v": "0"}, condition="source.v > target.v").execute(**options)
+
+
+def upsert_none(table: Table, **options: Any) -> Any:
+    return table.merge(rows()).when_matched_update().when_not_matched_insert().execute(**options)
+
+
+NOTHING = pytest.mark.parametrize("change", [update_none, merge_none, upsert_none])
+
+
+@NOTHING
+def test_what_changes_no_row_leaves_no_snapshot(table: Table, change: Any) -> None:
+    assert change(table) is None
+
+    assert [each.id for each in table.history()] == [1]
+    assert list(table.commits()) == []
+
+
+@NOTHING
+def test_what_changes_no_row_is_not_done_later_under_its_key(table: Table, change: Any) -> None:
+    first = change(table, idempotency_key=("loader", 1))
+    table.upsert(rows((10, "a", 1, None)))
+    again = change(table, idempotency_key=("loader", 1))
+
+    assert first.summary["rows_written"] == 0
+    assert (again.id, again.replayed, first.replayed) == (first.id, True, False)
+    assert (10, 1) in found(table, "id", "v")
+
+
+def test_what_changes_no_row_of_a_table_without_a_key_leaves_no_snapshot(loose: Table) -> None:
+    assert loose.update({"v": "0"}, "id > 9") is None
+
+    assert len(loose.history()) == 2
 
 
 def test_all_sides_of_set_are_as_they_were_before(table: Table) -> None:
