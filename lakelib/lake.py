@@ -11,7 +11,8 @@ from typing import Any, Unpack
 from uuid import UUID
 
 from lakelib.catalog import tables
-from lakelib.catalog.connect import Catalog, check_url
+from lakelib.catalog.address import check_address
+from lakelib.catalog.connect import Catalog
 from lakelib.catalog.embedded import EmbeddedServer
 from lakelib.catalog.migrate import make_ready
 from lakelib.catalog.migrate import migrate as migrate_catalog
@@ -651,7 +652,7 @@ def _reach_catalog(settings: Settings, storage: Storage) -> tuple[Catalog, str |
         own = _own_catalog(settings, storage)
         server = EmbeddedServer(Path(own.folder))
         return Catalog(server.url, revive=server.ensure_running), own.relative
-    check_url(settings.catalog)
+    check_address(settings.catalog)
     return Catalog(settings.catalog), None
 
 

@@ -45,8 +45,9 @@ class MergeInto:
         """Rows of the table that the source does not have are deleted."""
         return self._with("not matched by source", "delete", None, condition)
 
-    def execute(self, **options: Unpack[WriteOptions]) -> Snapshot:
-        """Does it in one commit. What others change meanwhile is looked at again. Raises InvalidInputError, before
+    def execute(self, **options: Unpack[WriteOptions]) -> Snapshot | None:
+        """Does it in one commit; None where no row changes, unless an idempotency key is to be kept. What others change
+        meanwhile is looked at again. Raises InvalidInputError, before
         anything is written, where two rows of the source would change one of the table."""
         return self._merging.execute(options)
 

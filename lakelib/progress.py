@@ -63,9 +63,13 @@ def shown_elsewhere() -> Iterator[None]:
             _shown.release()
 
 
-def counted(items: Iterable[Item], shown: Bar, size_of: Callable[[Item], int]) -> Iterator[Item]:
-    """The items; each counts as done once the next one is asked for."""
-    return iter(items) if shown is SILENT else _counted(items, shown, size_of)
+@contextmanager
+def counted(
+    what: str, items: Iterable[Item], total: int | None, size_of: Callable[[Item], int]
+) -> Iterator[Iterator[Item]]:
+    """The items, with a bar; each counts as done once the next one is asked for."""
+    with bar(what, total) as shown:
+        yield iter(items) if shown is SILENT else _counted(items, shown, size_of)
 
 
 def _counted(items: Iterable[Item], shown: Bar, size_of: Callable[[Item], int]) -> Iterator[Item]:

@@ -145,17 +145,16 @@ class Table:
         parameters: Mapping[str, Any] | None = None,
         session: Any = None,
         **options: Unpack[WriteOptions],
-    ) -> Snapshot:
+    ) -> Snapshot | None:
         """Changes the rows for which the condition is TRUE, all of them without one: `{"amount": "amount * 2"}`. What
         columns are to be, and the condition, are SQL in Spark's dialect, inner queries included; `$name` in them is one
         of `parameters`. What it was computed from is looked at again if others have changed it meanwhile. Columns of
         the key, and of the partition unless a key is in one partition of the table, are not updated. With a Spark
-        session its tasks do the work."""
-        from lakelib.ops import merge_into, revise  # SQL takes long to load
+        session its tasks do the work. None where no row changes, unless an idempotency key is to be kept."""
+        from lakelib.ops import merge_into  # SQL takes long to load
 
         request = parse_request("set", "where", **options)
-        revision = merge_into.parse_update(self._ref, set, where, parameters)
-        return revise.revise(merge_into.on_session(self._runtime, session), self._ref, revision, None, request)
+        return merge_into.update(self._runtime, self._ref, set, where, parameters, session, request)
 
     def merge(
         self,

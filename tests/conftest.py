@@ -114,6 +114,7 @@ settings.load_profile("ci")
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         _take_own_folder(config)
+    _give_jvms_a_folder(config)
     if THIN_MATRICES and not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="lakelib-programs-", dir="/tmp")
         os.environ["LAKE_TEST_PROGRAMS"] = address = f"{folder}/socket"
@@ -133,6 +134,15 @@ def _take_own_folder(config: pytest.Config) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
     config.add_cleanup(remove)
+
+
+def _give_jvms_a_folder(config: pytest.Config) -> None:
+    """All of a run have one, for those of Spark that are killed leave theirs behind."""
+    if not hasattr(config, "workerinput"):
+        folder = os.environ["LAKE_TEST_JVMS"] = tempfile.mkdtemp(prefix="lakelib-jvms-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    for name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+        os.environ[name] += f" -Djava.io.tmpdir={os.environ['LAKE_TEST_JVMS']}"
 
 
 def _end(process: subprocess.Popen[bytes], folder: str) -> None:

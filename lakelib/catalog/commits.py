@@ -111,10 +111,16 @@ def stage(catalog: Catalog, proposal: Proposal) -> StageOutcome:
     match answer["outcome"]:
         case "staged":
             return Staged(commit_id=proposal.commit_id, ahead=answer["ahead"])
-        case "busy":
-            return Busy()
         case "table_missing":
             return TableMissing()
+    return _not_taken(answer)
+
+
+def _not_taken(answer: Any) -> Busy | FilesReclaimed | PastExpired | InputGone:
+    """Why files are in no commit."""
+    match answer["outcome"]:
+        case "busy":
+            return Busy()
         case "files_reclaimed":
             return FilesReclaimed()
         case "past_expired":
@@ -229,15 +235,7 @@ def amend(catalog: Catalog, amendment: Amendment) -> AmendOutcome:
             return Amended()
         case "ended":
             return Ended()
-        case "busy":
-            return Busy()
-        case "files_reclaimed":
-            return FilesReclaimed()
-        case "past_expired":
-            return PastExpired()
-        case "input_gone":
-            return InputGone()
-    raise AssertionError(answer)
+    return _not_taken(answer)
 
 
 def take_turn(catalog: Catalog, table_id: int, turn: UUID) -> int:

@@ -16,7 +16,6 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from lakelib.catalog.address import check_address
 from lakelib.catalog.connections import STREAM_SECONDS, Address, Session, Stack
 from lakelib.catalog.failures import (
     BUSY,
@@ -327,11 +326,6 @@ class Catalog:
                     raise
                 _LOG.debug("catalog not started, trying again: %s", error)
             time.sleep(_REVIVE_PAUSE_SECONDS)
-
-
-def check_url(url: str) -> None:
-    """Raises InvalidInputError when the text is no PostgreSQL connection string."""
-    check_address(url)
 
 
 def _set_autocommit(session: Session, value: bool) -> None:

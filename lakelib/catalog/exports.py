@@ -14,6 +14,7 @@ from lakelib.dataclass import dataclass
 from lakelib.model.exports import CommitFacts, NewShownMask, ShownMask
 
 SCHEMA = "lake"
+"""The views are among the catalog's tables: whoever may read it may read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ def list_moments(catalog: Catalog, table_id: int, ids: Collection[int]) -> dict[
     return {row["id"]: row["committed_at"].astimezone(UTC) for row in rows}
 
 
-"""The views are among the catalog's tables: whoever may read it may read them."""
+# DuckLake's views
+
 
 _NOT_SAID = ("password", "sslpassword")
 

@@ -13,6 +13,7 @@ from lakelib.errors import CatalogRefusedError, InvalidInputError, LakeError, Ou
 from lakelib.model.roles import Right
 
 SERVER_SPOKE = "FATAL:"
+"""What a server says that is there and does not take a connection, as while it starts."""
 _RIGHTS_OF_FUNCTIONS = {
     **dict.fromkeys(
         (
@@ -76,7 +77,6 @@ _FUNCTION = re.compile(r"\b[a-z_]+_v\d+\b")
 _SCHEMA = re.compile(r"\blake\s*$")
 
 
-"""What a server says that is there and does not take a connection, as while it starts."""
 BUSY = (
     NoneFreeError,
     psycopg.errors.LockNotAvailable,

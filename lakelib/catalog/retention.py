@@ -21,6 +21,7 @@ _BATCH = 1000
 _STREAM_ROWS = 5000
 _RECLAIMED_AT_ONCE = 1000
 _LOCK_PATIENCE_SECONDS = 5.0
+"""For a table that others hold. A vacuum has other tables to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +168,7 @@ def _counted(row: Row) -> QueuedFiles:
     return QueuedFiles(files=row["files"], size_bytes=row["size_bytes"])
 
 
-"""For a table that others hold. A vacuum has other tables to go on with."""
+# Files that are due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

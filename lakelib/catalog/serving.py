@@ -26,11 +26,10 @@ _POSTMASTER = "postmaster.pid"
 _SOCKET_LOCK = f".s.PGSQL.{PORT}.lock"
 _LONGEST_RECORD_BYTES = 4096
 _OF_ONE_HOST = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
+"""File systems that no second host has mounted: their locks are the whole truth."""
 _HELD_BY_OTHERS = (errno.EACCES, errno.EAGAIN)
 _OURS: set[int] = set()
-
-
-"""File systems that no second host has mounted: their locks are the whole truth."""
+"""Locks that this process has for a moment: a child that is forked meanwhile must not keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +123,9 @@ def is_of_one_host(folder: Path) -> bool:
     return found[1] in _OF_ONE_HOST
 
 
-"""Locks that this process has for a moment: a child that is forked meanwhile must not keep them."""
+# Locks
+
+
 _CHANGING = threading.Lock()
 _at_fork_is_set = False
 

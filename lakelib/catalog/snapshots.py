@@ -13,8 +13,6 @@ from lakelib.model.table import Snapshot, Step, TableInfo
 from lakelib.model.upkeep import Tag, TagEnd
 
 _LOCK_PATIENCE_MS = 5000
-
-
 """How long a reader of this very moment waits for it to come, and for those who are publishing."""
 
 
@@ -162,6 +160,9 @@ def find_moved(catalog: Catalog, table_id: int, target: int) -> list[MovedFile]:
     """What it takes to get from the files that are live to those of a snapshot."""
     parameters = {"table_id": table_id, "target": target}
     return [MovedFile(**row) for row in catalog.all("find_moved", parameters)]
+
+
+# Tags
 
 
 def set_tag(catalog: Catalog, table: TableInfo, name: str, snapshot_id: int, end: TagEnd) -> Tag:

@@ -324,8 +324,7 @@ def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str
         finally:
             session.close()
     except BrokenPipeError:
-        # Whoever read along has seen enough. What is left in the buffer must go nowhere, or Python complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_stdout()  # whoever read along has seen enough
         raise typer.Exit(BROKEN_PIPE_EXIT_CODE) from None
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
@@ -334,6 +333,11 @@ def _run(work: Callable[..., "Answer | None"], session: Session, given: dict[str
         raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
     except Exception as error:
         raise typer.Exit(session.explain_failure(error)) from None
+
+
+def leave_stdout() -> None:
+    """What is left in its buffer must go nowhere, or Python complains of it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _connect(common: Common) -> "Lake":

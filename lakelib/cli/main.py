@@ -10,9 +10,20 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from lakelib.cli.command import AsCsv, AsJson, CatalogUrl, Common, Debug, Start, Warehouse, print_failure
+from lakelib.cli.command import (
+    BROKEN_PIPE_EXIT_CODE,
+    AsCsv,
+    AsJson,
+    CatalogUrl,
+    Common,
+    Debug,
+    Start,
+    Warehouse,
+    leave_stdout,
+    print_failure,
+)
 from lakelib.cli.parser import QuickGroup
-from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE
+from lakelib.errors import EXIT_CODE_MEANINGS, USAGE_EXIT_CODE, exit_code_of
 
 _EPILOG = (
     "The lake is the one that the environment names (LAKE_WAREHOUSE, LAKE_CATALOG, LAKE_HOME), else the one in ./.lake."
@@ -75,14 +86,27 @@ def _command_in(words: Sequence[str]) -> str | None:
 def main(arguments: Sequence[str] | None = None, start: Start | None = None) -> int:
     """The exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    code = 0
+    try:
+        code = _carried_out(words, start, is_process=arguments is None)
+        sys.stdout.flush()
+    except OSError as error:  # of what no command says: help, the version, what completes a line, the rest of a buffer
+        leave_stdout()
+        code = code or _tell_unwritten(error, for_programs="--json" in words)
+    return code
+
+
+def _carried_out(words: Sequence[str], start: Start | None, *, is_process: bool) -> int:
     try:
         stay_seconds = _stay_seconds()
         ended = make_app(_command_in(words))(words, prog_name="lake", standalone_mode=False, obj=start)
     except TyperException as error:
         return _tell_wrong_usage(error, for_programs="--json" in words)
     except SystemExit as asked:  # what a shell asks for to complete a line
+        if isinstance(asked.__context__, BrokenPipeError):
+            raise asked.__context__ from None
         return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
-    if arguments is None:  # the process is this command
+    if is_process:
         _leave_server_up(stay_seconds)
     return ended if isinstance(ended, int) else 0
 
@@ -110,6 +134,19 @@ def _leave_server_up(seconds: float) -> None:
     embedded = sys.modules.get("lakelib.catalog.embedded")
     if embedded is not None:
         embedded.keep_up_after_exit(seconds)
+
+
+def _tell_unwritten(error: OSError, *, for_programs: bool) -> int:
+    """Whoever has seen enough is told nothing."""
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE_EXIT_CODE
+    message = f"{type(error).__name__}: {error}"
+    code = exit_code_of(error)
+    if for_programs:
+        print_failure(code, "other", "other", message, "")
+    else:
+        print(f"error: {message}", file=sys.stderr)
+    return code
 
 
 def _tell_wrong_usage(error: TyperException, *, for_programs: bool) -> int:

@@ -17,6 +17,7 @@ _MOST_CHARACTERS = 300
 _MOST_BYTES = 100
 _MOST_LEVELS = 4
 _MOST_NESTED_CHARACTERS = 8_000
+"""Of a collection as JSON: it may be wide on each of its levels."""
 MASK = "***"
 _OBSERVES_VALUES = frozenset(
     (
@@ -29,7 +30,6 @@ _OBSERVES_VALUES = frozenset(
 )
 
 
-"""Of a collection as JSON: it may be wide on each of its levels."""
 _NO_VALUES = ("NAType", "NaTType")
 """The types of pandas' values that stand for NULL."""
 _LARGEST_EXACT = 2**53
@@ -108,6 +108,9 @@ def _text(value: str) -> str:
     """PostgreSQL keeps neither NUL nor lone surrogates: they are shown as escapes."""
     shown = value if len(value) <= _MOST_CHARACTERS else value[:_MOST_CHARACTERS] + "…"
     return shown.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+
+
+# Masks
 
 
 def mask_result(result: CheckResult, sensitive: Collection[str]) -> CheckResult:

@@ -172,6 +172,9 @@ _FAMILIES = {
     "timestamp_ntz": "moments without a zone",
 }
 
+# Row conditions
+
+
 _CONDITION = re.compile(
     r"""\s*col\(\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)')\s*\)\s*
         (?:(?P<not_null>\.notNull\(\))

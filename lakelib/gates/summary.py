@@ -23,6 +23,7 @@ from lakelib.rows.hash import key_hashes
 
 _LOW_BITS = 32
 COUNT = "count"
+"""The last column of a heap: how often the values are there."""
 
 
 @dataclass(slots=True)
@@ -123,7 +124,8 @@ def _total(values: pa.Array, numbers: Any) -> Any:
     return (high << _LOW_BITS) + int((whole & (2**_LOW_BITS - 1)).sum())
 
 
-"""The last column of a heap: how often the values are there."""
+# How often values are there
+
 
 _GATHERED_ROWS = 262_144
 _WORTHCOUNTING = 0.5

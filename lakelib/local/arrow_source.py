@@ -16,8 +16,6 @@ import pyarrow.dataset as ds
 from lakelib.errors import InvalidInputError
 
 Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
-
-
 """Gives the rows in these columns, in whatever order: all of them, or all that can make a difference."""
 
 

@@ -21,7 +21,19 @@ import pyarrow as pa
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError, LostFileError
-from lakelib.plan.local_types import INTERRUPTED, UNLIKE, WRONG
+from lakelib.local.connection import (
+    BATCH_ROWS,
+    batches_of,
+    connect,
+    first_line,
+    is_of_values,
+    is_too_large,
+    quoted_name,
+    said_by_query,
+    shut_off,
+    translated,
+    without_zone,
+)
 from lakelib.rows.align import retyped
 from lakelib.rows.types import arrow_type
 from lakelib.storage.vectors import Positions
@@ -29,9 +41,7 @@ from lakelib.storage.vectors import Positions
 Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 """Gives the rows in these columns, in whatever order: all of them, or all that can make a difference."""
 
-_BATCH_ROWS = 65_536
 _SHARE_OF_MEMORY = 0.5
-_NAIVE = pa.timestamp("us")
 _WITH, _WITH_RECURSIVE = "WITH ", "WITH RECURSIVE "
 _TOO_NARROW = re.compile(r"Overflow in (multiplication|addition|subtract) of DECIMAL\(18\)")
 _ROW_BITS = 40
@@ -100,14 +110,10 @@ def _rows(
     cursor: Any, sql: str, schema: pa.Schema, relations: Mapping[str, Relation], bound: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
     failures: list[BaseException] = []
-    with _translated(failures):
+    with translated(_known_error, failures):
         named = _register(cursor, relations, failures)
-        reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(_BATCH_ROWS)
-    while True:
-        with _translated(failures):
-            batch = next(reader, None)
-        if batch is None:
-            return
+        reader = cursor.execute(_over(sql, named), dict(bound)).to_arrow_reader(BATCH_ROWS)
+    for batch in batches_of(reader, _known_error, failures):
         yield retyped(schema, batch)
 
 
@@ -115,7 +121,7 @@ def explain_query(
     sql: str, relations: Mapping[str, Relation], bound: Mapping[str, Any], *, folder: str | None, threads: int
 ) -> str:
     """How DuckDB would carry the query out. Nothing is read."""
-    with _opened(folder, threads, relations) as cursor, _translated([]):
+    with _opened(folder, threads, relations) as cursor, translated(_known_error):
         named = _register(cursor, relations, [])
         return str(cursor.execute(f"EXPLAIN {_over(sql, named)}", dict(bound)).fetchall()[0][1])
 
@@ -140,33 +146,22 @@ def _engine(folder: str | None, threads: int, streams: bool) -> Any:
 
 
 def _start(folder: str | None, threads: int, streams: bool) -> Any:
+    spill = tempfile.mkdtemp(prefix="lakelib-sql-")
+    atexit.register(shutil.rmtree, spill, ignore_errors=True)
+    memory_bytes = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)
     try:
-        import duckdb
+        connection = connect(memory_bytes, threads, spill, in_order=False)
     except ImportError:
         raise InvalidInputError(
             "SQL on the lake is carried out by DuckDB, which is not installed.",
             kind="duckdb_missing",
             remedy='pip install "lakelib[sql]"',
         ) from None
-    spill = tempfile.mkdtemp(prefix="lakelib-sql-")
-    atexit.register(shutil.rmtree, spill, ignore_errors=True)
-    memory_bytes = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)
-    connection = duckdb.connect(
-        config={
-            "memory_limit": f"{memory_bytes}B",
-            "temp_directory": spill,
-            "threads": threads,
-            "preserve_insertion_order": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
     if folder is not None:
         connection.execute(f"SET allowed_directories = [{_text(folder.rstrip('/') + '/')}]")
     connection.execute("SET parquet_metadata_cache = true")  # no file ever changes
     connection.execute(f"SET disabled_optimizers = '{','.join(_SPOILING + (_ASKING if streams else ()))}'")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
+    shut_off(connection)
     return connection
 
 
@@ -189,14 +184,15 @@ def _register(cursor: Any, relations: Mapping[str, Relation], failures: list[Bas
             parts.append(_from_files(relation, relation.paths))
         if relation.masked:
             cursor.register(f"{name}_masked", _places(relation.masked.values()))
-            seen = f" ANTI JOIN {_name(f'{name}_masked')} AS masked ON {_PLACE} = masked.place"
+            seen = f" ANTI JOIN {quoted_name(f'{name}_masked')} AS masked ON {_PLACE} = masked.place"
             parts.append(_from_files(relation, list(relation.masked)) + seen)
         if relation.read is not None:
             streamed = f"{name}_rows" if parts else name
             cursor.register(streamed, _source(_naive_schema(relation), _watched(relation, failures)))
-            parts.append(f"SELECT {', '.join(_name(column) for column, _ in relation.columns)} FROM {_name(streamed)}")
+            chosen = ", ".join(quoted_name(column) for column, _ in relation.columns)
+            parts.append(f"SELECT {chosen} FROM {quoted_name(streamed)}")
         if relation.has_files:
-            named.append(f"{_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
+            named.append(f"{quoted_name(name)} AS NOT MATERIALIZED ({' UNION ALL '.join(parts)})")
     return named
 
 
@@ -235,63 +231,39 @@ def _watched(relation: Relation, failures: list[BaseException]) -> Read:
 
 
 def _stored(name: str, kind: str) -> str:
-    """A moment has no zone here: it is that of UTC."""
-    column = _name(name)
+    """See `without_zone`."""
+    column = quoted_name(name)
     return f"make_timestamp(epoch_us({column})) AS {column}" if kind == "timestamp" else column
 
 
 def _naive_schema(relation: Relation) -> pa.Schema:
-    return pa.schema([(name, _naive(arrow_type(kind))) for name, kind in relation.columns])
-
-
-def _naive(kind: pa.DataType) -> pa.DataType:
-    return _NAIVE if pa.types.is_timestamp(kind) else kind
-
-
-@contextmanager
-def _translated(failures: Sequence[BaseException]) -> Iterator[None]:
-    """DuckDB's errors as lakelib's."""
-    import duckdb
-
-    try:
-        yield
-    except RuntimeError as error:
-        if str(error) == INTERRUPTED:
-            raise KeyboardInterrupt from None
-        raise
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if failures:
-            raise failures[0] from None
-        raise _known_error(error) from error
+    return pa.schema([(name, without_zone(arrow_type(kind))) for name, kind in relation.columns])
 
 
 def _known_error(error: Exception) -> LakeError:
-    text = str(error)
-    for sign in (UNLIKE, WRONG):
-        _, is_marked, what = text.partition(sign)
-        if is_marked:
-            return _refused(what.splitlines()[0])
+    text, said = str(error), said_by_query(error)
+    if said is not None:
+        return _refused(said[1])
     if _TOO_NARROW.search(text):
         return _OverflowError(
-            f"The query met a value that it cannot be carried out with: {text.splitlines()[0]}.",
+            f"The query met a value that it cannot be carried out with: {first_line(error)}.",
             kind="sql_failed",
             remedy="Cast one of the factors to a decimal of 38 digits.",
         )
     if "No files found that match the pattern" in text or "No such file" in text:
         return LostFileError(
-            f"A file that the catalog names is not there: {text.splitlines()[0]}", remedy="`lake doctor` tells of all."
+            f"A file that the catalog names is not there: {first_line(error)}", remedy="`lake doctor` tells of all."
         )
-    if "Out of Memory" in text or "failed to offload" in text:
+    if is_too_large(error):
         return InvalidInputError(
             "The query takes more memory than it may have, and more room than there is for temporary files.",
             kind="too_large",
             remedy="Ask of fewer rows or columns, or carry it out on Spark.",
         )
-    kind = type(error).__name__
-    if kind in ("ConversionException", "OutOfRangeException", "InvalidInputException"):
-        return _refused(text.splitlines()[0])
+    if is_of_values(error):
+        return _refused(first_line(error))
     return InvalidInputError(
-        f"DuckDB refuses the query: {text.splitlines()[0]}", kind="sql_failed", remedy="Write it in another way."
+        f"DuckDB refuses the query: {first_line(error)}", kind="sql_failed", remedy="Write it in another way."
     )
 
 
@@ -301,10 +273,6 @@ def _refused(what: str) -> InvalidInputError:
         kind="sql_failed",
         remedy="Leave the row out, or say in the query what becomes of such values.",
     )
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _text(value: str) -> str:

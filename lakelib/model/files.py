@@ -6,10 +6,10 @@ from uuid import UUID
 from lakelib.dataclass import dataclass
 
 PartitionKey = tuple[bytes | None, ...]
-FOLDER = "_masks"
-
-
 """One sortable encoding (`model.sortable`) a partition column; None is NULL. Equal keys are the same partition."""
+FOLDER = "_masks"
+"""Below a table's location: the masks that are files of their own."""
+
 
 MAX_PARTITION_KEY_BYTES = 2000
 """The longest partition key: what the catalog's index over partitions holds, with room to spare."""
@@ -143,7 +143,7 @@ class Touched:
     """Of one that was replaced, the newest snapshot that had touched it before."""
 
 
-"""Below a table's location: the masks that are files of their own."""
+# Masks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

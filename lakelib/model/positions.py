@@ -9,9 +9,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from lakelib.dataclass import dataclass
-from lakelib.model.table import CommitKind
+from lakelib.model.table import SILENT_KINDS
 
 CHANGES = "changes"
+"""The property of a commit that says which changes it was made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Advance:
     """Who asks again, since the reply was lost, is known by it."""
 
 
-"""The property of a commit that says which changes it was made of."""
+# What a commit was made of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,9 @@ def _range(said: Mapping[str, Any]) -> ReadRange:
     )
 
 
+# Streams
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamPosition:
     """A place in a table's history, as a checkpoint keeps it. It names no file: a compaction changes nothing of it."""
@@ -197,4 +201,4 @@ class Ahead:
     @property
     def is_silent(self) -> bool:
         """Whether every row is as it was before."""
-        return self.kind in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+        return self.kind in SILENT_KINDS

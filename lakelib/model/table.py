@@ -35,6 +35,10 @@ class CommitKind(Enum):
     """The files of an older snapshot."""
 
 
+SILENT_KINDS = frozenset((CommitKind.COMPACT.value, CommitKind.EVOLVE.value))
+"""Of commits after which every row is as it was before."""
+
+
 class CommitState(Enum):
     STAGED = "staged"
     PUBLISHED = "published"
@@ -149,7 +153,7 @@ class Step:
     @property
     def is_silent(self) -> bool:
         """Whether every row is as it was before."""
-        return self.kind in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+        return self.kind in SILENT_KINDS
 
     @property
     def only_adds(self) -> bool:

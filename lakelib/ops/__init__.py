@@ -22,7 +22,11 @@ class _Later(ModuleType):
 
 
 def _loaded(module: _Later) -> ModuleType:
-    return import_module(object.__getattribute__(module, "__dict__")["__name__"])
+    own = object.__getattribute__(module, "__dict__")
+    if "_loaded" not in own:
+        own["_loaded"] = import_module(own["__name__"])
+    found: ModuleType = own["_loaded"]
+    return found
 
 
 @cache

@@ -136,6 +136,15 @@ def commit_work(runtime: Runtime, ref: TableRef, request: WriteRequest, work: Wo
     return snapshot
 
 
+def publish_changed(publish: Callable[[WriteRequest], Snapshot], request: WriteRequest) -> Snapshot | None:
+    """The snapshot of work that is published as asked; None where it makes no difference to the table, unless its
+    idempotency key is to be kept: who asks again is told the same."""
+    try:
+        return publish(replace(request, only_if_changed=request.idempotency_key is None))
+    except NothingChangedError:
+        return None
+
+
 def check_writable(runtime: Runtime, table: TableInfo, request: WriteRequest) -> None:
     """Raises, before anything is read or written, for a write of rows that could not be published: a user without the
     right, a gate that is not the table's, a suite that does not fit."""

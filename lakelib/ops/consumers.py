@@ -34,10 +34,9 @@ from lakelib.plan.meant import CONSUMER_PREFIX
 
 DEFAULT_KEEP_FOR = timedelta(days=7)
 _BEYOND = 2**63
+"""No snapshot's id is as high."""
 _DIGITS = 12
 
-
-"""No snapshot's id is as high."""
 
 After = None | int | str | datetime
 
@@ -148,6 +147,9 @@ def resolve_after(runtime: Runtime, table: TableInfo, after: After) -> int:
     found = resolve_snapshot(runtime, table, after)
     assert found is not None
     return found.id
+
+
+# How far behind a consumer is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

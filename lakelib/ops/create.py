@@ -64,19 +64,30 @@ def create_table(
         there = tables.find_table(runtime.catalog, namespace, name)
         if there is not None:
             return there
-    runtime.ownership.confirm()
-    tables.create_table(runtime.catalog, _gated(runtime, new, gate, by))
-    found = find_table(runtime, full_name)
+    found = create_defined(runtime, gated(runtime, new, gate, by))
     if found.location != new.location and not take_existing:
-        raise InvalidInputError(
-            f"There is a table {full_name} already.",
-            kind="table_exists",
-            remedy="Give another name, or if_not_exists=True to take the table as it is.",
-        )
+        raise table_exists(full_name)
     return found
 
 
-def _gated(runtime: Runtime, new: tables.NewTable, gate: RegisteredSuite | None, by: str | None) -> tables.NewTable:
+def table_exists(full_name: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"There is a table {full_name} already.",
+        kind="table_exists",
+        remedy="Give another name, or if_not_exists=True to take the table as it is.",
+    )
+
+
+def create_defined(runtime: Runtime, new: tables.NewTable) -> TableInfo:
+    """The table of that name, which is at another location where somebody has made it before."""
+    runtime.ownership.confirm()
+    tables.create_table(runtime.catalog, new)
+    return find_table(runtime, f"{new.namespace}.{new.name}")
+
+
+def gated(
+    runtime: Runtime, new: tables.NewTable, gate: RegisteredSuite | None = None, by: str | None = None
+) -> tables.NewTable:
     """The table with its gate, if it is to have one. A gate that is given fits it."""
     if gate is None and new.options.required_gate:
         gate = find_registered(runtime, new.options.required_gate)

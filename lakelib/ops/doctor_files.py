@@ -30,11 +30,10 @@ from lakelib.storage.paths import is_own_file, leads_back
 from lakelib.storage.vectors import read_vector
 
 DANGEROUS_LAG = timedelta(minutes=5)
+"""From here on a vacuum may take files for older than they are."""
 _STEP_ROWS = 131_072
 _HIDDEN_NAN = Breach(kind="hidden_nan", detail="it has NaN in columns whose statistics leave that out")
 
-
-"""From here on a vacuum may take files for older than they are."""
 
 _ASKED_AT_ONCE = 1000
 _KEPT_FINDINGS = 1000

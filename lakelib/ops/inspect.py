@@ -30,10 +30,11 @@ from lakelib.rows.differences import holds_same_rows
 from lakelib.rows.values import partition_values
 
 WAITING: Final = ("staged", "rejected")
-COMPARED_PARTITION_BYTES = 2**27
-
-
 """The states of commits on which somebody may still decide."""
+COMPARED_PARTITION_BYTES = 2**27
+"""The files of a partition, before and after: as many as fit into memory with ease."""
+
+
 DEFAULT_COMMITS: Final = 100
 _MOST_COMMITS = 1_000_000
 _NOTED_LEAD = timedelta(minutes=1)
@@ -181,7 +182,9 @@ def _parse_state(said: object) -> CommitState:
     return CommitState(said)
 
 
-"""The files of a partition, before and after: as many as fit into memory with ease."""
+# What a snapshot touched
+
+
 COMPARED_BYTES = 2**31
 """Those of all partitions together."""
 _MAY_REPEAT = (CommitKind.OVERWRITE.value, CommitKind.REPLACE.value, CommitKind.ROLLBACK.value)

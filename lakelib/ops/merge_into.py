@@ -12,6 +12,7 @@ from lakelib.catalog.tables import load_table
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
 from lakelib.model.table import Snapshot, TableRef
+from lakelib.ops.commit import publish_changed
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.revise import explain_revision, revise, stage_revision
 from lakelib.ops.runtime import Runtime
@@ -52,10 +53,10 @@ class Merging:
             values=assigned,
         )
 
-    def execute(self, options: Mapping[str, Any]) -> Snapshot:
+    def execute(self, options: Mapping[str, Any]) -> Snapshot | None:
         request = parse_request(**options)
         with self._kept():
-            return revise(self.runtime, self.ref, self._revision, self.given, request)
+            return _published(self.runtime, self.ref, self._revision, self.given, request)
 
     def stage(self, options: Mapping[str, Any]) -> tuple[UUID, WriteRequest]:
         request = parse_request(**options)
@@ -111,6 +112,26 @@ def open_merge(
         given=given,
         parameters=parse_parameters(parameters),
     )
+
+
+def update(
+    runtime: Runtime,
+    ref: TableRef,
+    set: Mapping[str, str],
+    where: str | None,
+    parameters: Mapping[str, Any] | None,
+    session: Any,
+    request: WriteRequest,
+) -> Snapshot | None:
+    """Carries it out and publishes; None where no row changes."""
+    revision = parse_update(ref, set, where, parameters)
+    return _published(on_session(runtime, session), ref, revision, None, request)
+
+
+def _published(
+    runtime: Runtime, ref: TableRef, revision: Revision, given: Given | None, request: WriteRequest
+) -> Snapshot | None:
+    return publish_changed(lambda asked: revise(runtime, ref, revision, given, asked), request)
 
 
 def parse_update(

@@ -12,6 +12,7 @@ from lakelib.rows.merge_engine import Engine, engine_of
 from lakelib.work.run_writer import RunTarget
 
 MOVES = "moved"
+"""Goes into the names of files of marks for rows that leave their partition."""
 
 
 def merge_engine(table: TableInfo, schema: TableSchema) -> Engine | None:
@@ -95,9 +96,6 @@ def _is_told(sequence: Sequence[Column], names: Collection[str]) -> bool:
 
 def _is_given(column: Column, names: Collection[str]) -> bool:
     return column.name.casefold() in {name.casefold() for name in names}
-
-
-"""Goes into the names of files of marks for rows that leave their partition."""
 
 
 def run_target(

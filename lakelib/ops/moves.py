@@ -41,8 +41,6 @@ from lakelib.work.read import ReadTarget
 from lakelib.work.run_writer import RunTarget
 
 _FEW_ROWS = 100
-
-
 """Of so few new rows the keys are looked up: files that cannot have them are not even opened."""
 
 

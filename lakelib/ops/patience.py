@@ -14,12 +14,13 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import LakeError, RetryableError
 
 PATIENCE_SECONDS = 30.0
+"""How long a publish is tried before its caller hears that the table is busy."""
 Result = TypeVar("Result")
 
 MOST_CHANGES = 10
+"""So often what is looked at, decided and changed in a moment is tried; then others are changing it all the time."""
 
 
-"""How long a publish is tried before its caller hears that the table is busy."""
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
 _POLL_SECONDS = 0.03
@@ -144,9 +145,6 @@ def _held(lock: "threading.RLock | threading.Semaphore", patience: Patience) -> 
         yield
     finally:
         lock.release()
-
-
-"""So often what is looked at, decided and changed in a moment is tried; then others are changing it all the time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from lakelib.model.options import parse_options
 from lakelib.model.schema import Column
 from lakelib.model.table import TableInfo
 from lakelib.ops.commit import commit_work
-from lakelib.ops.create import create_table as create_new
-from lakelib.ops.create import define_table, find_table, split_name
+from lakelib.ops.create import create_defined, define_table, find_table, gated, split_name, table_exists
 from lakelib.ops.evolve import set_options
 from lakelib.ops.overwrite import emptying_work
 from lakelib.ops.patience import MOST_CHANGES, Overtaken, do_again
@@ -54,24 +53,8 @@ def create_or_replace(
             check_same(there, new)
             commit_work(runtime, there.ref, WriteRequest(becomes=wanted), emptying_work(runtime, wanted))
             return there
-        try:
-            create_new(
-                runtime,
-                full_name,
-                schema,
-                primary_key=primary_key,
-                partition_by=partition_by,
-                buckets=buckets,
-                sequence_by=sequence_by,
-                merge=merge,
-                options=options,
-                if_not_exists=False,
-            )
-        except InvalidInputError as error:
-            if error.kind != "table_exists":
-                raise
-            return Overtaken(error)
-        return find_table(runtime, full_name)
+        made = create_defined(runtime, gated(runtime, new))
+        return made if made.location == new.location else Overtaken(table_exists(full_name))
 
     table = do_again(attempt, most_tries=MOST_CHANGES)
     if options:

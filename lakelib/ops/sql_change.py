@@ -2,7 +2,6 @@
 what it did. Each kind of them is one module, `sql_insert` and so on, and `sql_statements` knows all."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Protocol, TypedDict, runtime_checkable
@@ -16,7 +15,7 @@ from lakelib.model.commit import CommitInfo
 from lakelib.model.effect import NOTHING, Effect
 from lakelib.model.table import Snapshot, TableInfo
 from lakelib.model.text import choose_from
-from lakelib.ops.commit import NothingChangedError
+from lakelib.ops.commit import publish_changed
 from lakelib.ops.request import WriteRequest, parse_request
 from lakelib.ops.sql_plan import QueryExplanation
 from lakelib.specs.suite import Suite
@@ -111,11 +110,9 @@ def parse_options(options: Mapping[str, Any] | None) -> WriteRequest:
 def tell_changed(
     text: str, statement: str, table: str, publish: Callable[[WriteRequest], Snapshot], request: WriteRequest
 ) -> Told:
-    """Publishes, and tells of it. A statement that changes no row leaves no snapshot, unless its idempotency key is to
-    be kept."""
-    try:
-        snapshot = publish(replace(request, only_if_changed=request.idempotency_key is None))
-    except NothingChangedError:
+    """Publishes, and tells of it."""
+    snapshot = publish_changed(publish, request)
+    if snapshot is None:
         return tell(text, statement, table, known=NOTHING.as_summary() | {"rows_written": 0})
     return tell(text, statement, table, snapshot)
 

@@ -5,20 +5,23 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+import pyarrow as pa
+
 from lakelib.catalog.commits import is_in_the_way, load_commit
 from lakelib.dataclass import dataclass
 from lakelib.errors import ConflictError, InvalidInputError
-from lakelib.model.table import TableRef
-from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show
+from lakelib.model.table import CommitKind, Snapshot, TableInfo, TableRef
+from lakelib.ops import sql_alter, sql_call, sql_create, sql_insert, sql_revise, sql_show, write
+from lakelib.ops.commit import find_done
 from lakelib.ops.decide import end_all
 from lakelib.ops.gates import gate_of
 from lakelib.ops.judge import Judging, judge, require_passed
 from lakelib.ops.moves import look_beneath
+from lakelib.ops.request import WriteRequest
 from lakelib.ops.runtime import Runtime
 from lakelib.ops.sql import explain_plan, look_up, plan_statement
 from lakelib.ops.sql_change import Change, RowsChange, Told, explained, parse_options, tell
-from lakelib.ops.sql_done import DoneChange, find_done_change
-from lakelib.ops.sql_plan import QueryPlan
+from lakelib.ops.sql_plan import QueryExplanation, QueryPlan
 from lakelib.ops.sql_understood import understand
 from lakelib.plan import sql_kinds
 from lakelib.plan.sql_alter import AlterTable, DropTable, Truncate
@@ -27,6 +30,8 @@ from lakelib.plan.sql_create import CreateNamespace, CreateTable
 from lakelib.plan.sql_insert import Insert
 from lakelib.plan.sql_revise import Revise
 from lakelib.plan.sql_statement import Statement
+from lakelib.rows.types import arrow_type
+from lakelib.work.engines import open_source
 
 
 def run(runtime: Runtime, text: str, options: Mapping[str, Any] | None, values: Mapping[str, Any]) -> QueryPlan | Told:
@@ -47,6 +52,38 @@ def carry_out(prepared: QueryPlan | Told | Change, options: Mapping[str, Any] | 
     if isinstance(prepared, QueryPlan | Told):
         return prepared
     return prepared.carry_out(parse_options(options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneChange:
+    """A statement whose work was published before, under its idempotency key. Its tables are not looked at again,
+    whatever has become of them since."""
+
+    runtime: Runtime
+    statement: Insert | Revise
+    table: TableInfo
+    snapshot: Snapshot
+    """That has done it."""
+
+    @property
+    def takes_away(self) -> bool:
+        return False
+
+    @property
+    def word(self) -> str:
+        return self.statement.word
+
+    def explain(self) -> QueryExplanation:
+        return QueryExplanation(change=f"{self.word} {self.table.full_name}: snapshot {self.snapshot.id} has done it")
+
+    def carry_out(self, request: WriteRequest) -> Told:
+        return tell(self.statement.parsed.text, self.word, self.table.full_name, self.snapshot)
+
+    def stage(self, request: WriteRequest) -> UUID:
+        """A commit of no rows, which as a part of its transaction becomes the snapshot that has done it."""
+        columns = [(column.name, arrow_type(column.type)) for column in self.table.schema.columns]
+        rows = open_source(pa.schema(columns).empty_table())
+        return write.stage_write(self.runtime, self.table.ref, CommitKind.APPEND, rows, request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +161,22 @@ def prepare(
     if isinstance(understood, sql_kinds.Show):
         return sql_show.show(runtime, understood)
     if isinstance(understood, Insert | Revise) and not understood.parsed.is_explained:
-        done = find_done_change(runtime, understood, parse_options(options))
+        done = _find_done(runtime, understood, parse_options(options))
         if done is not None:
             return done
     change = _plan_change(runtime, understood)
     return explained(text, change.explain()) if understood.parsed.is_explained else change
+
+
+def _find_done(runtime: Runtime, statement: Insert | Revise, request: WriteRequest) -> DoneChange | None:
+    """None if it is to be done. Raises NotFoundError for a table that is not there."""
+    if request.idempotency_key is None:
+        return None
+    table = look_up(runtime, [statement.table])[statement.table.name]
+    snapshot = find_done(runtime, table, request)
+    if snapshot is None:
+        return None
+    return DoneChange(runtime=runtime, statement=statement, table=table, snapshot=snapshot)
 
 
 def _plan_change(runtime: Runtime, understood: sql_kinds.Change) -> Change:

@@ -135,7 +135,7 @@ def write_rows(
                 holds_deletes=bool(request.deletes_in),
                 one_partition=table.options.cross_partition,
             ),
-            wanted=TableSchema(id=schema.id, columns=_taken(schema, request) + auxiliary),
+            wanted=_wanted(schema, request, auxiliary),
             deletes_in=request.deletes_in,
             mark=mark_of(table) if request.deletes_in else Op.DELETE,
             refusal=refused_deletes(table, source.schema.names) if request.deletes_in else None,
@@ -181,11 +181,13 @@ def with_moves(
     return replace(written, files=(*written.files, *marks), keys=keys)
 
 
-def _taken(schema: TableSchema, request: WriteRequest) -> tuple[Column, ...]:
-    """The table's columns as rows have them: a delete has but some."""
+def _wanted(schema: TableSchema, request: WriteRequest, auxiliary: tuple[Column, ...]) -> TableSchema:
+    """The columns as rows have them: a delete has but some of the table's."""
     if request.deletes_in is None:
-        return schema.columns
-    return tuple(replace(column, nullable=True) for column in schema.columns)
+        return TableSchema(id=schema.id, columns=schema.columns + auxiliary) if auxiliary else schema
+    return TableSchema(
+        id=schema.id, columns=tuple(replace(column, nullable=True) for column in schema.columns) + auxiliary
+    )
 
 
 def _check_named_columns(table: TableInfo, source: pa.Schema) -> None:

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 _DEFAULT_MASTER = "local[*]"
 _REMOTE = "SPARK_REMOTE"
 PREPARED = "PYSPARK_GATEWAY_PORT"
+"""What spark-submit sets: the master is its to say."""
 SCHEME = "sc://"
 _PATIENCE_SECONDS = 45.0
+"""A server may be away for so long. PySpark's own patience is ten minutes, for each thing that is asked."""
 
 
-"""What spark-submit sets: the master is its to say."""
 _TIME_ZONE = "spark.sql.session.timeZone"
 _EVERY_SECONDS = 2.0
 
@@ -80,6 +81,9 @@ def _started(name: str, master: str | None) -> "SparkSession":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master or _DEFAULT_MASTER)
     return builder.getOrCreate()
+
+
+# Progress
 
 
 @contextmanager
@@ -153,7 +157,9 @@ def progress_line(tracker: Any) -> str:
     )
 
 
-"""A server may be away for so long. PySpark's own patience is ten minutes, for each thing that is asked."""
+# Sessions of a server
+
+
 _ONE_OUTAGE_SECONDS = 60.0
 """Failures that are no further apart have one cause."""
 

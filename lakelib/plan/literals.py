@@ -15,10 +15,9 @@ from lakelib.plan.describe import describe_tested
 from lakelib.rows.values import INTEGER_BITS, decimal_parts, parse_number, parse_timestamp, raw_value
 
 Value = bool | Decimal | float | str | bytes | date | datetime
+"""A literal before it meets a column. A float is one that no Decimal holds (NaN, infinity) or a cast to double."""
 _MOST_NAMED = 200
 
-
-"""A literal before it meets a column. A float is one that no Decimal holds (NaN, infinity) or a cast to double."""
 
 _EXACT = Context(prec=400)
 _DAY = timedelta(days=1)

@@ -11,12 +11,10 @@ CONSUMER_PREFIX = "consumer:"
 _MOST_DIGITS = 30
 _MOST_SHOWN = 100
 _ALSO = dict.fromkeys(("after", "until"), '"consumer:name", ')
+"""What the bounds of changes may be beside."""
 _WHOLE = 32
 _FEWEST = 4
 _DIGITS = re.compile(rf"[0-9a-f]{{{_FEWEST},{_WHOLE}}}")
-
-
-"""What the bounds of changes may be beside."""
 
 
 def parse_at(text: str, what: str = "at") -> int | str | datetime:

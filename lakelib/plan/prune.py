@@ -40,6 +40,7 @@ from lakelib.rows.values import INTEGER_BITS, decimal_parts
 
 T = TypeVar("T")
 _OVERFLOWING = (Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.NEGATE, Function.ABS)
+"""Of whole numbers: the result may have no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +276,9 @@ def _listed_values(predicate: Predicate, column: Column) -> list[Raw] | None:
             return None
 
 
-"""Of whole numbers: the result may have no room."""
+# What may fail
+
+
 _FLOATS = ("float", "double")
 _ALWAYS_FIT = {("timestamp", "date"), ("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp")} | {
     ("timestamp_ntz", "date"),

@@ -11,10 +11,10 @@ from lakelib.model.files import DataFile, Partition, Split
 from lakelib.model.options import MIB
 
 SMALL_FILE_BYTES = 256 * 1024
-_TASK_BYTES = 128 * MIB
-
-
 """A file of at most this size is fetched whole: asking for a part of it takes as long."""
+_TASK_BYTES = 128 * MIB
+"""What a task reads, compressed, if there is enough to read."""
+
 
 _SMALL_FILE_ROWS = 4096
 """A file of more rows is worth being read by itself. Its size says little: values that repeat take no room in it."""
@@ -204,7 +204,8 @@ def _share_keys(one: DataFile, other: DataFile) -> bool:
     return one.prefix >> (one.depth - depth) == other.prefix >> (other.depth - depth)
 
 
-"""What a task reads, compressed, if there is enough to read."""
+# Tasks
+
 
 _TASKS_A_SLOT = 2
 """A few more tasks than run at once: who is done early takes another."""

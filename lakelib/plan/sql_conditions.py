@@ -31,25 +31,21 @@ def speaks_of_null(node: exp.Expr) -> bool:
 
 def at_places(node: exp.Expr, places: Sequence[int]) -> exp.Expr:
     """The condition with each of its columns called by its place."""
-    return _renamed(node, list(map(str, places)))
+    return with_names(node, list(map(str, places)))
 
 
 def with_names(node: exp.Expr, names: Sequence[str]) -> exp.Expr:
     """The condition with each of its columns called so."""
-    return _renamed(node, names)
-
-
-def places_in(node: exp.Expr) -> list[int]:
-    """Of its columns, as `at_places` has called them."""
-    return [int(each.name) for each in node.find_all(exp.Column)]
-
-
-def _renamed(node: exp.Expr, names: Sequence[str]) -> exp.Expr:
     found = node.copy()
     for each, name in zip(list(found.find_all(exp.Column)), names, strict=True):
         each.set("table", None)
         each.set("this", exp.to_identifier(name, quoted=True))
     return found
+
+
+def places_in(node: exp.Expr) -> list[int]:
+    """Of its columns, as `at_places` has called them."""
+    return [int(each.name) for each in node.find_all(exp.Column)]
 
 
 def keeps_rows_apart(node: exp.Select) -> bool:

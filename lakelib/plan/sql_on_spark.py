@@ -16,7 +16,7 @@ from lakelib.model.schema import COMMIT_COLUMN
 from lakelib.plan.asked import AskedQuery, TableColumns
 from lakelib.plan.spark_functions import ALONE, ALONE_BY_NAME
 from lakelib.plan.sql_functions import parameter_name
-from lakelib.plan.sql_references import reference_key
+from lakelib.plan.sql_references import KEY, key_of
 from lakelib.plan.sql_statement import Statement, star_columns, translate_statement
 from lakelib.plan.sql_values import type_of_value
 from lakelib.plan.sql_wrong import place_of, unknown_sql
@@ -107,9 +107,9 @@ class _Said:
 
     def _put(self, node: exp.Expr) -> exp.Expr:
         match node:
-            case exp.Table() if (key := reference_key(node)) is not None:
+            case exp.Table() if KEY in node.meta:
                 alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(_own_name(node), quoted=True))
-                return exp.Table(this=exp.to_identifier(f"{self._mark}{key}"), alias=alias)
+                return exp.Table(this=exp.to_identifier(f"{self._mark}{key_of(node)}"), alias=alias)
             case exp.Parameter() | exp.Placeholder():
                 return self._value(node.this.name if isinstance(node.this, exp.Expr) else str(node.this))
             case exp.Literal(is_string=True) if _SUBSTITUTED.search(node.name):

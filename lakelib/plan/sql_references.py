@@ -38,12 +38,6 @@ def key_of(node: exp.Table) -> str:
     return str(node.meta[KEY])
 
 
-def reference_key(node: exp.Expr) -> str | None:
-    """The key of the reference that a node of a statement's tree is."""
-    key: str | None = node.meta.get(KEY)
-    return key
-
-
 def tables_of(tree: exp.Expr) -> list[exp.Table]:
     """The tables of the lake among the names: those that are no query of a WITH clause."""
     return [

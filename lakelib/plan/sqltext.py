@@ -11,10 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lakelib.errors import InvalidInputError
 
 MAX_TEXT = 1 << 20
+"""Longest text that is parsed, in characters."""
 _SPECIAL = ("%", "_", "\\")
 
-
-"""Longest text that is parsed, in characters."""
 
 SUPPORTED = (
     "Supported are comparisons, BETWEEN, IN (values), IS [NOT] NULL, LIKE, ILIKE, RLIKE, isnan, AND, OR, NOT, over "

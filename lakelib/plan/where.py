@@ -234,13 +234,9 @@ class _Binder:
 
     def _like(self, node: exp.Expr, _depth: int, escape: str = "\\") -> Predicate:
         self._only(node, "this", "expression", "negate")
-        tested, pattern = self._operand(node.this), self._operand(node.expression)
-        if not isinstance(tested, Tested) or tested.type != "string":
-            raise self._refused(node)
+        tested, pattern = self._text_and_pattern(node)
         if pattern is None:
             return Constant(value=None)
-        if not isinstance(pattern, str):
-            raise self._refused(node)
         plain = with_backslashes(pattern, escape)
         if isinstance(node, exp.ILike):
             if escape.isalpha():
@@ -258,15 +254,17 @@ class _Binder:
 
     def _rlike(self, node: exp.Expr, _depth: int) -> Predicate:
         self._only(node, "this", "expression")
-        tested, pattern = self._operand(node.this), self._operand(node.expression)
-        if not isinstance(tested, Tested) or tested.type != "string":
-            raise self._refused(node)
+        tested, pattern = self._text_and_pattern(node)
         if pattern is None:
             return Constant(value=None)
-        if not isinstance(pattern, str):
-            raise self._refused(node)
         re2_of(pattern)
         return Matches(column=tested, pattern=pattern)
+
+    def _text_and_pattern(self, node: exp.Expr) -> tuple[Tested, str | None]:
+        tested, pattern = self._operand(node.this), self._operand(node.expression)
+        if not isinstance(tested, Tested) or tested.type != "string" or not isinstance(pattern, str | None):
+            raise self._refused(node)
+        return tested, pattern
 
     def _piece(self, node: exp.Expr, _depth: int) -> Predicate:
         """STARTSWITH, ENDSWITH and CONTAINS."""

@@ -23,9 +23,8 @@ from lakelib.rows.keys import Rows
 from lakelib.rows.versions import NONE, Mask, Versions, taken
 
 Made = dict[str, pa.Array]
-
-
 """What becomes of some columns, by name."""
+
 
 _IDS_EACH = 1000
 _FIRST_ID = 10

@@ -25,7 +25,9 @@ from lakelib.rows.sort import newest_order
 
 Mask = npt.NDArray[np.bool_]
 Keys = Sequence[pa.Array]
+"""The key columns of some rows."""
 Digests = npt.NDArray[np.void]
+"""Two words a row, to be compared and sorted as one value."""
 
 
 def unite_moves(told: pa.Table, view: ChangeView, key_names: Sequence[str], compared_names: Sequence[str]) -> pa.Table:
@@ -82,7 +84,7 @@ def _as(rows: pa.Table, word: str) -> pa.Table:
     return rows.set_column(place, rows.schema.field(place), pa.repeat(pa.scalar(word), rows.num_rows))
 
 
-"""The key columns of some rows."""
+# Two runs, key by key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +163,8 @@ def _alike_values(left: pa.Array, right: pa.Array) -> Mask:
     return found
 
 
-"""Two words a row, to be compared and sorted as one value."""
+# Digests
+
 
 _WORDS = np.dtype([("first", "<u8"), ("second", "<u8")])
 _SEEDS = (SEED, 7919)

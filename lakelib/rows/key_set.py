@@ -112,16 +112,21 @@ def _all_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Mask:
 
 
 def _numbers_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Numbers | None:
-    """The keys, if they are integers of 64 bits; None for others."""
-    first = key_columns[0]
-    if len(key_columns) > 1 or not is_long_type(first.type) or first.null_count:
+    """The keys, if they are integers of 64 bits, and all are there; None for others."""
+    return None if key_columns[0].null_count else _integers_of(key_columns)
+
+
+def _integers_of(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Numbers | None:
+    """As `_numbers_of`. What stands for one that is NULL is arbitrary."""
+    if len(key_columns) > 1 or not is_long_type(key_columns[0].type):
         return None
-    return fixed_values(whole_array(first), "<i8")
+    return fixed_values(whole_array(key_columns[0]), "<i8")
 
 
 def _scattered(key_columns: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
-    """A number of 64 bits for each key, the first of which are as good as random."""
-    numbers = _numbers_of(key_columns)
+    """A number of 64 bits for each key, the first of which are as good as random: the same for the same key, whether or
+    not one beside it is NULL."""
+    numbers = _integers_of(key_columns)
     if numbers is None:
         return key_hashes(key_columns)
     scattered: Hashes = numbers.view(np.uint64) * _FACTOR

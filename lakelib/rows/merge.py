@@ -20,10 +20,9 @@ from lakelib.rows.sort import Ranking, key_order, newest_of, newest_order, stabl
 
 Mask = npt.NDArray[np.bool_]
 Window = list[tuple[pa.Table, Mask | None]]
-
-
 """The rows of one range of keys: a slice of each run that has any, and which of its rows stay (None: all); after them
 the rows that an engine has made."""
+
 
 KeyValue = tuple[Any, ...]
 

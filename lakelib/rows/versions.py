@@ -21,10 +21,8 @@ from lakelib.rows.sort import key_order
 Mask = npt.NDArray[np.bool_]
 
 NONE = -1
-Counts = npt.NDArray[np.int64]
-
-
 """In place of a row: there is none."""
+Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: it remembers what counts
@@ -175,6 +173,9 @@ def _in_order(order: Rows, ranks: Rows) -> Rows:
     if not len(order):
         return ranks
     return np.where(ranks == NONE, NONE, order[ranks])
+
+
+# Collections
 
 
 def collect_list(values: pa.Array, given: Mask, starts: Rows) -> pa.Array:

@@ -13,9 +13,9 @@ from lakelib.errors import WrongValuesError
 from lakelib.rows.convert import shown_row
 
 MOST_COUNTED = 1000
-
-
 """Of a column so many are looked for."""
+
+
 MOST_TOLD = 10
 
 PlaceOf = Callable[[int], str]
@@ -63,6 +63,9 @@ def others_told(others: Sequence[str], count: int, *, is_least: bool) -> str:
     left = count - len(others) - 1
     more = f"; and {'at least ' if is_least else ''}{left:,} more" if left else ""
     return f" Wrong, too: {'; '.join(others)}{more}."
+
+
+# Texts that are none
 
 
 def has_text(kind: pa.DataType) -> bool:

@@ -22,6 +22,7 @@ _SCAN_VIEWS = tuple(view.value for view in ScanView)
 _VIEWS = (*_SCAN_VIEWS, *(view.value for view in ChangeView))
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]*[^`,\s]))\s*(,|\Z)")
 SCHEMA = "_schema"
+"""Says to the data source that it is asked for a stream, with the columns of which version of the table's schema."""
 
 
 def is_lake(format_name: str) -> bool:
@@ -134,7 +135,9 @@ def table_missing() -> InvalidInputError:
     )
 
 
-"""Says to the data source that it is asked for a stream, with the columns of which version of the table's schema."""
+# Streams
+
+
 _STREAM_READ_OPTIONS = (
     "path",
     "table",

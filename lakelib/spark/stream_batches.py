@@ -37,11 +37,10 @@ from lakelib.work.spark.types import arrow_schema_of
 
 _LOG = logging.getLogger(__name__)
 _ORDER = {COMMIT_COLUMN: "__lakelib_commit", OP_COLUMN: "__lakelib_op"}
+"""The columns of changes, as they order rows: of one commit a delete comes before what takes its place."""
 _QUERY, _BATCH, _OFFSETS = "stream.query", "stream.batch", "stream.offsets"
 _HEAD_LINES = 2
-
-
-"""The columns of changes, as they order rows: of one commit a delete comes before what takes its place."""
+"""Of a batch's note: its version, and what Spark was set to."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,7 +143,7 @@ def _opened(frame: Any, request: WriteRequest) -> tuple[RowSource, WriteRequest]
     return open_source(frame), replace(request, judging=judging, session=session)
 
 
-"""Of a batch's note: its version, and what Spark was set to."""
+# What is noted of a batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from lakelib.spark.lakes import lake_of
 from lakelib.spark.options import StreamNotes, is_lake, table_of
 from lakelib.spark.save import check_names
 from lakelib.spark.stream_batches import BatchWriter, check_batches
-from lakelib.spark.watch import watch
+from lakelib.spark.watch import noting_writer, watch
 from lakelib.work.spark.sessions import is_connect
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
@@ -39,13 +39,10 @@ def _spark_type(frame: Any) -> type:
 
 
 def _watching(spark_type: type) -> Any:
-    """Spark's writer, which takes note of what it is told, and starts queries that write to the lake."""
+    """Spark's writer, which starts queries that write to the lake."""
 
-    class LakeDataStreamWriter(spark_type):  # type: ignore[misc]
-        def __init__(self, plain: Any, frame: Any) -> None:
-            self.__dict__.update(plain.__dict__)
-            self._frame = frame
-            self._notes = StreamNotes()
+    class LakeDataStreamWriter(noting_writer(spark_type, StreamNotes)):  # type: ignore[misc]
+        _notes: StreamNotes
 
         def format(self, source: str) -> Any:
             self._notes.format = source
@@ -55,26 +52,13 @@ def _watching(spark_type: type) -> Any:
             self._notes.mode = str(outputMode).casefold()
             return super().outputMode(outputMode)
 
-        def option(self, key: str, value: Any) -> Any:
-            self._notes.add({key: value})
-            return super().option(key, value)
-
-        def options(self, **options: Any) -> Any:
-            self._notes.add(options)
-            return super().options(**options)
-
         def queryName(self, queryName: str) -> Any:  # noqa: N802, N803 - Spark's names
             self._notes.query_name = queryName
             return super().queryName(queryName)
 
         def partitionBy(self, *cols: Any) -> Any:  # noqa: N802 - Spark's name
-            named = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
-            self._notes.partition_by = tuple(named)
+            self._note_partition(cols)
             return self if self._notes.is_ours else super().partitionBy(*cols)
-
-        def clusterBy(self, *cols: Any) -> Any:  # noqa: N802 - Spark's name
-            self._notes.layout = "clusterBy"
-            return super().clusterBy(*cols)
 
         def start(
             self,
@@ -112,15 +96,11 @@ def _watching(spark_type: type) -> Any:
             options: dict[str, Any],
         ) -> bool:
             """Whether the query writes to the lake: it does so by now, if it does."""
-            self.options(**options)
-            if format is not None:
-                self.format(format)
+            self._take(format, partition_by, options)
             if mode is not None:
                 self.outputMode(mode)
             if name is not None:
                 self.queryName(name)
-            if partition_by is not None:
-                self.partitionBy(partition_by)
             if self._notes.is_ours:
                 if target is not None:
                     self._notes.add({"path": target})

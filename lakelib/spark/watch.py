@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from lakelib.spark.options import Notes
+
 _WATCHED: set[tuple[type, str]] = set()
 """The classes and properties that are replaced already."""
 
@@ -18,3 +20,39 @@ def watch(holder: Any, name: str, derive: Callable[[type], Any], spark_type: typ
     derived = derive(spark_type or type(getattr(holder, name)))
     setattr(holder_type, name, property(lambda each: derived(plain.fget(each), each), doc=plain.__doc__))
     _WATCHED.add((holder_type, name))
+
+
+def noting_writer(spark_type: type, notes: Callable[[], Notes]) -> Any:
+    """Spark's writer, which takes note of what it is told. It is made from Spark's object and the frame."""
+
+    class NotingWriter(spark_type):  # type: ignore[misc]
+        def __init__(self, plain: Any, frame: Any) -> None:
+            self.__dict__.update(plain.__dict__)
+            self._frame = frame
+            self._notes = notes()
+
+        def option(self, key: str, value: Any) -> Any:
+            self._notes.add({key: value})
+            return super().option(key, value)
+
+        def options(self, **options: Any) -> Any:
+            self._notes.add(options)
+            return super().options(**options)
+
+        def clusterBy(self, *cols: Any) -> Any:  # noqa: N802 - Spark's name
+            self._notes.layout = "clusterBy"
+            return super().clusterBy(*cols)
+
+        def _note_partition(self, cols: tuple[Any, ...]) -> None:
+            named = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
+            self._notes.partition_by = tuple(named)
+
+        def _take(self, format: str | None, partition_by: Any, options: dict[str, Any]) -> None:
+            """What the method that begins was told besides."""
+            self.options(**options)
+            if format is not None:
+                self.format(format)
+            if partition_by is not None:
+                self.partitionBy(partition_by)
+
+    return NotingWriter

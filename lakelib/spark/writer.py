@@ -11,7 +11,7 @@ from lakelib.errors import InvalidInputError, LakeError
 from lakelib.lake import Lake
 from lakelib.spark.lakes import find_lake, lake_of
 from lakelib.spark.save import SaveNotes, save_frame
-from lakelib.spark.watch import watch
+from lakelib.spark.watch import noting_writer, watch
 
 
 def watch_writing(frame: Any) -> None:
@@ -20,13 +20,10 @@ def watch_writing(frame: Any) -> None:
 
 
 def _watching(spark_type: type) -> Any:
-    """Spark's writer, which takes note of what it is told, and saves to the lake what is of its format."""
+    """Spark's writer, which saves to the lake what is of its format."""
 
-    class LakeDataFrameWriter(spark_type):  # type: ignore[misc]
-        def __init__(self, plain: Any, frame: Any) -> None:
-            self.__dict__.update(plain.__dict__)
-            self._frame = frame
-            self._notes = SaveNotes()
+    class LakeDataFrameWriter(noting_writer(spark_type, SaveNotes)):  # type: ignore[misc]
+        _notes: SaveNotes
 
         def format(self, source: str) -> Any:
             self._notes.format = source
@@ -37,17 +34,8 @@ def _watching(spark_type: type) -> Any:
                 self._notes.mode = saveMode.casefold()
             return super().mode(saveMode)
 
-        def option(self, key: str, value: Any) -> Any:
-            self._notes.add({key: value})
-            return super().option(key, value)
-
-        def options(self, **options: Any) -> Any:
-            self._notes.add(options)
-            return super().options(**options)
-
         def partitionBy(self, *cols: Any) -> Any:  # noqa: N802 - Spark's name
-            named = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
-            self._notes.partition_by = tuple(named)
+            self._note_partition(cols)
             return super().partitionBy(*cols)
 
         def bucketBy(self, *args: Any, **named: Any) -> Any:  # noqa: N802 - Spark's name
@@ -57,10 +45,6 @@ def _watching(spark_type: type) -> Any:
         def sortBy(self, *args: Any, **named: Any) -> Any:  # noqa: N802 - Spark's name
             self._notes.layout = "sortBy"
             return super().sortBy(*args, **named)
-
-        def clusterBy(self, *args: Any) -> Any:  # noqa: N802 - Spark's name
-            self._notes.layout = "clusterBy"
-            return super().clusterBy(*args)
 
         def save(
             self,
@@ -100,11 +84,7 @@ def _watching(spark_type: type) -> Any:
             self, target: str | None, format: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]
         ) -> bool:
             """Whether the frame was the lake's to save."""
-            self.mode(mode).options(**options)
-            if partition_by is not None:
-                self.partitionBy(partition_by)
-            if format is not None:
-                self.format(format)
+            self.mode(mode)._take(format, partition_by, options)
             if self._notes.is_ours:
                 save_frame(lake_of(self._frame.sparkSession), self._frame, target, self._notes)
             return self._notes.is_ours

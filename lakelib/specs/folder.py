@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from lakelib.specs.table_spec import TableSpec
 
 MOST_TOGETHER = 400
-_STEPS = ("hour", "day", "month")
-
-
 """Partitions that are staged for one transaction: a year of days, and what is made from some of them."""
+_STEPS = ("hour", "day", "month")
+"""A step says which of a coarser one it lies in."""
 
 
 def in_order(specs: Sequence["TableSpec"]) -> tuple["TableSpec", ...]:
@@ -129,9 +128,6 @@ def check_count(count: int, what: str) -> None:
             kind="too_many_partitions",
             remedy="Take fewer at a time, leave out what comes from them, or publish them one by one.",
         )
-
-
-"""A step says which of a coarser one it lies in."""
 
 
 def dag_id_of(table: str) -> str:

@@ -19,15 +19,14 @@ PARTITION_PLACE = "{partition}"
 ALLOWED_PREFIX = "LAKE_VAR_"
 ALLOWED_NAME = "LANDING"
 ALLOWED_NAMES_VARIABLE = "LAKE_SPEC_VARIABLES"
+"""Lists the names of further variables that specs may use, with commas between."""
 EXPECTED_LENGTH = 'a length of time such as "30s", "10m", "6h", "7d", "2w" or "1h 30m"'
 LONGEST_LENGTH = timedelta(days=365_000)
+"""Added to now or taken from it, it gives a moment that both Python and PostgreSQL have."""
 _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|.", re.DOTALL)
 _COLUMN = re.compile(r"(`(?:[^`]|``)+`|[^\W\d]\w*)\s+(.+)", re.DOTALL)
 _NOT_NULL = re.compile(r"\s+NOT\s+NULL\b.*|\s+COMMENT\s.*", re.DOTALL | re.IGNORECASE)
 _DEPTHS = {"(": 1, "<": 1, ")": -1, ">": -1}
-
-
-"""Lists the names of further variables that specs may use, with commas between."""
 
 
 def fill_variables(text: str, environ: Mapping[str, str], where: str) -> str:
@@ -94,7 +93,8 @@ def check_places(text: str, known: tuple[str, ...]) -> None:
         raise ValueError("each brace to be closed, and opened")
 
 
-"""Added to now or taken from it, it gives a moment that both Python and PostgreSQL have."""
+# Lengths of time
+
 
 LENGTH_PATTERN = r"^\d+[smhdw]( ?\d+[smhdw])*$"
 
@@ -132,6 +132,9 @@ def format_duration(length: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts)
+
+
+# Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

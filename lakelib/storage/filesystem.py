@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Protocol
 
@@ -193,7 +193,7 @@ class Storage:
             raise translate(error, uri) from error
 
     def _store(self) -> "_Store":
-        return _open_store(*_store_of(self.uri), self.settings, os.getpid())
+        return _open_local() if self.is_local else _open_store(*_store_of(self.uri), self.settings, os.getpid())
 
     def _find(self, path: str) -> "tuple[str, _Store, str]":
         """A path's complete URI, its store, and its name there."""
@@ -236,17 +236,17 @@ class _Store(Protocol):
     def put_in_order(self, files: Sequence[tuple[str, bytes]]) -> int: ...
 
 
+@cache
+def _open_local() -> _Store:
+    """There are no settings to reach it by, and no connections."""
+    return _LocalStore()
+
+
 @lru_cache(maxsize=64)
 def _open_store(scheme: str, authority: str, settings: StorageSettings, process_id: int) -> _Store:
     """`process_id` keeps a forked process from using its parent's connections."""
     with translated(f"{scheme}://{authority}"):
-        match scheme:
-            case "file":
-                return _LocalStore()
-            case "s3":
-                return S3Store(authority, settings)
-            case _:
-                return _ArrowStore(scheme, authority)
+        return S3Store(authority, settings) if scheme == "s3" else _ArrowStore(scheme, authority)
 
 
 class _LocalStore:

@@ -14,10 +14,11 @@ from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError, LakeError
 from lakelib.model.files import ColumnBounds
 from lakelib.model.options import TableOptions
-from lakelib.model.schema import Column
+from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import is_sortable
 from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
+from lakelib.storage.encodings import LEVELED, choose_dictionaries, find_incompressible, is_fixed
 from lakelib.storage.failures import WRITE_FAILURES, translate_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
@@ -34,20 +35,10 @@ from lakelib.storage.footers import (
 FIELD_ID = b"PARQUET:field_id"
 """Key in an Arrow field's metadata: the Parquet field id, which is the column's id in the table."""
 
-_SAMPLE_ROWS = 1024
-_LONG_ROW_BYTES = 4096
-_SAMPLE_BYTES = _SAMPLE_ROWS * _LONG_ROW_BYTES
-"""Of longer rows the sample has fewer, lest it be a second copy of all."""
-
-_PAYS_BELOW = 0.5
-"""A dictionary pays when fewer than this share of sampled values are distinct."""
-
 _LEAST_PACKED_ROWS = 1024
 
 _LEAST_COLUMN_BYTES = 1024
 """Where columns take less than this on average they are not compressed."""
-
-_LEVELED = ("zstd", "gzip")
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 """The types that Parquet keeps as integers."""
@@ -68,7 +59,7 @@ def write_file(
     path: str,
     tables: Sequence[pa.Table],
     schema: pa.Schema,
-    columns: Sequence[Column],
+    columns: TableSchema,
     options: TableOptions,
     lookup_columns: Sequence[Column] = (),
 ) -> WrittenParquet:
@@ -79,7 +70,7 @@ def write_file(
     rows are sorted by, in that order, and looked up by. If anything fails, the file is deleted again and the error
     raised.
     """
-    nan_columns = frozenset().union(*(columns_with_nan(table, columns) for table in tables))
+    nan_columns = frozenset().union(*(columns_with_nan(table, columns.columns) for table in tables))
     writer = FileWriter(storage, path, schema, columns, options, lookup_columns, nan_columns)
     try:
         for table in _regrouped(tables, schema, options.row_group_rows):
@@ -123,7 +114,7 @@ class FileWriter:
         storage: Storage,
         path: str,
         schema: pa.Schema,
-        columns: Sequence[Column],
+        columns: TableSchema,
         options: TableOptions,
         lookup_columns: Sequence[Column],
         nan_columns: Collection[str] = (),
@@ -132,10 +123,10 @@ class FileWriter:
         self._storage = storage
         self._path = path
         self._uri = storage.uri_of(path)
-        self._plan = _plan_file(schema, tuple(columns))
+        self._plan = _plan_file(schema, columns)
         self._options = options
-        self._lookup_columns = tuple(column.in_file for column in lookup_columns)
-        self._expected_nan = frozenset(column.in_file.name for column in columns if column.name in nan_columns)
+        self._lookup_columns = tuple(self._plan.own[column.name] for column in lookup_columns)
+        self._expected_nan = frozenset(self._plan.own[name].name for name in nan_columns)
         self._nan_columns: set[str] = set()
         self._untold: dict[str, FloatBounds] = {}
         """What is known of columns without statistics."""
@@ -191,26 +182,39 @@ class FileWriter:
             self._storage.delete_files((self._path,))
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        compression = self._choose_compression(first)
-        dictionary_columns = _choose_dictionary_columns(first, self._plan.by_name)
+        dictionary_columns = choose_dictionaries(first, self._plan.by_name, self._options.row_group_rows)
+        encodings = self._choose_encodings(first.num_rows, dictionary_columns)
+        compression = self._choose_compression(first, dictionary_columns, encodings)
+        leveled = [path for path, codec in compression.items() if codec in LEVELED]
         return pq.ParquetWriter(
             self._stream,
             self._plan.schema,
             compression=compression,
-            compression_level=self._options.compression_level if compression in _LEVELED else None,
+            compression_level=dict.fromkeys(leveled, self._options.compression_level) or None,
             write_page_checksum=True,
             store_schema=False,  # Parquet says it all, and a reader takes longer to parse it twice
             use_dictionary=dictionary_columns,
-            column_encoding=self._choose_encodings(first.num_rows, dictionary_columns),
+            column_encoding=encodings,
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             write_statistics=self._choose_statistics(),
             metadata_collector=self._metadata,
         )
 
-    def _choose_compression(self, first: pa.Table) -> str:
-        """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
-        is_worth_it = takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns)
-        return self._options.compression if is_worth_it else "none"
+    def _choose_compression(
+        self, first: pa.Table, dictionary_columns: Sequence[str], encodings: Mapping[str, str]
+    ) -> dict[str, str]:
+        """The codec of each Parquet column, by path. A few bytes become no fewer, and to unpack them takes a reader
+        longer than all else that it does."""
+        codec = self._options.compression
+        if not takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns):
+            return dict.fromkeys(self._plan.paths, "none")
+        chosen = dict.fromkeys(self._plan.paths, codec)
+        if codec in LEVELED:
+            rows = first.select([name for name in first.column_names if name in self._plan.fixed])
+            level = self._options.compression_level
+            full = find_incompressible(rows, dictionary_columns, encodings, codec, level)
+            chosen |= dict.fromkeys(full, "none")
+        return chosen
 
     def _choose_encodings(self, row_count: int, dictionary_columns: Sequence[str]) -> dict[str, str]:
         """Integers as their differences, in as few bits as those take: there is less to unpack. Of a few rows only
@@ -255,12 +259,16 @@ class _FilePlan:
     """With the ids of the table's columns, and the names that files have for them."""
     has_own_names: bool
     """Whether those are the names that rows come with."""
+    own: Mapping[str, Column]
+    """The table's columns, as files name them, by the names that it has for them."""
     leaves: Mapping[str, range]
     """Where each top-level column's values are among the file's Parquet columns."""
     by_name: frozenset[str]
     """The columns that pyarrow can be told of by their names."""
     integers: frozenset[str]
     """Those of them that Parquet keeps as integers."""
+    fixed: frozenset[str]
+    """Those whose values are of one size, whatever they are."""
     floats: frozenset[str]
     unseen_floats: frozenset[str]
     """The paths of floats that are no columns of the table, but within one, or nobody's."""
@@ -271,34 +279,37 @@ class _FilePlan:
 
 
 @lru_cache(maxsize=_MOST_PLANS)
-def _plan_file(schema: pa.Schema, columns: tuple[Column, ...]) -> _FilePlan:
+def _plan_file(schema: pa.Schema, columns: TableSchema) -> _FilePlan:
     """A writer of one file mostly writes more of the same."""
-    known = {column.name: column for column in columns}
-    inside = pa.schema([_field_inside(field, known.get(field.name)) for field in schema])
-    own = tuple(column.in_file for column in columns)
+    own = {column.name: column.in_file for column in columns.columns}
+    inside = pa.schema([_field_inside(field, own.get(field.name)) for field in schema])
     leaves, nested = arrange_leaves(inside), nested_columns(inside)
-    floats = frozenset(column.name for column in own if column.type in FLOATS)
+    floats = frozenset(column.name for column in own.values() if column.type in FLOATS)
     by_name = frozenset(name for name in leaves if name not in nested and has_path_of_its_own(name, nested))
     paths = [each for field in inside for each in paths_of(field)]
     return _FilePlan(
         schema=inside,
         has_own_names=inside.names == schema.names,
+        own=own,
         leaves=leaves,
         by_name=by_name,
-        integers=frozenset(column.name for column in own if column.type in _INTEGERS and column.name in by_name),
+        integers=frozenset(
+            column.name for column in own.values() if column.type in _INTEGERS and column.name in by_name
+        ),
+        fixed=frozenset(name for name in by_name if is_fixed(inside.field(name).type)),
         floats=floats,
         unseen_floats=frozenset(
             path for path, kind in paths if pa.types.is_floating(kind) and not (path in floats and path in leaves)
         ),
         paths=tuple(path for path, _ in paths),
-        bounded=tuple(column for column in own if column.name in leaves and is_sortable(column.type)),
+        bounded=tuple(column for column in own.values() if column.name in leaves and is_sortable(column.type)),
     )
 
 
-def _field_inside(field: pa.Field, column: Column | None) -> pa.Field:
-    if column is None:
+def _field_inside(field: pa.Field, own: Column | None) -> pa.Field:
+    if own is None:
         return field.remove_metadata()
-    return field.with_name(column.in_file.name).with_metadata({FIELD_ID: str(column.id)})
+    return field.with_name(own.name).with_metadata({FIELD_ID: str(own.id)})
 
 
 def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: int) -> Iterator[pa.Table]:
@@ -318,24 +329,3 @@ def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: in
             pending_rows -= whole_rows
     if pending_rows:
         yield pa.concat_tables(pending)
-
-
-def _sample_rows(first: pa.Table) -> int:
-    if not takes_more(first, _LONG_ROW_BYTES * first.num_rows):
-        return _SAMPLE_ROWS
-    count: int = _SAMPLE_BYTES * first.num_rows // first.nbytes
-    return max(2, count)
-
-
-def _choose_dictionary_columns(first: pa.Table, by_name: Collection[str]) -> list[str]:
-    """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
-    if first.num_rows < 2:
-        return []
-    sample = first.take(pa.array(range(0, first.num_rows, max(1, first.num_rows // _sample_rows(first)))))
-    return [
-        field.name
-        for field in sample.schema
-        if field.name in by_name
-        and not pa.types.is_boolean(field.type)
-        and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
-    ]

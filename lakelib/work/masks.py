@@ -34,12 +34,11 @@ from lakelib.work.read import MOST_SOUGHT, ReadTarget, may_hold_values
 from lakelib.work.small_files import open_alike
 
 PLACE = "_place"
+"""Column: which row of the split's files it is, counted through all of them."""
 _NEVER = np.iinfo(np.int64).max
 
 Snapshots = npt.NDArray[np.int64]
 
-
-"""Column: which row of the split's files it is, counted through all of them."""
 
 _FEW = 4
 """Fresh rows are few where they are at most one in so many: then it pays to look for their keys alone."""
@@ -224,6 +223,9 @@ def _placed(work: MaskWork, file: DataFile, rows: pa.Table, start: int, sought: 
         own = hash_prefixes(key_hashes(keys), work.split.depth) == work.split.prefix
         kept = own if kept is None else kept & own
     return placed if kept is None or kept.all() else placed.filter(array_of_mask(kept))
+
+
+# What a commit supersedes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

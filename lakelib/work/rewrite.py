@@ -372,7 +372,7 @@ class _Bucket:
             self._root,
             self._path,
             self._schema,
-            target.schema.columns,
+            target.schema,
             target.options,
             target.primary_key,
             self._nan_columns,

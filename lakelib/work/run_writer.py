@@ -92,7 +92,8 @@ class RunTarget:
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of a file."""
-        return _stored_schema(self.engine, self.schema, self.primary_key, self.holds_deletes)
+        key_ids = tuple(column.id for column in self.primary_key)
+        return _stored_schema(self.engine, self.schema, key_ids, self.holds_deletes)
 
     @property
     def stored_columns(self) -> TableSchema:
@@ -102,11 +103,10 @@ class RunTarget:
 
 @lru_cache(maxsize=_MOST_SCHEMAS)
 def _stored_schema(
-    engine: Engine | None, schema: TableSchema, primary_key: tuple[Column, ...], holds_deletes: bool
+    engine: Engine | None, schema: TableSchema, key_ids: tuple[int, ...], holds_deletes: bool
 ) -> pa.Schema:
-    keys = {column.id for column in primary_key}
     fields = [
-        _stored_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in keys))
+        _stored_field(column).with_nullable(column.nullable or (holds_deletes and column.id not in key_ids))
         for column in stored_schema(engine, schema).columns
     ]
     hidden = (COMMIT_COLUMN, OP_COLUMN) if holds_deletes else (COMMIT_COLUMN,)
@@ -387,7 +387,7 @@ class _RunWriter:
             path,
             [rows],
             self._stored_schema,
-            self._target.schema.columns,
+            self._target.schema,
             self._target.options,
             self._target.primary_key,
         )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakelib.dataclass import dataclass
 from lakelib.errors import InvalidInputError
-from lakelib.progress import bar, counted
+from lakelib.progress import counted
 from lakelib.rows.align import Alignment
 from lakelib.rows.buffers import near_batches
 from lakelib.work.write import WriteWork, WrittenFiles, write_batches
@@ -81,8 +81,8 @@ class ArrowSource:
         if self.rereadable:
             work = replace(work, inside=None)
         rows = self.data.num_rows if isinstance(self.data, pa.Table) else None
-        with bar("Writing rows", rows) as shown:
-            return write_batches(work, alignment, counted(self.batches(), shown, _ROW_COUNT), threads)
+        with counted("Writing rows", self.batches(), rows, _ROW_COUNT) as batches:
+            return write_batches(work, alignment, batches, threads)
 
     def with_constants(self, constants: Mapping[str, pa.Scalar]) -> RowSource:
         present = {name.casefold() for name in self.schema.names}

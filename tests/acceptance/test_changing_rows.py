@@ -83,9 +83,45 @@ def test_an_update_without_a_condition_is_of_all_rows(table: Table) -> None:
     assert found(table, "p") == [("x",)] * 4
 
 
-def test_an_update_of_no_row_is_a_snapshot(table: Table) -> None:
-    assert effect(table.update({"v": "0"}, "id > 100")) == (0, 0, 0)
-    assert found(table) == START
+def update_none(table: Table, **options: Any) -> Any:
+    return table.update({"v": "0"}, "id > 9", **options)
+
+
+def merge_none(table: Table, **options: Any) -> Any:
+    merge = table.merge(rows((1, "a", 1, None), (9, "a", 9, None)))
+    return merge.when_matched_update({"v": "0"}, condition="source.v > target.v").execute(**options)
+
+
+def upsert_none(table: Table, **options: Any) -> Any:
+    return table.merge(rows()).when_matched_update().when_not_matched_insert().execute(**options)
+
+
+NOTHING = pytest.mark.parametrize("change", [update_none, merge_none, upsert_none])
+
+
+@NOTHING
+def test_what_changes_no_row_leaves_no_snapshot(table: Table, change: Any) -> None:
+    assert change(table) is None
+
+    assert [each.id for each in table.history()] == [1]
+    assert list(table.commits()) == []
+
+
+@NOTHING
+def test_what_changes_no_row_is_not_done_later_under_its_key(table: Table, change: Any) -> None:
+    first = change(table, idempotency_key=("loader", 1))
+    table.upsert(rows((10, "a", 1, None)))
+    again = change(table, idempotency_key=("loader", 1))
+
+    assert first.summary["rows_written"] == 0
+    assert (again.id, again.replayed, first.replayed) == (first.id, True, False)
+    assert (10, 1) in found(table, "id", "v")
+
+
+def test_what_changes_no_row_of_a_table_without_a_key_leaves_no_snapshot(loose: Table) -> None:
+    assert loose.update({"v": "0"}, "id > 9") is None
+
+    assert len(loose.history()) == 2
 
 
 def test_all_sides_of_set_are_as_they_were_before(table: Table) -> None:
@@ -372,6 +408,27 @@ def test_a_source_with_null_keys_has_no_fewer_others(
     source = [{"i": None, "q": None}] * 9 + [{"i": number, "q": f"p{number % 8}"} for number in range(8)]
     on = "target.id = source.i" + (" AND target.p = source.q" if places else "")
     assert effect(table.merge(source, on=on).when_matched_update({"n": "1"}).execute()) == (0, 8, 0)
+
+
+def test_rows_of_a_source_without_a_key_do_not_widen_what_is_read(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revise_plan, "_MOST_KEYS", 5)
+    monkeypatch.setattr(revise_plan, "_MOST_PARTITIONS", 5)
+    table = new_table("id BIGINT, p STRING, n BIGINT", primary_key=["id"], partition_by=["p"], buckets=8)
+    table.upsert([{"id": number, "p": f"p{number % 8}", "n": 0} for number in range(800)])
+    nowhere = [{"i": None, "q": f"p{number}", "n": number} for number in range(9)]
+    nowhere += [{"i": number, "q": None, "n": number} for number in range(9)]
+    one = [{"i": 17, "q": "p1", "n": 7}]
+
+    def merged(rows: list[dict[str, Any]]) -> Any:
+        merge = table.merge(rows, on="target.id = source.i AND target.p = source.q")
+        return merge.when_matched_update({"n": "source.n"})
+
+    assert [each.files for each in merged(nowhere + one).explain().scans] == [
+        each.files for each in merged(one).explain().scans
+    ]
+    assert effect(merged(nowhere + one).execute()) == (0, 1, 0)
 
 
 def test_a_column_of_the_key_may_be_asked_twice(new_table: NewTable) -> None:

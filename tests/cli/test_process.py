@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -60,6 +61,50 @@ def test_what_cannot_be_written_at_the_end_is_told() -> None:
 
     assert ended.returncode == 120
     assert "No space left on device" in ended.stderr
+
+
+_NOT_OF_A_LAKE = {
+    "help": (["--help"], {}),
+    "no words": ([], {}),
+    "help of a command": (["scan", "--help"], {}),
+    "version": (["--version"], {}),
+    "completion": ([], {"_LAKE_COMPLETE": "complete_bash", "COMP_WORDS": "lake sc", "COMP_CWORD": "1"}),
+    "script for completion": ([], {"_LAKE_COMPLETE": "source_bash"}),
+}
+"""Words, and the environment, of what is told without a look at a lake."""
+
+
+def _told_to(stdout: int | IO[str], name: str, buffering: dict[str, str]) -> tuple[int, str]:
+    """Exit code and stderr."""
+    words, own = _NOT_OF_A_LAKE[name]
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "lakelib.cli", *words],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=kept | own | buffering,
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("buffering", [{}, {"PYTHONUNBUFFERED": "1"}])
+@pytest.mark.parametrize("name", list(_NOT_OF_A_LAKE))
+def test_help_that_cannot_be_written_is_told_in_a_line(name: str, buffering: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        assert _told_to(full, name, buffering) == (1, "error: OSError: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("buffering", [{}, {"PYTHONUNBUFFERED": "1"}])
+@pytest.mark.parametrize("name", list(_NOT_OF_A_LAKE))
+def test_who_has_seen_enough_of_help_is_told_nothing(name: str, buffering: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert _told_to(writer, name, buffering) == (141, "")
+    finally:
+        os.close(writer)
 
 
 @pytest.mark.parametrize("stderr", ["/dev/full", "&-"])

@@ -1,5 +1,7 @@
-"""The lake of the lake machine."""
+"""The lake of the lake machine, and the chance by which statements of SQL are made."""
 
+import os
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +12,14 @@ from lakelib.catalog import tables
 from lakelib.model.schema import TableSchema
 from lakelib.model.table import TableInfo
 from lakelib.ops.runtime import Runtime
+
+_SEED = int(os.environ.get("LAKE_SQL_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+
+
+@pytest.fixture(scope="module")
+def chance() -> random.Random:
+    print(f"LAKE_SQL_SEED={_SEED}")
+    return random.Random(_SEED)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ import lakelib
 from lakelib import Lake
 
 STATEMENTS = int(os.environ.get("LAKE_SQL_STATEMENTS", "250"))
-SEED = int(os.environ.get("LAKE_SQL_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
@@ -41,12 +40,6 @@ NUMBERS = ("id", "small", "amount", "wide")
 FLOATS = (None, 0.0, -0.0, 1.5, -3.25, math.nan, math.inf, -math.inf, 7.0)
 NAMES = (None, "", "a", "A", "ab", "b%", "ä", "zz")
 ORIGIN = datetime(1969, 12, 31, 22, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def chance() -> random.Random:
-    print(f"LAKE_SQL_SEED={SEED}")
-    return random.Random(SEED)
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +68,15 @@ def plain(lake: Lake, chance: random.Random) -> Iterator[duckdb.DuckDBPyConnecti
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         for table in TABLES:
-            found = lake.table(f"x.{table}").scan().to_arrow()
-            place = found.schema.get_field_index("at")
-            found = found.set_column(place, "at", found.column("at").cast(pa.timestamp("us")))
-            db.register("found", found)
-            db.execute(f"CREATE TABLE {table} AS FROM found")
+            put(db, table, lake.table(f"x.{table}").scan().to_arrow())
         yield db
+
+
+def put(db: duckdb.DuckDBPyConnection, table: str, found: pa.Table) -> None:
+    """The rows as a table of DuckDB's, where a moment has no zone."""
+    place = found.schema.get_field_index("at")
+    db.register("found", found.set_column(place, "at", found.column("at").cast(pa.timestamp("us"))))
+    db.execute(f"CREATE OR REPLACE TABLE {table} AS FROM found")
 
 
 def rows(chance: random.Random, ids: range, part: str | None = None) -> pa.Table:

@@ -14,19 +14,13 @@ import pytest
 import lakelib
 from lakelib import Lake
 from lakelib.ops import revise_plan
-from tests.property.test_sql import SCHEMA, SEED, STATEMENTS, Writer, plainly, rows
+from tests.property.test_sql import SCHEMA, STATEMENTS, Writer, plainly, put, rows
 
 KEYED = ("keyed", "split")
 OTHERS = (*KEYED, "plain", "merged", "mixed")
 OWN_TABLES = ("keyed", "split", "loose")
 _WORTH_COUNTING = 40
 """Of fewer statements chance says how many change something."""
-
-
-@pytest.fixture(scope="module")
-def chance() -> random.Random:
-    print(f"LAKE_SQL_SEED={SEED}")
-    return random.Random(SEED)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +50,7 @@ def fill(lake: Lake, plain: duckdb.DuckDBPyConnection, name: str, found: pa.Tabl
     table.overwrite(found)
     if table.primary_key:
         table.upsert(found.slice(0, found.num_rows // 3))
-    place = found.schema.get_field_index("at")
-    naive = found.set_column(place, "at", found.column("at").cast(pa.timestamp("us")))
-    plain.register("found", naive)
-    plain.execute(f"CREATE OR REPLACE TABLE {name} AS FROM found")
+    put(plain, name, found)
 
 
 class Changer(Writer):

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 import lakelib
 from lakelib import ConflictError, Lake
-from tests.property.test_sql import SEED, plainly, rows
+from tests.property.test_sql import plainly, put, rows
 
 STATEMENTS = int(os.environ.get("LAKE_SQL_WRITES", "60"))
 TRANSACTIONS = max(12, STATEMENTS // 5)
@@ -94,12 +93,6 @@ TARGETS = (Target("k", key=("id",)), Target("kp", key=("id", "part"), is_partiti
 
 
 @pytest.fixture(scope="module")
-def chance() -> random.Random:
-    print(f"LAKE_SQL_SEED={SEED}")
-    return random.Random(SEED)
-
-
-@pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory, module_catalog_url: str) -> Iterator[Lake]:
     warehouse: Path = tmp_path_factory.mktemp("lake")
     with lakelib.connect(warehouse=str(warehouse), catalog=module_catalog_url) as lake:
@@ -119,9 +112,7 @@ def plain(lake: Lake, chance: random.Random) -> Iterator[duckdb.DuckDBPyConnecti
             lake.sql(f"CREATE TABLE x.{target.name} ({columns}{key}) {partitions} OPTIONS (min_bucket_file_bytes = 0)")
             given = rows(chance, range(25)).select(list(COLUMNS))
             lake.table(f"x.{target.name}").append(given)
-            place = given.schema.get_field_index("at")
-            db.register("given", given.set_column(place, "at", given.column("at").cast(pa.timestamp("us"))))
-            db.execute(f"CREATE TABLE {target.name} AS FROM given")
+            put(db, target.name, given)
         yield db
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import lakelib.spark
 from lakelib import Lake
-from tests.property.test_sql import Writer, chance, lake, plain, plainly  # noqa: F401 - fixtures
+from tests.property.test_sql import Writer, lake, plain, plainly  # noqa: F401 - fixtures
 
 STATEMENTS = int(os.environ.get("LAKE_SQL_SPARK_STATEMENTS", "12"))
 
@@ -19,7 +19,7 @@ STATEMENTS = int(os.environ.get("LAKE_SQL_SPARK_STATEMENTS", "12"))
 def test_a_query_gives_what_duckdb_gives_of_its_own_tables(
     lake: Lake,  # noqa: F811 - a fixture
     plain: duckdb.DuckDBPyConnection,  # noqa: F811 - a fixture
-    chance: random.Random,  # noqa: F811 - a fixture
+    chance: random.Random,
     spark: SparkSession,
 ) -> None:
     writer = Writer(chance)

@@ -23,7 +23,7 @@ from lakelib.interop.delta.values import can_be_partitioned, is_plain, log_path,
 from lakelib.model.exports import CommitFacts
 from lakelib.model.files import DataFile, Partition
 from lakelib.model.schema import Column, TableSchema
-from lakelib.model.table import CommitKind, Snapshot
+from lakelib.model.table import SILENT_KINDS, CommitKind, Snapshot
 
 VECTORS, MAPPING, NTZ, WIDENING = "deletionVectors", "columnMapping", "timestampNtz", "typeWidening"
 _READER, _WRITER = 3, 7
@@ -143,7 +143,7 @@ def plan_version(
     )
     telling = _Telling(table=table, content=content, naming=naming, note=note)
     moment = _milliseconds(snapshot)
-    changes_rows = snapshot.kind not in (CommitKind.COMPACT.value, CommitKind.EVOLVE.value)
+    changes_rows = snapshot.kind not in SILENT_KINDS
     fresh = {each.file.path for each in content.added}
     removes = [telling.remove(each, moment, changes_rows) for each in content.removed]
     adds = [telling.add(each, before is None or (changes_rows and each.file.path in fresh)) for each in files]

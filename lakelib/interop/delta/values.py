@@ -20,14 +20,15 @@ from lakelib.storage.paths import NULL_VALUE, value_text
 _T = TypeVar("_T")
 
 _PLAIN = frozenset(("boolean", "tinyint", "smallint", "int", "bigint", "date", "string"))
+"""Types whose values all readers read alike as those of a partition."""
 _DIGITS = np.frombuffer(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#", np.uint8
 )
 _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], np.uint32)
 _OFFSET = 1
+"""Of the one vector in its file: behind the version of the format."""
 
 
-"""Types whose values all readers read alike as those of a partition."""
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 _CUT_BYTES = 64
 """Bounds of text and bytes are cut to so many: what is as long may be a part."""
@@ -128,7 +129,7 @@ def _at(values: Sequence[_T | None], column_id: int) -> _T | None:
     return values[column_id - 1] if column_id <= len(values) else None
 
 
-"""Of the one vector in its file: behind the version of the format."""
+# Vectors
 
 
 def vector_of(mask: Mask) -> DeletionVector:

@@ -47,10 +47,9 @@ __all__ = ["FileSource", "find_all_files", "open_files"]
 _LISTING_THREADS = 16
 _LARGE_BYTES = 32 * MIB
 _UNREAD_FACTOR = 4
+"""How much more a Parquet file's rows take in memory than the file, where nothing better is known."""
 _SHOWN = 3
 
-
-"""How much more a Parquet file's rows take in memory than the file, where nothing better is known."""
 
 _FILLED = 0.95
 """Of what a task can hold, so much is planned: a run more to write is a run more to merge."""

@@ -27,6 +27,7 @@ from lakelib.storage.vectors import decode_positions
 
 _MOST_FRAMES = 16
 _MOST_MASK_BYTES = 16_000_000
+"""Of a frame that is kept: its masks are in the driver's memory as long."""
 _FIRST_READERS = "spark.sql.sources.useV1SourceList"
 _WORD_BITS = 64
 _FILE = "_file"
@@ -34,9 +35,8 @@ _MASKED = "_masked_file"
 _WORDS = "_masked_words"
 
 ROW_INDEX = "_tmp_metadata_row_index"
-
-
-"""Of a frame that is kept: its masks are in the driver's memory as long."""
+"""A column of this name, asked for in the schema that a file is read with, is what `_metadata.row_index` is made of.
+That one comes in a struct, made anew for each row. Where Spark does not know the name it is NULL, and reading fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ def _digest(masks: Sequence[bytes]) -> bytes:
     return digest.digest()
 
 
-"""A column of this name, asked for in the schema that a file is read with, is what `_metadata.row_index` is made of.
-That one comes in a struct, made anew for each row. Where Spark does not know the name it is NULL, and reading fails."""
+# Masked rows
 
 
 def tells_places(session: SparkSession) -> bool:

@@ -35,10 +35,11 @@ _MEANT = {
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
 }
-Compile = Callable[[str, Mapping[str, pa.Schema], str], pa.Schema]
-
-
 """What a query means depends on them. Spark takes them when it analyses it."""
+Compile = Callable[[str, Mapping[str, pa.Schema], str], pa.Schema]
+"""The columns that a query gives over views of these columns, for a partition's key. Raises InvalidInputError with what
+Spark has against it."""
+
 
 _analysing = threading.Lock()
 
@@ -148,8 +149,8 @@ def _kept(session: SparkSession, frame: DataFrame) -> DataFrame:
     return session.table(name)
 
 
-"""The columns that a query gives over views of these columns, for a partition's key. Raises InvalidInputError with what
-Spark has against it."""
+# Compiling
+
 
 _AT_START = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _CHECKED_WITH = {"spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}

@@ -25,6 +25,7 @@ from lakelib.work.spark.tasks import MESSAGE_DDL, Task, gather, numbered_task, r
 from lakelib.work.write import WrittenFiles
 
 Gather = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, bytes]]]
+"""Of some rows, numbered pieces."""
 
 
 def rewrite_on_spark(session: Any, works: Sequence[RewriteWork]) -> list[tuple[NewFile, ...]]:
@@ -64,7 +65,9 @@ def write_moves_on_spark(session: Any, works: Sequence[MoveWork]) -> list[Writte
     return gather(works[0].storage.at(works[0].writes.location), rows)
 
 
-"""Of some rows, numbered pieces."""
+# Gathering
+
+
 Combine = Callable[[Iterable[bytes]], bytes]
 """Of pieces, among them all of the same number, one."""
 

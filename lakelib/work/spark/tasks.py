@@ -61,6 +61,9 @@ def read_parts(storage: Storage, target: ReadTarget, parts: Sequence[ReadPart]) 
                 yield from rows.to_batches(max_chunksize=OUTPUT_ROWS)
 
 
+# What tasks tell
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """What work tells the driver: the files that it has finished, or why there are none."""

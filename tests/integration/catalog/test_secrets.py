@@ -12,7 +12,8 @@ import pytest
 
 import lakelib
 from jobs import maintain
-from lakelib.catalog.connect import Catalog, check_url
+from lakelib.catalog.address import check_address
+from lakelib.catalog.connect import Catalog
 from lakelib.cli.main import main
 from lakelib.settings import Settings, load_settings
 from tests.conftest import drop_database
@@ -75,7 +76,7 @@ def ask_once(url: str) -> None:
     settings = Settings(catalog=url) if "://" not in url else load_settings(catalog=url, environ={})
     catalog = Catalog(str(settings.catalog), patience_seconds=0)
     check(f"{catalog!r} {settings!r}")
-    check_url(catalog.url)
+    check_address(catalog.url)
     catalog.run(lambda db: db.execute("select 1"))
 
 

@@ -8,13 +8,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lakelib.errors import CorruptionError, InvalidInputError
 from lakelib.model.options import TableOptions
-from lakelib.model.schema import Column
+from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import encode
 from lakelib.plan.prune import Bounds
 from lakelib.rows.types import arrow_type
@@ -49,6 +50,10 @@ def columns_of(*types: str) -> list[Column]:
     return [Column(id=at, name=f"c{at}", type=type_text) for at, type_text in enumerate(types, start=1)]
 
 
+def schema_of(columns: list[Column]) -> TableSchema:
+    return TableSchema(id=1, columns=tuple(columns))
+
+
 def table_of(columns: list[Column], *values: Any) -> pa.Table:
     arrays = [
         each if isinstance(each, pa.Array) else pa.array(each, TYPES[column.type])
@@ -59,7 +64,12 @@ def table_of(columns: list[Column], *values: Any) -> pa.Table:
 
 def write(storage: Storage, columns: list[Column], *tables: pa.Table, **options: Any) -> WrittenParquet:
     return write_file(
-        storage.at(f"{storage.uri}/t"), "p/file.parquet", tables, tables[0].schema, columns, TableOptions(**options)
+        storage.at(f"{storage.uri}/t"),
+        "p/file.parquet",
+        tables,
+        tables[0].schema,
+        schema_of(columns),
+        TableOptions(**options),
     )
 
 
@@ -297,7 +307,7 @@ def test_small_tables_are_collected_and_large_ones_cut_into_row_groups(storage: 
 
 def test_a_file_of_no_rows_is_a_file(storage: Storage) -> None:
     columns = columns_of("int", "double")
-    written = write_file(storage, "f", [], table_of(columns, [], []).schema, columns, TableOptions())
+    written = write_file(storage, "f", [], table_of(columns, [], []).schema, schema_of(columns), TableOptions())
     assert written.row_count == 0
     assert open_file(storage, storage.uri, "f").read_all().num_rows == 0
 
@@ -333,7 +343,13 @@ def test_a_name_with_a_dot_is_not_taken_for_a_part_of_a_nested_column(storage: S
     parts = pa.StructArray.from_arrays([pa.array(values[inner], TYPES[inner])], ["b"])
     rows = pa.table({"a.b": pa.array(values[outer], TYPES[outer]), "a": parts})
     write_file(
-        storage.at(f"{storage.uri}/t"), "p/file.parquet", [rows], rows.schema, columns, TableOptions(), columns[:1]
+        storage.at(f"{storage.uri}/t"),
+        "p/file.parquet",
+        [rows],
+        rows.schema,
+        schema_of(columns),
+        TableOptions(),
+        columns[:1],
     )
     with open_file(storage, f"{storage.uri}/t", "p/file.parquet") as file:
         assert file.may_hold(0, "a.b", rows["a.b"].slice(2999, 1).combine_chunks())
@@ -363,6 +379,33 @@ def test_a_few_bytes_a_column_are_not_compressed(storage: Storage) -> None:
     assert _compression_of(storage) == "UNCOMPRESSED"
 
 
+@pytest.mark.parametrize(
+    ("compression", "packed"), [("zstd", "UNCOMPRESSED"), ("gzip", "UNCOMPRESSED"), ("lz4", "LZ4")]
+)
+def test_numbers_are_kept_as_readers_have_them_soonest(storage: Storage, compression: str, packed: str) -> None:
+    """Without a codec that takes long and leaves them as they are, and with a dictionary if a row group has few."""
+    random = np.random.default_rng(1)
+    numbers = random.integers(0, 200_000, 140_000)
+    columns = columns_of("bigint", "double", "double", "string")
+    rows = table_of(
+        columns,
+        numbers,
+        random.integers(0, 10_000, 140_000) / 100,
+        pa.array(numbers / 100),
+        pa.array(numbers).cast(pa.string()),
+    )
+    write(storage, columns, rows, row_group_rows=70_000, compression=compression)
+
+    with storage.open_input(storage.uri_of("t/p/file.parquet")) as stream:
+        kept = pq.read_metadata(stream)
+    for number in range(2):
+        found = [kept.row_group(number).column(place) for place in range(4)]
+        assert found[0].compression == packed
+        assert {each.compression for each in found[1:]} == {compression.upper()}
+        assert ["RLE_DICTIONARY" in each.encodings for each in found] == [False, True, False, False]
+    assert read(storage).equals(rows)
+
+
 def _compression_of(storage: Storage) -> str:
     with storage.open_input("t/p/file.parquet") as stream:
         found: str = pq.read_metadata(stream).row_group(0).column(0).compression
@@ -378,17 +421,26 @@ def test_an_impossible_compression_level_is_refused_and_leaves_no_file(storage: 
 def test_a_write_that_fails_half_way_leaves_no_file(storage: Storage) -> None:
     columns = columns_of("int")
 
-    def tables() -> Iterator[pa.Table]:
-        yield table_of(columns, range(100_000))
-        raise KeyError("source")
+    class Source(list[pa.Table]):
+        """Its tables can be looked at once; then only the first of them comes."""
+
+        looks = 0
+
+        def __iter__(self) -> Iterator[pa.Table]:
+            self.looks += 1
+            if self.looks == 1:
+                yield from super().__iter__()
+                return
+            yield self[0]
+            raise KeyError("source")
 
     with pytest.raises(KeyError, match="source"):
         write_file(
             storage,
             "f",
-            tables(),
+            Source([table_of(columns, range(100_000))] * 2),
             table_of(columns, []).schema,
-            columns,
+            schema_of(columns),
             TableOptions(row_group_rows=1000),
         )
     assert list(storage.list_files()) == []

@@ -60,3 +60,13 @@ def test_keys_that_lie_close_together_are_told_exactly(lowest: int) -> None:
     asked = pa.array([*near, *{-(2**63), -(2**62), -1, 2**62, 2**63 - 1}.difference(near)], pa.int64())
     found = KeySet([[own]]).may_have([asked])
     assert asked.filter(pa.array(found)).to_pylist() == own.to_pylist()
+
+
+@pytest.mark.parametrize("apart", [1, 2**40])
+@pytest.mark.parametrize("kind", _KEYS)
+def test_keys_beside_one_that_is_null_are_not_missed(kind: str, apart: int) -> None:
+    own = pa.array([1, None, 1 + apart]).cast(_KEYS[kind])
+    asked = pa.array([1 + apart, 7 + apart, None, 1]).cast(_KEYS[kind])
+    for keys in (KeySet([[own]]), KeySet([[own], [own.drop_null()]]), KeySet([[own.drop_null()]])):
+        assert keys.may_have([own.drop_null()]).all()
+        assert keys.may_have([asked])[[0, 3]].all()

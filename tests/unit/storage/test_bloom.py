@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelib.model.options import TableOptions
-from lakelib.model.schema import Column
+from lakelib.model.schema import Column, TableSchema
 from lakelib.settings import StorageSettings
 from lakelib.storage import bloom
 from lakelib.storage.filesystem import open_storage
@@ -70,5 +70,13 @@ def _write(folder: Path, type_text: str, values: pa.Array) -> ParquetReader:
     storage = open_storage(str(folder), StorageSettings())
     column = Column(id=1, name="k", type=type_text)
     schema = pa.schema([("k", values.type)])
-    write_file(storage, "f.parquet", [pa.table([values], schema)], schema, [column], TableOptions(), [column])
+    write_file(
+        storage,
+        "f.parquet",
+        [pa.table([values], schema)],
+        schema,
+        TableSchema(id=1, columns=(column,)),
+        TableOptions(),
+        [column],
+    )
     return open_file(storage, storage.uri, "f.parquet")
