@@ -7,9 +7,13 @@ none.
     <folder>/attempt-1/   process     pid, start time in ticks, boot id
                           log         what the job said
                           exit_code   once it has ended; a script that was killed leaves none
+                          claim       whose it is to start it, where a fork might have been had
+
+Where there is a process that has loaded what jobs load, a fork of that takes the script's place (`forks`).
 """
 
 import os
+import select
 import signal
 import subprocess
 import time
@@ -19,6 +23,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakelib.dataclass import dataclass
+
+from .forks import start_as_fork
 
 POLL_SECONDS = 0.25
 KILL_AFTER_SECONDS = 3.0
@@ -64,8 +70,21 @@ def start_job(
     """
     attempt = _new_attempt(folder)
     command = make_command(attempt)
+    (attempt / "log").touch()
+    process = None if start_as_fork(attempt, command, environment, cwd) else _start(attempt, command, environment, cwd)
+    deadline = time.monotonic() + _START_SECONDS
+    while not (attempt / "process").exists():
+        if (process is not None and process.poll() is not None) or time.monotonic() > deadline:
+            raise OSError(f"The job in {attempt} could not be started; its log is there.")
+        time.sleep(0.005)
+    return attempt
+
+
+def _start(
+    attempt: Path, command: Sequence[str], environment: Mapping[str, str], cwd: Path
+) -> "subprocess.Popen[bytes]":
     with (attempt / "log").open("ab") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             ["/bin/sh", "-c", _SCRIPT, "job", str(attempt), *command],
             env=dict(environment),
             cwd=cwd,
@@ -74,12 +93,6 @@ def start_job(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + _START_SECONDS
-    while not (attempt / "process").exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise OSError(f"The job in {attempt} could not be started; its log is there.")
-        time.sleep(0.005)
-    return attempt
 
 
 def attempts_of(folder: Path) -> list[Path]:
@@ -114,7 +127,7 @@ def exit_code_of(attempt: Path) -> int | None:
         return None
 
 
-def follow_log(attempt: Path, sleep: Callable[[float], None] = time.sleep) -> Iterator[str]:
+def follow_log(attempt: Path) -> Iterator[str]:
     """The lines of the job's log from its beginning, as they come, until the job has ended."""
     rest = b""
     with (attempt / "log").open("rb") as log:
@@ -125,9 +138,26 @@ def follow_log(attempt: Path, sleep: Callable[[float], None] = time.sleep) -> It
                 yield from (_readable(line) for line in lines)
             if not runs:
                 break
-            sleep(POLL_SECONDS)
+            _wait_for_end(attempt, POLL_SECONDS)
     if rest:
         yield _readable(rest)
+
+
+def _wait_for_end(attempt: Path, seconds: float) -> None:
+    """Until the script has ended, but no longer than that."""
+    process = _recorded(attempt)
+    try:
+        descriptor = os.pidfd_open(process.pid) if process is not None else None
+    except OSError:  # it has ended, or there are no such descriptors here
+        descriptor = None
+    if process is None or descriptor is None:
+        time.sleep(seconds)
+        return
+    try:
+        if _is_alive(process):
+            select.select([descriptor], [], [], seconds)
+    finally:
+        os.close(descriptor)
 
 
 def end_job(attempt: Path, kill_after_seconds: float = KILL_AFTER_SECONDS) -> None:

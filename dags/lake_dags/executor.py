@@ -6,8 +6,12 @@ again.
 """
 
 import importlib
+import os
 
 from airflow.executors.local_executor import LocalExecutor
+
+from .forks import ADDRESS, Forks
+from .places import job_environment
 
 _LOADED_BY_TASKS = (
     "airflow.providers.standard.operators.hitl",
@@ -21,10 +25,25 @@ know."""
 
 
 class WarmExecutor(LocalExecutor):
-    """Takes a second and 100 MB to start, which tasks then share."""
+    """Takes a second and 100 MB to start, which tasks then share; and has the process of which their jobs are forks."""
+
+    _forks: Forks | None = None
 
     def start(self) -> None:
         if self.is_mp_using_fork:
+            self._forks = Forks(job_environment())
+            self._forks.ensure()
+            os.environ[ADDRESS] = self._forks.address
             for name in _LOADED_BY_TASKS:
                 importlib.import_module(name)
         super().start()
+
+    def sync(self) -> None:
+        if self._forks is not None:
+            self._forks.ensure()
+        super().sync()
+
+    def end(self) -> None:
+        super().end()
+        if self._forks is not None:
+            self._forks.end()

@@ -73,12 +73,12 @@ class Api:
         return json.loads(text) if text else None
 
 
-def wait_for(find: Callable[[], Any], *, seconds: float, what: str) -> Any:
-    """Asks until the answer is not None. Raises TimeoutError naming what was waited for."""
+def wait_for(find: Callable[[], Any], *, seconds: float, what: str, pause: float = _POLL_SECONDS) -> Any:
+    """Asks until the answer is not None, again after each pause. Raises TimeoutError naming what was waited for."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = find()
         if found is not None:
             return found
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
     raise TimeoutError(f"{what}: not within {seconds:g} s")

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -90,7 +90,6 @@ def up(home: Home, environment: Mapping[str, str] = os.environ, *, port: int | N
         try:
             chosen = before if before is not None and running else _choose_ports(before, port, environment)
             settings = _settings(home, server, chosen, environment)
-            _migrate(home, server, settings)
             return _start_missing(home, server, settings, replace(chosen, parts=running))
         except BaseException:
             if not running:
@@ -181,6 +180,39 @@ def _settings(home: Home, server: EmbeddedServer, state: State, environment: Map
     return settings
 
 
+def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, str], running: State) -> State:
+    """Spark has no use for the databases: it starts while they are brought up to date."""
+    missing = missing_parts(running, running.parts)
+    begun: list[Started] = []
+
+    def begin(names: Sequence[str]) -> State:
+        for name in names:
+            begun.append(_begin(home, name, running, settings, server))
+            write_state(home, _with(running, begun))
+        return _with(running, begun)
+
+    try:
+        begin([name for name in missing if name == SPARK])
+        _migrate(home, server, settings)
+        state = begin([name for name in missing if name != SPARK])
+        _wait_until_healthy(home, state)
+    except BaseException:
+        end(begun, seconds=_END_SECONDS)
+        write_state(home, running)
+        raise
+    return state
+
+
+def _begin(home: Home, part: str, state: State, settings: Mapping[str, str], server: EmbeddedServer) -> Started:
+    own = _spark_environment(settings) if part == SPARK else settings
+    command, log = _command(home, part, state, settings), home.log_of(part)
+    return start_detached(part, command, own, PROJECT, log, kept=(server.users_lock,))
+
+
+def _with(state: State, begun: Iterable[Started]) -> State:
+    return replace(state, parts={**state.parts, **{part.name: part for part in begun}})
+
+
 def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) -> None:
     """Brings the lake's catalog up to date, and Airflow's database unless this version has done so."""
     prepare_databases(server, home.warehouse.as_uri())
@@ -193,24 +225,6 @@ def _migrate(home: Home, server: EmbeddedServer, settings: Mapping[str, str]) ->
     if done.returncode:
         raise StartError(f"Airflow's database could not be brought up to date.\n{_tail(home, 'migration')}")
     set_migrated_by(server, airflow)
-
-
-def _start_missing(home: Home, server: EmbeddedServer, settings: Mapping[str, str], running: State) -> State:
-    begun: list[Started] = []
-    state = running
-    try:
-        for name in missing_parts(running, running.parts):
-            command, log, kept = _command(home, name, running, settings), home.log_of(name), (server.users_lock,)
-            own = _spark_environment(settings) if name == SPARK else settings
-            begun.append(start_detached(name, command, own, PROJECT, log, kept=kept))
-            state = replace(running, parts={**running.parts, **{part.name: part for part in begun}})
-            write_state(home, state)
-        _wait_until_healthy(home, state)
-    except BaseException:
-        end(begun, seconds=_END_SECONDS)
-        write_state(home, running)
-        raise
-    return state
 
 
 def _command(home: Home, part: str, state: State, settings: Mapping[str, str]) -> list[str]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +15,8 @@ from lakelib.dataclass import dataclass
 REVIEW_TASK = "review"
 STAGE_TASK = "stage_and_judge"
 _NOTED_SECONDS = 5.0
-_POLL_SECONDS = 1.0
+_POLL_SECONDS = 0.5
+_LOOK_SECONDS = 0.1
 _ENDED = ("success", "failed")
 _PAGE = 100
 
@@ -99,12 +101,22 @@ def pending_reviews(api: Api) -> list[dict[str, str]]:
     ]
 
 
-def answer_review(api: Api, run: Run, *, choice: str, reason: str) -> None:
+def answer_review(api: Api, run: Run, *, choice: str, reason: str, scheduler_log: Path | None = None) -> None:
     """What a person does in Airflow under Required Actions, and not much faster: an answer that comes before the
-    scheduler has noted that the task waits is taken for a failure of the task."""
-    time.sleep(_NOTED_SECONDS)
+    scheduler has noted that the task waits is taken for a failure of the task. Its log, if it is given, says when it
+    has; else that is left five seconds."""
+    _wait_until_noted(run, scheduler_log)
     body = {"chosen_options": [choice], "params_input": {"reason": reason}}
     api.patch(f"{run.path}/taskInstances/{REVIEW_TASK}/-1/hitlDetails", body)
+
+
+def _wait_until_noted(run: Run, scheduler_log: Path | None) -> None:
+    deadline = time.monotonic() + _NOTED_SECONDS
+    noted = f"TaskInstance Finished: dag_id={run.dag_id}, task_id={REVIEW_TASK}, run_id={run.run_id},"
+    while time.monotonic() < deadline:
+        if scheduler_log is not None and noted in scheduler_log.read_text(errors="replace"):
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 def returned(api: Api, run: Run, task_id: str, *, map_index: int = -1) -> dict[str, Any]:

@@ -121,7 +121,8 @@ def _ingest_bad_day(story: Story, day: date) -> None:
     rows = story.lake.table("shop.orders").scan(where=f"dt = '{day}'").count()
     say(f"  Readers see {rows} rows of the day. Airflow asks a person: Required Actions, or here")
     say(f'  simulated decision of admin: publish, because "{REASON}"')
-    answer_review(story.api, run, choice="publish", reason=REASON)
+    log = story.home.log_of("scheduler")
+    answer_review(story.api, run, choice="publish", reason=REASON, scheduler_log=log)
     _succeeded(story.watch.wait_for_end(run.run_id))
 
 

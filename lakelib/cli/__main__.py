@@ -21,15 +21,22 @@ class _Notes(io.FileIO):
 
 
 def run() -> NoReturn:
-    _prepare_streams()
-    gc.set_threshold(*_SELDOM)  # what modules define is no garbage, and to look for some takes long
-    ended: list[int] = []
-    atexit.register(_leave, ended)  # what is loaded after this and has something to do at exit does it before
+    ended = prepare()
 
     from lakelib.cli.main import main
 
     ended.append(main())
     sys.exit(ended[0])
+
+
+def prepare() -> list[int]:
+    """What comes before anything else is loaded. The process ends at once, in the end, if the exit code is in the list
+    by then."""
+    _prepare_streams()
+    gc.set_threshold(*_SELDOM)  # what modules define is no garbage, and to look for some takes long
+    ended: list[int] = []
+    atexit.register(_leave, ended)  # what is loaded after this and has something to do at exit does it before
+    return ended
 
 
 def _prepare_streams() -> None:

@@ -214,11 +214,11 @@ class _Planner:
         return held
 
     def _sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> list[pa.Array] | None:
-        """What the source has of the columns, if that is not too much, and can be a value of the table's."""
+        """What the source has of the columns, if that is not too much, and can be a value of the table's. A row with
+        NULL belongs to none."""
         rows = self._ask(self._query.sought(columns, most + 1, each_once=each_once))
-        if rows.num_rows > most:  # those with NULL count: they may stand where others were cut off
+        if rows.num_rows > most:
             return None
-        rows = rows.drop_null()
         try:
             return [
                 values.cast(arrow_type(column.type)).combine_chunks()

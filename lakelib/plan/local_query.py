@@ -43,7 +43,9 @@ STRUCTURE = (
 
 _STEP = "lake_step"
 """The column that tells in which step a query that names itself has made a row."""
-_MOST_STEPS = 100
+_ROWS = "lake_rows"
+"""The column that tells how many rows it had made by the end of that step."""
+_MOST_STEPS, _MOST_MADE = 100, 1_000_000
 """As Spark has it."""
 _FILLS_BEFORE, _FILLS_JOINED = ("RIGHT", "FULL"), ("LEFT", "FULL", "SEMI", "ANTI")
 """Joins after which a row may have none of those that stand before them, and none of what they join."""
@@ -118,8 +120,8 @@ def _tables(node: exp.Expr) -> list[exp.Table]:
 
 
 def _with_step(node: exp.Expr, name: str) -> exp.Expr:
-    """The query of a step, which tells of each row how many there were. It names the rows of the one before once,
-    behind its FROM, and makes each of its rows of one of them."""
+    """The query of a step, which tells of each row how many there were, and how many rows before it. It names the rows
+    of the one before once, behind its FROM, and makes each of its rows of one of them."""
     sources = [node.args.get("from_"), *(node.args.get("joins") or ())] if isinstance(node, exp.Select) else []
     named = [
         each.this
@@ -132,9 +134,11 @@ def _with_step(node: exp.Expr, name: str) -> exp.Expr:
         raise placed(OnlySparkError(f"a step of the query {name} that makes its rows of more than one before"), node)
     if not _keeps_to(named[0], node):
         raise placed(OnlySparkError(f"a step of the query {name} that makes rows of none before"), node)
-    step = exp.Add(this=exp.column(_STEP, table=named[0].alias_or_name), expression=exp.Literal.number(1))
+    before, rows = (exp.column(each, table=named[0].alias_or_name) for each in (_STEP, _ROWS))
+    step = exp.Add(this=before, expression=exp.Literal.number(1))
     own = node.copy()
     own.append("expressions", exp.Alias(this=step, alias=exp.to_identifier(_STEP)))
+    own.append("expressions", exp.Alias(this=rows, alias=exp.to_identifier(_ROWS)))
     return own
 
 
@@ -284,7 +288,8 @@ class Query:
 
     def _recursive(self, node: exp.Expr) -> str:
         """A query that names itself: rows to begin with, and what is made of those of the step before, as long as there
-        are any. How many steps there were goes with each row: Spark ends at so many, too."""
+        are any. How many steps there were goes with each row, and how many rows: Spark ends at so many, too, and what
+        a step makes is held in memory."""
         query, name = node.this, node.alias
         if not isinstance(query, exp.Union) or query.args.get("distinct"):
             raise placed(OnlySparkError(f"the query {name}, which names itself and is no UNION ALL"), node)
@@ -292,23 +297,35 @@ class Query:
         first = self.made(query.this)
         columns = self.renamed(node.args["alias"], first)
         alias = self.alias()
-        self._known[name.casefold()] = Source(sql=alias, columns=columns, hidden=((_STEP, "int"),))
+        self._known[name.casefold()] = Source(sql=alias, columns=columns, hidden=((_STEP, "int"), (_ROWS, "bigint")))
         step = self.made(_with_step(query.expression, name))
         kinds = [kind for _, kind in step.columns]
-        if kinds[:-1] != [kind for _, kind in columns]:
-            wrong = f"the query {name}, of which a step gives {', '.join(kinds[:-1])}, and the first rows have"
+        if kinds[:-2] != [kind for _, kind in columns]:
+            wrong = f"the query {name}, of which a step gives {', '.join(kinds[:-2])}, and the first rows have"
             known = ", ".join(kind for _, kind in columns)
             raise placed(OnlySparkError(f"{wrong} {known}", kind="invalid_sql", remedy="Cast them."), node)
         names = [in_quotes(each) for each, _ in columns]
         places = [f"c{place}" for place in range(len(columns))]
-        made, more = self.alias(), self.alias()
-        too_many = failing(WRONG, f"a query that names itself and does not end within {_MOST_STEPS} steps")
-        begin = f"SELECT *, CAST(0 AS INTEGER) FROM ({first.sql}) AS {made}({', '.join(places)})"
-        go_on = (
-            f"SELECT {', '.join(places)}, step FROM ({step.sql}) AS {more}({', '.join(places)}, step)"
-            f" WHERE CASE WHEN step > {_MOST_STEPS} THEN {too_many} ELSE true END"
+        return (
+            f"{alias}({', '.join(names)}, {in_quotes(_STEP)}, {in_quotes(_ROWS)}) AS"
+            f" ({self._counted(first.sql, places, '0', '0')} UNION ALL"
+            f" {self._counted(step.sql, [*places, 'step', 'made'], 'step', 'made')})"
         )
-        return f"{alias}({', '.join(names)}, {in_quotes(_STEP)}) AS ({begin} UNION ALL {go_on})"
+
+    def _counted(self, sql: str, given: Sequence[str], step: str, made: str) -> str:
+        """The rows of one step, with its number and that of all rows until its end. Of too many no more are made than
+        it takes to know it."""
+        rows, counted = self.alias(), self.alias()
+        places = ", ".join(each for each in given if each not in (step, made))
+        too_long = failing(WRONG, f"a query that names itself and does not end within {_MOST_STEPS} steps")
+        too_many = failing(WRONG, f"a query that names itself and makes more than {_MOST_MADE:,} rows")
+        return (
+            f"SELECT {places}, step, made FROM (SELECT {places}, CAST({step} AS INTEGER) AS step,"
+            f" {made} + count(*) OVER () AS made FROM (SELECT * FROM ({sql}) LIMIT {_MOST_MADE + 1})"
+            f" AS {rows}({', '.join(given)})) AS {counted}"
+            f" WHERE CASE WHEN step > {_MOST_STEPS} THEN {too_long} WHEN made > {_MOST_MADE} THEN {too_many}"
+            " ELSE true END"
+        )
 
     def renamed(self, alias: exp.Expr | None, made: Made) -> tuple[tuple[str, str], ...]:
         """The columns of an inner query, by their names outside it."""

@@ -95,11 +95,18 @@ class ReviseQuery:
         return query
 
     def sought(self, columns: Sequence[Column], most: int, *, each_once: bool = True) -> exp.Expr:
-        """What the source has of columns that ON goes by; so many at most."""
+        """What the source has of columns that ON goes by, of rows that may belong to one of the table; so many at
+        most."""
+        there = [
+            exp.Not(this=is_null(each.value.copy()))
+            for each in self.joined.pairs
+            if each.column in columns or not (each.with_null and self._may_be_null(each.column))
+        ]
         query = self.source_tree(
             [named(self._sought(column), f"k{place}") for place, column in enumerate(columns)],
             limit=exp.Limit(expression=exp.Literal.number(most)),
         )
+        query.set("where", exp.Where(this=all_of(there)))
         if each_once:
             query.set("distinct", exp.Distinct())
         return query

@@ -18,6 +18,7 @@ from lakelib.model.schema import Column, TableSchema
 from lakelib.model.sortable import is_sortable
 from lakelib.rows.buffers import takes_more
 from lakelib.storage import bloom
+from lakelib.storage.encodings import LEVELED, choose_dictionaries, find_incompressible, is_fixed
 from lakelib.storage.failures import WRITE_FAILURES, translate_writing
 from lakelib.storage.filesystem import Storage
 from lakelib.storage.footers import (
@@ -34,20 +35,10 @@ from lakelib.storage.footers import (
 FIELD_ID = b"PARQUET:field_id"
 """Key in an Arrow field's metadata: the Parquet field id, which is the column's id in the table."""
 
-_SAMPLE_ROWS = 1024
-_LONG_ROW_BYTES = 4096
-_SAMPLE_BYTES = _SAMPLE_ROWS * _LONG_ROW_BYTES
-"""Of longer rows the sample has fewer, lest it be a second copy of all."""
-
-_PAYS_BELOW = 0.5
-"""A dictionary pays when fewer than this share of sampled values are distinct."""
-
 _LEAST_PACKED_ROWS = 1024
 
 _LEAST_COLUMN_BYTES = 1024
 """Where columns take less than this on average they are not compressed."""
-
-_LEVELED = ("zstd", "gzip")
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"))
 """The types that Parquet keeps as integers."""
@@ -191,26 +182,39 @@ class FileWriter:
             self._storage.delete_files((self._path,))
 
     def _open_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        compression = self._choose_compression(first)
-        dictionary_columns = _choose_dictionary_columns(first, self._plan.by_name)
+        dictionary_columns = choose_dictionaries(first, self._plan.by_name, self._options.row_group_rows)
+        encodings = self._choose_encodings(first.num_rows, dictionary_columns)
+        compression = self._choose_compression(first, dictionary_columns, encodings)
+        leveled = [path for path, codec in compression.items() if codec in LEVELED]
         return pq.ParquetWriter(
             self._stream,
             self._plan.schema,
             compression=compression,
-            compression_level=self._options.compression_level if compression in _LEVELED else None,
+            compression_level=dict.fromkeys(leveled, self._options.compression_level) or None,
             write_page_checksum=True,
             store_schema=False,  # Parquet says it all, and a reader takes longer to parse it twice
             use_dictionary=dictionary_columns,
-            column_encoding=self._choose_encodings(first.num_rows, dictionary_columns),
+            column_encoding=encodings,
             bloom_filter_options=self._choose_bloom_filters(first.num_rows, dictionary_columns),
             write_statistics=self._choose_statistics(),
             metadata_collector=self._metadata,
         )
 
-    def _choose_compression(self, first: pa.Table) -> str:
-        """A few bytes become no fewer, and to unpack them takes a reader longer than all else that it does."""
-        is_worth_it = takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns)
-        return self._options.compression if is_worth_it else "none"
+    def _choose_compression(
+        self, first: pa.Table, dictionary_columns: Sequence[str], encodings: Mapping[str, str]
+    ) -> dict[str, str]:
+        """The codec of each Parquet column, by path. A few bytes become no fewer, and to unpack them takes a reader
+        longer than all else that it does."""
+        codec = self._options.compression
+        if not takes_more(first, _LEAST_COLUMN_BYTES * first.num_columns):
+            return dict.fromkeys(self._plan.paths, "none")
+        chosen = dict.fromkeys(self._plan.paths, codec)
+        if codec in LEVELED:
+            rows = first.select([name for name in first.column_names if name in self._plan.fixed])
+            level = self._options.compression_level
+            full = find_incompressible(rows, dictionary_columns, encodings, codec, level)
+            chosen |= dict.fromkeys(full, "none")
+        return chosen
 
     def _choose_encodings(self, row_count: int, dictionary_columns: Sequence[str]) -> dict[str, str]:
         """Integers as their differences, in as few bits as those take: there is less to unpack. Of a few rows only
@@ -263,6 +267,8 @@ class _FilePlan:
     """The columns that pyarrow can be told of by their names."""
     integers: frozenset[str]
     """Those of them that Parquet keeps as integers."""
+    fixed: frozenset[str]
+    """Those whose values are of one size, whatever they are."""
     floats: frozenset[str]
     unseen_floats: frozenset[str]
     """The paths of floats that are no columns of the table, but within one, or nobody's."""
@@ -290,6 +296,7 @@ def _plan_file(schema: pa.Schema, columns: TableSchema) -> _FilePlan:
         integers=frozenset(
             column.name for column in own.values() if column.type in _INTEGERS and column.name in by_name
         ),
+        fixed=frozenset(name for name in by_name if is_fixed(inside.field(name).type)),
         floats=floats,
         unseen_floats=frozenset(
             path for path, kind in paths if pa.types.is_floating(kind) and not (path in floats and path in leaves)
@@ -322,24 +329,3 @@ def _regrouped(tables: Iterable[pa.Table], schema: pa.Schema, row_group_rows: in
             pending_rows -= whole_rows
     if pending_rows:
         yield pa.concat_tables(pending)
-
-
-def _sample_rows(first: pa.Table) -> int:
-    if not takes_more(first, _LONG_ROW_BYTES * first.num_rows):
-        return _SAMPLE_ROWS
-    count: int = _SAMPLE_BYTES * first.num_rows // first.nbytes
-    return max(2, count)
-
-
-def _choose_dictionary_columns(first: pa.Table, by_name: Collection[str]) -> list[str]:
-    """The columns whose values repeat, judged by a sample: for others a dictionary costs time and gains nothing."""
-    if first.num_rows < 2:
-        return []
-    sample = first.take(pa.array(range(0, first.num_rows, max(1, first.num_rows // _sample_rows(first)))))
-    return [
-        field.name
-        for field in sample.schema
-        if field.name in by_name
-        and not pa.types.is_boolean(field.type)
-        and pc.count_distinct(sample.column(field.name)).as_py() < _PAYS_BELOW * sample.num_rows
-    ]

@@ -410,6 +410,27 @@ def test_a_source_with_null_keys_has_no_fewer_others(
     assert effect(table.merge(source, on=on).when_matched_update({"n": "1"}).execute()) == (0, 8, 0)
 
 
+def test_rows_of_a_source_without_a_key_do_not_widen_what_is_read(
+    new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revise_plan, "_MOST_KEYS", 5)
+    monkeypatch.setattr(revise_plan, "_MOST_PARTITIONS", 5)
+    table = new_table("id BIGINT, p STRING, n BIGINT", primary_key=["id"], partition_by=["p"], buckets=8)
+    table.upsert([{"id": number, "p": f"p{number % 8}", "n": 0} for number in range(800)])
+    nowhere = [{"i": None, "q": f"p{number}", "n": number} for number in range(9)]
+    nowhere += [{"i": number, "q": None, "n": number} for number in range(9)]
+    one = [{"i": 17, "q": "p1", "n": 7}]
+
+    def merged(rows: list[dict[str, Any]]) -> Any:
+        merge = table.merge(rows, on="target.id = source.i AND target.p = source.q")
+        return merge.when_matched_update({"n": "source.n"})
+
+    assert [each.files for each in merged(nowhere + one).explain().scans] == [
+        each.files for each in merged(one).explain().scans
+    ]
+    assert effect(merged(nowhere + one).execute()) == (0, 1, 0)
+
+
 def test_a_column_of_the_key_may_be_asked_twice(new_table: NewTable) -> None:
     table = new_table("a BIGINT, b BIGINT, n BIGINT", primary_key=["a", "b"])
     table.upsert([{"a": number, "b": 0, "n": 0} for number in range(4)])

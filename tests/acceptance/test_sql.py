@@ -415,6 +415,39 @@ def test_what_is_wrong_is_said_before_anything_is_read(
     assert raised.value.remedy
 
 
+def doubling(steps: int) -> str:
+    """2 ** (steps + 1) - 1 rows."""
+    step = f"SELECT r.n + 1 FROM r CROSS JOIN (VALUES (1), (2)) AS v(x) WHERE r.n < {steps}"
+    return f"WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL {step}) SELECT count(*) AS n FROM r"
+
+
+def test_a_query_that_names_itself_makes_so_many_rows_and_no_more(lake: Lake) -> None:
+    first = "WITH RECURSIVE r(n) AS (SELECT explode(sequence(1, {}))"
+    one_more = f"{first} UNION ALL SELECT 0 FROM r WHERE n = 1) SELECT count(*) AS n FROM r"
+
+    assert lake.sql(doubling(18)).to_arrow()["n"].to_pylist() == [2**19 - 1]
+    assert lake.sql(one_more.format(999_999)).to_arrow()["n"].to_pylist() == [1_000_000]
+    for text in (doubling(19), doubling(99), one_more.format(1_000_000)):
+        with pytest.raises(InvalidInputError, match="makes more than 1,000,000 rows"):
+            lake.sql(text).to_arrow()
+
+
+def test_a_step_of_no_end_ends_where_it_has_made_too_many_rows(lake: Lake) -> None:
+    many = "(SELECT explode(sequence(1, 30000)) AS x)"
+    text = (
+        f"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT v.x FROM r CROSS JOIN {many} AS v CROSS JOIN {many} AS w)"
+    )
+
+    with pytest.raises(InvalidInputError, match="makes more than 1,000,000 rows"):
+        lake.sql(f"{text} SELECT count(*) FROM r").to_arrow()
+
+
+def test_who_wants_few_rows_of_a_query_that_names_itself_gets_them(lake: Lake) -> None:
+    text = doubling(99).replace("count(*) AS n", "n")
+
+    assert len(lake.sql(f"{text} LIMIT 5").to_arrow()) == 5
+
+
 def test_the_engine_reaches_no_other_file(lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the allow-list is a second wall."""
     from lakelib.local.engine import Relation, run_query

@@ -71,4 +71,5 @@ def wait_for_job(live: Live, dag_id: str, run_id: str, task_id: str) -> Path:
     def find() -> Path | None:
         return next(task.rglob("clear_0/attempt-1/process"), None)
 
-    return Path(wait_for(find, seconds=BEGIN_SECONDS, what=f"the job of {task_id}")).parent
+    # It may be at work for a few tenths of a second.
+    return Path(wait_for(find, seconds=BEGIN_SECONDS, what=f"the job of {task_id}", pause=0.01)).parent

@@ -78,7 +78,7 @@ def test_jobs_are_killed_with_all_their_processes(live: Live, table: str) -> Non
 def test_spark_is_killed_when_its_commit_is_staged_and_not_judged(live: Live) -> None:
     def strike(run_id: str) -> None:
         job = wait_for_job(live, ORDERS, run_id, "stage_and_judge")
-        wait_for(lambda: is_staged(live, run_id), seconds=BEGIN_SECONDS, what="a staged commit")
+        wait_for(lambda: is_staged(live, run_id), seconds=BEGIN_SECONDS, what="a staged commit", pause=0.02)
         kill_job(job)
 
     check_that_it_recovers(live, "shop.orders", strike)

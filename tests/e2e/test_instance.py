@@ -12,11 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from infra.airflow import lifecycle
 from infra.airflow.api import ApiError, health, log_in, wait_for
 from infra.airflow.instance import PROJECT, Home, State, choose_port, read_passwords, read_state, write_state
-from infra.airflow.lifecycle import PARTS, down, running_parts, up
+from infra.airflow.lifecycle import PARTS, StartError, down, running_parts, up
 from infra.airflow.postgres import is_ready, stop_server
 from infra.airflow.processes import Started, is_running
+from infra.spark.connect import is_open
 
 CORES = os.cpu_count() or 1
 POOLS = {"lake_maintenance": 1, "lake_spark": CORES, "lake_sessions": 2 * CORES}
@@ -59,6 +61,23 @@ def test_a_process_of_an_earlier_boot_is_not_taken_for_a_part(empty_home: Home) 
     finally:
         program.kill()
         program.wait()
+
+
+def test_nothing_stays_where_the_databases_cannot_be_brought_up_to_date(
+    empty_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has been started by then."""
+    log = str(empty_home.log_of("spark"))
+    broken = f"import os, sys; sys.exit('no room, ' + str(os.path.exists({log!r})))"
+    monkeypatch.setattr(lifecycle, "_AIRFLOW", (sys.executable, "-c", broken))
+    with pytest.raises(StartError, match="no room, True"):
+        up(empty_home)
+    state = read_state(empty_home)
+    assert state is not None
+    assert state.parts == {}
+    assert state.spark_port is not None
+    assert not is_open(state.spark_port)
+    assert not is_ready(empty_home.catalog)
 
 
 def test_the_keeper_of_an_instance_that_is_gone_leaves(empty_home: Home) -> None:

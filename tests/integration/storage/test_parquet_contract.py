@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -376,6 +377,33 @@ def test_a_few_bytes_a_column_are_not_compressed(storage: Storage) -> None:
     write_column(storage, "string", ["a", "b"] * 10, compression="zstd")
     assert read(storage).num_rows == 20
     assert _compression_of(storage) == "UNCOMPRESSED"
+
+
+@pytest.mark.parametrize(
+    ("compression", "packed"), [("zstd", "UNCOMPRESSED"), ("gzip", "UNCOMPRESSED"), ("lz4", "LZ4")]
+)
+def test_numbers_are_kept_as_readers_have_them_soonest(storage: Storage, compression: str, packed: str) -> None:
+    """Without a codec that takes long and leaves them as they are, and with a dictionary if a row group has few."""
+    random = np.random.default_rng(1)
+    numbers = random.integers(0, 200_000, 140_000)
+    columns = columns_of("bigint", "double", "double", "string")
+    rows = table_of(
+        columns,
+        numbers,
+        random.integers(0, 10_000, 140_000) / 100,
+        pa.array(numbers / 100),
+        pa.array(numbers).cast(pa.string()),
+    )
+    write(storage, columns, rows, row_group_rows=70_000, compression=compression)
+
+    with storage.open_input(storage.uri_of("t/p/file.parquet")) as stream:
+        kept = pq.read_metadata(stream)
+    for number in range(2):
+        found = [kept.row_group(number).column(place) for place in range(4)]
+        assert found[0].compression == packed
+        assert {each.compression for each in found[1:]} == {compression.upper()}
+        assert ["RLE_DICTIONARY" in each.encodings for each in found] == [False, True, False, False]
+    assert read(storage).equals(rows)
 
 
 def _compression_of(storage: Storage) -> str:
