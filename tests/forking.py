@@ -25,9 +25,15 @@ _LOADED = (
     "lakelib.pipeline.ingesting",
     "lakelib.pipeline.writing",
     "lakelib.spark",
+    "lakelib.work.spark.tasks",
     "pandas",
+    "pyarrow.dataset",
     "pyarrow.pandas_compat",
     "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.worker",
     "tests.understood",
 )
 _READ_AT_START = ("LANG", "LC_ALL", "LC_CTYPE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONWARNINGS")

@@ -22,6 +22,7 @@ _MOST = {
     "integration/catalog/test_roles.py": 20,
     "jobs": 2,
     "spark": 2,
+    "spark/test_constants.py": 1,
 }
 """By the folder or the file: so many combinations of a test are taken. Of tests elsewhere all are."""
 _AT_LENGTH = (

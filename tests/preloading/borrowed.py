@@ -12,16 +12,19 @@ ADDRESS = "LAKE_TEST_PROGRAMS"
 _PROGRAMS = (
     "jobs.",
     "lakelib.cli",
+    "pyspark.daemon pyspark.sql.",
     "pyspark.sql.connect.streaming.worker.",
     "pyspark.sql.streaming.python_streaming_source_runner",
     "tests.integration.catalog.folder_job",
+    "tests.spark_daemon",
 )
+"""What commands begin with. Not among them: the Python of tasks as it is deployed, which tests find below the JVM."""
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def is_borrowed(arguments: list[str]) -> bool:
     """Of arguments with `-m`. What has a terminal is no program of a test."""
-    return arguments[2].startswith(_PROGRAMS) and not any(map(os.isatty, range(3)))
+    return " ".join(arguments[2:]).startswith(_PROGRAMS) and not any(map(os.isatty, range(3)))
 
 
 def run() -> None:
