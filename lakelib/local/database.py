@@ -48,6 +48,9 @@ def opened_database(memory_bytes: int, threads: int) -> Iterator["Database"]:
         try:
             shut_off(connection)
             yield Database(connection)
+        except BaseException:
+            connection.interrupt()  # else closing waits for a query that goes on
+            raise
         finally:
             connection.close()
 

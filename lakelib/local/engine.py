@@ -132,6 +132,9 @@ def _opened(folder: str | None, threads: int, relations: Mapping[str, Relation])
     cursor = _engine(folder, threads, streams).cursor()
     try:
         yield cursor
+    except BaseException:
+        cursor.interrupt()  # else closing waits for a query that goes on
+        raise
     finally:
         cursor.close()
 
