@@ -160,7 +160,7 @@ def test_a_fork_has_its_own_session_folder_and_variables_and_nothing_of_airflows
     job = _job(attempt)
     assert _parent(_watcher(attempt)) == _pid(started)
     assert os.getsid(job) == os.getsid(_watcher(attempt)) == _watcher(attempt) != os.getsid(_pid(started))
-    assert os.readlink(f"/proc/{job}/cwd") == str(PROJECT)
+    _wait(lambda: os.readlink(f"/proc/{job}/cwd") == str(PROJECT))  # a fork is begun before it is the job
     streams = [os.readlink(f"/proc/{job}/fd/{number}") for number in range(3)]
     assert streams == ["/dev/null", str(attempt / "log"), str(attempt / "log")]
     assert Path(f"/proc/{job}/cmdline").read_text().rstrip("\0").endswith("-m lakelib.cli tables")
