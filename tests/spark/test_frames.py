@@ -1,5 +1,6 @@
 """Promises of `Scan.to_spark`: the rows of the scan, whatever the settings and however the files came about."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,6 +94,21 @@ def test_settings_show_no_masked_row(
     with_settings(settings)
     assert len(rows_of(spark, table.scan())) == 198
     assert len(rows_of(spark, table.scan(where="x = 1"))) == 132
+
+
+@pytest.mark.parametrize("newest", [10, 150], ids=["one frame", "two frames"])
+def test_files_without_a_mask_keep_their_rows_beside_masked_ones_of_their_size(
+    spark: SparkSession, new_table: NewTable, newest: int
+) -> None:
+    table = new_table("id bigint, x double", primary_key=["id"], options={"min_bucket_file_bytes": 0})
+    table.upsert(pa.table({"id": range(200), "x": [1.0] * 200}))
+    for value in (2.0, 3.0):
+        table.upsert(pa.table({"id": range(newest), "x": [value] * newest}))
+    sizes = [file.size_bytes for file in table.files()]
+    assert len(sizes) == 3 > len(set(sizes)), "the last two differ in nothing but a value"
+    assert Counter(row["x"] for row in rows_of(spark, table.scan())) == {1.0: 200 - newest, 3.0: newest}
+    plan = str(table.scan().to_spark(spark)._jdf.queryExecution().executedPlan())
+    assert ("Union" in plan) == (newest > 10)
 
 
 def test_a_masked_file_of_another_size_is_told_before_anything_is_read(

@@ -95,11 +95,12 @@ def tells_places(session: SparkSession) -> bool:
 def without_masked(
     session: SparkSession, frame: DataFrame, files: Sequence[DataFile], vectors: Mapping[int, bytes]
 ) -> DataFrame:
-    """The rows of these files that their masks leave. Each of the files has one, and is of the size that the catalog
-    knows; the frame has ROW_INDEX."""
+    """The rows of these files that their masks leave. Each of the files is of the size that the catalog knows; the
+    frame has ROW_INDEX."""
     by_size = len({file.size_bytes for file in files}) == len(files)
-    names = [file.size_bytes if by_size else file.path.rpartition("/")[2] for file in files]
-    words = [_words(file.row_count, vectors[file.id]) for file in files]
+    masked = [file for file in files if file.id in vectors]
+    names = [file.size_bytes if by_size else file.path.rpartition("/")[2] for file in masked]
+    words = [_words(file.row_count, vectors[file.id]) for file in masked]
     masks = pa.table(
         {
             _MASKED: pa.array(names, pa.int64() if by_size else pa.string()),

@@ -46,6 +46,9 @@ _READ_OPTIONS = {
 _MOST_MASKED_ROWS = 2_000_000_000
 """Every executor gets a bit for each row of a file with a mask: 256 MB for so many."""
 
+_MOST_LOOKED_UP = 0.25
+"""Each row of a frame with masks is looked up: two frames cost more than looking up this share of rows in vain."""
+
 _MOST_SMALL_FILES = 500
 """Of more the kernels read many at a time, where Spark opens each by itself."""
 
@@ -112,10 +115,20 @@ def _masked_frame(
     vectors: Mapping[int, bytes],
 ) -> DataFrame:
     """Every file once, whichever splits it belongs to, without its masked rows."""
-    groups: dict[tuple[int, int | None, bool], list[DataFile]] = defaultdict(list)
+    groups: dict[tuple[int, int | None], list[DataFile]] = defaultdict(list)
     for file in _files_of(splits):
-        groups[(*_group_of(target, file), file.id in vectors)].append(file)
-    return _together([_plain_frame(session, storage, target, files, vectors) for files in groups.values()])
+        groups[_group_of(target, file)].append(file)
+    parts = [part for files in groups.values() for part in _read_together(files, vectors)]
+    return _together([_plain_frame(session, storage, target, files, vectors) for files in parts])
+
+
+def _read_together(files: Sequence[DataFile], vectors: Mapping[int, bytes]) -> list[list[DataFile]]:
+    """In one frame, unless so many of the rows are in files without a mask that it pays not to look them up."""
+    whole = [file for file in files if file.id not in vectors]
+    unmasked = sum(file.row_count for file in whole)
+    if unmasked <= _MOST_LOOKED_UP * sum(file.row_count for file in files):
+        return [list(files)]
+    return [part for part in ([file for file in files if file.id in vectors], whole) if part]
 
 
 def _together(frames: Sequence[DataFrame]) -> DataFrame:
@@ -187,7 +200,7 @@ def _plain_frame(
     files: Sequence[DataFile],
     vectors: Mapping[int, bytes] = MappingProxyType({}),
 ) -> DataFrame:
-    """The rows of files of one group, of which all have a mask or none."""
+    """The rows of files of one group, without those that are masked."""
     stored = target.schemas[files[0].schema_id]
     columns = _columns_read(target)
     kept = [found for found in (stored.by_id(column.id) for column in columns) if found is not None]
@@ -212,7 +225,7 @@ def _opened(
     vectors: Mapping[int, bytes],
 ) -> DataFrame:
     """The files as they are, without their masked rows."""
-    is_masked = files[0].id in vectors
+    is_masked = any(file.id in vectors for file in files)
     if is_masked:
         check_sizes(root, [(file.path, file.size_bytes) for file in files])
         schema = schema.add(ROW_INDEX, LongType())
@@ -222,7 +235,7 @@ def _opened(
         frame = session.read.schema(schema).options(**_READ_OPTIONS).parquet(*uris)
         return without_masked(session, frame, files, vectors) if is_masked else frame
 
-    return opened(session, uris, schema, [vectors[file.id] for file in files] if is_masked else [], open_files)
+    return opened(session, uris, schema, [vectors.get(file.id, b"") for file in files] if is_masked else [], open_files)
 
 
 def _is_shown_so(column: Column, stored: Column | None) -> bool:
