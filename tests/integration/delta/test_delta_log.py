@@ -590,10 +590,10 @@ def test_a_log_of_what_is_compacted_masks_the_marks_that_stay(new_table: NewTabl
         table.delete_keys(pa.table({"id": [2, 9], "u": [round_ + 1] * 2}))
         table.compact(full=True)
         table.export_delta()
-        expected = rows_of(table.scan().to_arrow())
-        assert len(expected) > 1
+        expected = table.scan().to_arrow()
+        assert expected.num_rows > 1
         for name, read in READERS.items():
-            assert rows_of(read(folder_of(table), None)) == expected, (name, round_)
+            assert rows_in(name, read(folder_of(table), None)) == rows_in(name, expected), (name, round_)
 
 
 def test_the_log_of_the_head_does_not_become_that_of_what_is_compacted(new_table: NewTable) -> None:
